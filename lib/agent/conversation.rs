@@ -1,0 +1,161 @@
+//! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
+
+use crate::agent::outcome::{Outcome, SubAgentRun, Tally};
+use crate::agent::prepare::Prepared;
+use crate::config::global::Global;
+use crate::ground::cli::Notes;
+use crate::ground::deadline::Deadline;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::provider::Provider;
+use crate::provider::message::{Request, Tokens, Tool, ToolCall, ToolResult, Turn};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// After so many turns the model is going in circles.
+const MOST_TURNS: u32 = 50;
+/// Calls to models at the same time, in the whole tree of agents.
+pub(crate) const MOST_AT_ONCE: usize = 8;
+
+/// What the whole tree of agents shares.
+pub(crate) struct Run<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) global: &'a Global,
+    /// Further tries for a failed call.
+    pub(crate) retries: u32,
+    /// How deep agents may call agents; 0: not at all.
+    pub(crate) max_depth: u32,
+    pub(crate) budget: Budget,
+}
+
+/// How many calls the tree may still make, and how many of them at once.
+pub(crate) struct Budget {
+    limit: u32,
+    state: Mutex<Spent>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Spent {
+    calls: u32,
+    running: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: u32) -> Budget {
+        Budget { limit, state: Mutex::default(), freed: Condvar::new() }
+    }
+
+    /// Makes `call` when a place is free, if the budget still allows one.
+    fn spend<T>(&self, deadline: Deadline, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut spent = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while spent.running >= MOST_AT_ONCE {
+            if deadline.passed() {
+                return Err(Error::api("timeout: no call was free before the deadline"));
+            }
+            spent = self
+                .freed
+                .wait_timeout(spent, deadline.remaining())
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        if spent.calls >= self.limit {
+            return Err(Error::refused(format!("the run has used up its {} calls to models", self.limit))
+                .hint("raise max_calls under [limits] in config.toml"));
+        }
+        spent.calls += 1;
+        spent.running += 1;
+        drop(spent);
+        let result = call();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).running -= 1;
+        self.freed.notify_one();
+        result
+    }
+}
+
+/// Where in the tree of agents a conversation stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope {
+    /// 0 for the agent that was asked for, one more for each level below it.
+    pub(crate) depth: u32,
+    pub(crate) deadline: Deadline,
+    pub(crate) notes: Notes,
+}
+
+/// The tools that a model is offered, and who answers its calls. Answers come in the order of the calls.
+pub(crate) struct Toolbox<'a> {
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<Answer>,
+}
+
+/// What one call of a tool came to.
+pub(crate) struct Answer {
+    pub(crate) result: ToolResult,
+    pub(crate) run: Option<SubAgentRun>,
+    pub(crate) tokens: Tokens,
+    pub(crate) retries: u32,
+}
+
+/// Runs the conversation of one agent to its last answer, and adds what it costs to `tally`.
+pub(crate) fn converse(
+    run: &Run,
+    agent: &Prepared,
+    system: String,
+    message: &str,
+    toolbox: Toolbox,
+    scope: Scope,
+    tally: &mut Tally,
+) -> Result<Outcome> {
+    let Scope { deadline, notes, .. } = scope;
+    let provider = Provider::connect(&agent.endpoint, &agent.workdir, run.env, deadline)?;
+    let mut request = Request {
+        model: agent.model.name.clone(),
+        system,
+        turns: vec![Turn::User(message.to_owned())],
+        tools: toolbox.tools,
+        temperature: agent.agent.params.temperature,
+        max_tokens: agent.agent.params.max_tokens(),
+    };
+    let with_tools = !request.tools.is_empty();
+    for turn in 1..=MOST_TURNS {
+        if with_tools {
+            let pending = match request.turns.last() {
+                Some(Turn::ToolResults(results)) => results.len(),
+                _ => 0,
+            };
+            notes.verbose(&format!(
+                "[turn {turn}] Sending request ({} messages, {pending} tool calls pending)",
+                request.turns.len()
+            ));
+        }
+        let reply = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)?))?;
+        if with_tools {
+            notes.verbose(&format!(
+                "[turn {turn}] Received response: {} ({} tool calls)",
+                reply.stop_reason,
+                reply.calls.len()
+            ));
+        }
+        tally.tokens += reply.tokens;
+        tally.retries += reply.retries;
+        if reply.calls.is_empty() {
+            return Ok(Outcome {
+                text: reply.text,
+                stop: reply.stop,
+                stop_reason: reply.stop_reason,
+                model: reply.model,
+                warnings: reply.warnings,
+            });
+        }
+        tally.tool_calls += reply.calls.len() as u64;
+        let mut results = Vec::with_capacity(reply.calls.len());
+        for answer in (toolbox.answer)(&reply.calls) {
+            tally.tokens += answer.tokens;
+            tally.retries += answer.retries;
+            tally.sub_agents.extend(answer.run);
+            results.push(answer.result);
+        }
+        request.turns.push(Turn::Assistant(reply.raw));
+        request.turns.push(Turn::ToolResults(results));
+    }
+    Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
+}

@@ -1,0 +1,84 @@
+//! What an agent remembers: its log before a run, and the entry after it. Never a reason for a run to fail (M6).
+
+use crate::config::agent::{Agent, AgentName};
+use crate::ground::cli::Notes;
+use crate::ground::env::Env;
+use crate::store::run_log;
+use std::path::PathBuf;
+
+/// The log as a run found it.
+#[derive(Debug)]
+pub(crate) enum History {
+    /// The agent keeps no log.
+    Off,
+    /// It keeps one that cannot be read. It gets no entry either: what we cannot see we do not touch.
+    Unreadable(String),
+    Loaded {
+        path: PathBuf,
+        /// The entries that go into the prompt.
+        text: String,
+    },
+}
+
+impl History {
+    pub(crate) fn load(name: &AgentName, agent: &Agent, env: &Env, notes: &Notes) -> History {
+        let memory = &agent.memory;
+        if !memory.enabled {
+            return History::Off;
+        }
+        let loaded = run_log::path(name, memory, env).map_err(|e| e.message()).and_then(|path| {
+            let text = run_log::tail(&path, memory.last_n()).map_err(|e| e.to_string())?;
+            if memory.max_entries() > 0 {
+                let count = run_log::count(&path).map_err(|e| e.to_string())?;
+                if count >= memory.max_entries() {
+                    notes.warn(&format!(
+                        "agent \"{name}\" memory has {count} entries (max_entries: {}). Run 'axe gc {name}' to trim.",
+                        memory.max_entries()
+                    ));
+                }
+            }
+            Ok((path, text))
+        });
+        match loaded {
+            Ok((path, text)) => {
+                if notes.is_verbose() {
+                    notes.verbose(&match run_log::count_in(text.as_bytes()) {
+                        Ok(count) if !text.is_empty() => {
+                            format!("Memory:   {count} entries loaded from {}", path.display())
+                        }
+                        _ => "Memory:   0 entries (no memory file)".to_owned(),
+                    });
+                }
+                History::Loaded { path, text }
+            }
+            Err(why) => {
+                notes.warn(&format!("failed to load memory for \"{name}\": {why}"));
+                History::Unreadable(why)
+            }
+        }
+    }
+
+    /// What goes into the prompt.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            History::Loaded { text, .. } => text,
+            History::Off | History::Unreadable(_) => "",
+        }
+    }
+
+    /// Writes the run down.
+    pub(crate) fn append(
+        &self,
+        name: &AgentName,
+        agent: &Agent,
+        task: &str,
+        result: &str,
+        env: &Env,
+        notes: &Notes,
+    ) {
+        let History::Loaded { path, .. } = self else { return };
+        if let Err(e) = run_log::append(path, env.now(), task, result, agent.memory.max_task_chars()) {
+            notes.warn(&format!("failed to save memory for \"{name}\": {e}"));
+        }
+    }
+}

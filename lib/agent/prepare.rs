@@ -1,0 +1,69 @@
+//! From an agent's name to everything a call needs: file, overrides, model, places, files, skill, log.
+
+use crate::agent::history::History;
+use crate::config::agent::{self, Agent, AgentName};
+use crate::config::global::{Endpoint, Global};
+use crate::config::model::Model;
+use crate::config::skill;
+use crate::ground::cli::Notes;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::prompt;
+use crate::prompt::files::{self, ContextFile};
+use std::path::PathBuf;
+
+/// What the command line puts in the place of the agent file's own.
+#[derive(Debug, Default)]
+pub(crate) struct Overrides {
+    pub(crate) skill: Option<String>,
+    pub(crate) workdir: Option<String>,
+    pub(crate) model: Option<String>,
+}
+
+/// An agent that is ready but for its log.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) name: AgentName,
+    pub(crate) agent: Agent,
+    pub(crate) model: Model,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) workdir: PathBuf,
+    pub(crate) files: Vec<ContextFile>,
+    /// Where the skill was named, for messages.
+    pub(crate) skill_path: String,
+    pub(crate) skill: String,
+}
+
+impl Prepared {
+    /// Reads and checks what the run needs, in the contract's order; the first fault wins.
+    pub(crate) fn new(
+        name: AgentName,
+        agent: Agent,
+        overrides: &Overrides,
+        global: &Global,
+        env: &Env,
+        notes: &Notes,
+    ) -> Result<Prepared> {
+        let model = Model::parse(overrides.model.as_deref().unwrap_or(&agent.model))?;
+        let endpoint = global.endpoint(&model, env)?;
+        if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
+            return Err(Error::config(format!(
+                "agent \"{name}\" has sub_agents, and its model \"{model}\" is a command, which cannot call them"
+            ))
+            .hint("use a model with tools, or remove sub_agents"));
+        }
+        let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
+        let files = files::collect(&agent.files, &workdir, notes)?;
+        let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
+            (Some(typed), _) => (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env)?),
+            (None, "") => (String::new(), String::new()),
+            (None, path) => (path.to_owned(), skill::load(path, None, env)?),
+        };
+        Ok(Prepared { name, agent, model, endpoint, workdir, files, skill_path, skill })
+    }
+
+    /// The whole system prompt, with what the agent remembers.
+    pub(crate) fn system(&self, history: &History) -> String {
+        prompt::system(&self.agent.system_prompt, &self.skill, &self.files, history.text())
+    }
+}

@@ -1,0 +1,190 @@
+//! `call_agent`: the tool by which an agent calls another. Whatever goes wrong is told to the caller and ends
+//! nothing but that call.
+
+use crate::agent::conversation::{Answer, MOST_AT_ONCE, Run, Scope, Toolbox, converse};
+use crate::agent::history::History;
+use crate::agent::outcome::{Outcome, SubAgentRun, Tally, millis};
+use crate::agent::prepare::{Overrides, Prepared};
+use crate::config::agent::{self, AgentName};
+use crate::config::model::Model;
+use crate::ground::deadline::Deadline;
+use crate::ground::error::{Error, Result};
+use crate::ground::text::one_line;
+use crate::provider::message::{Parameter, Tokens, Tool, ToolCall, ToolResult};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+const NAME: &str = "call_agent";
+
+/// Runs an agent: its conversation, with the agents that it may call.
+pub(crate) fn run_agent(
+    run: &Run,
+    agent: &Prepared,
+    system: String,
+    message: &str,
+    scope: Scope,
+    tally: &mut Tally,
+) -> Result<Outcome> {
+    let toolbox = Toolbox {
+        tools: tools(agent, scope.depth, run),
+        answer: &|calls| answer_all(run, agent, calls, scope),
+    };
+    converse(run, agent, system, message, toolbox, scope, tally)
+}
+
+/// The tools that `agent` is offered at `depth`: `call_agent`, or none.
+fn tools(agent: &Prepared, depth: u32, run: &Run) -> Vec<Tool> {
+    let callable = &agent.agent.sub_agents;
+    if callable.is_empty() || depth >= run.max_depth {
+        return Vec::new();
+    }
+    let names = callable.join(", ");
+    let parameter = |name, description: String, required| Parameter { name, description, required };
+    vec![Tool {
+        name: NAME,
+        description: format!(
+            "Give a task to another agent and get its answer. It sees nothing of this conversation, only the \
+             task and the context you pass on. Agents that can be called: {names}"
+        ),
+        parameters: vec![
+            parameter("agent", format!("The agent to call, one of: {names}"), true),
+            parameter("task", "What the agent is to do, complete in itself".to_owned(), true),
+            parameter("context", "What the agent needs to know beside the task".to_owned(), false),
+        ],
+    }]
+}
+
+/// Answers every call of a turn, in the order of the calls; at once unless the agent says otherwise.
+fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) -> Vec<Answer> {
+    let answer = |call: &ToolCall| answer(run, caller, call, scope);
+    if calls.len() < 2 || !caller.agent.sub_agents_config.parallel {
+        return calls.iter().map(answer).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let answers = Mutex::new(Vec::with_capacity(calls.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..calls.len().min(MOST_AT_ONCE) {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(call) = calls.get(n) else { return };
+                    let answer = answer(call);
+                    answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, answer));
+                }
+            });
+        }
+    });
+    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_by_key(|(n, _)| *n);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer {
+    let result = |content: String, is_error| ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        content,
+        is_error,
+    };
+    let refuse =
+        |why: String| Answer { result: result(why, true), run: None, tokens: Tokens::default(), retries: 0 };
+    if call.name != NAME {
+        return refuse(format!("Unknown tool: \"{}\"", call.name));
+    }
+    let arguments = match &call.arguments {
+        Ok(arguments) => arguments,
+        Err(why) => return refuse(format!("call_agent error: arguments are not a JSON object: {why}")),
+    };
+    let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
+    let (name, task, context) = (text("agent"), text("task"), text("context"));
+    if name.is_empty() {
+        return refuse("call_agent error: \"agent\" argument is required".to_owned());
+    }
+    if task.is_empty() {
+        return refuse("call_agent error: \"task\" argument is required".to_owned());
+    }
+    if !caller.agent.sub_agents.iter().any(|allowed| allowed == name) {
+        return refuse(format!("call_agent error: agent \"{name}\" is not in this agent's sub_agents list"));
+    }
+    if scope.depth >= run.max_depth {
+        return refuse(format!("call_agent error: maximum sub-agent depth ({}) reached", run.max_depth));
+    }
+
+    let started = Instant::now();
+    let Scope { notes, .. } = scope;
+    notes.verbose(&format!(
+        "[sub-agent] Calling \"{name}\" (depth {}) with task: {}",
+        scope.depth + 1,
+        one_line(&task.chars().take(80).collect::<String>(), 80)
+    ));
+    let limit = caller.agent.sub_agents_config.timeout_seconds();
+    let deadline = match limit {
+        0 => scope.deadline,
+        limit => scope.deadline.earlier(Deadline::after_seconds(limit)),
+    };
+    let below = Scope { depth: scope.depth + 1, deadline, notes: notes.for_sub_agent() };
+    let message = match context {
+        "" => format!("Task: {task}"),
+        context => format!("Task: {task}\n\nContext:\n{context}"),
+    };
+    let mut tally = Tally::default();
+    let ended = run_sub_agent(run, name, &message, below, &mut tally);
+    let duration_ms = millis(started.elapsed());
+    let (result, error) = match ended {
+        Ok(text) => {
+            let length = text.chars().count();
+            notes.verbose(&format!(
+                "[sub-agent] \"{name}\" completed in {duration_ms}ms ({length} chars returned)"
+            ));
+            (result(text, false), None)
+        }
+        Err(why) => {
+            notes.verbose(&format!("[sub-agent] \"{name}\" failed: {why}"));
+            let told = format!(
+                "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
+            );
+            (result(told, true), Some(why))
+        }
+    };
+    Answer {
+        result,
+        tokens: tally.tokens,
+        retries: tally.retries,
+        run: Some(SubAgentRun {
+            name: name.to_owned(),
+            input_tokens: tally.tokens.input,
+            output_tokens: tally.tokens.output,
+            duration_ms,
+            error,
+            sub_agents: tally.sub_agents,
+        }),
+    }
+}
+
+/// Runs `name` as itself: own prompt, skill, files, log and model.
+fn run_sub_agent(
+    run: &Run,
+    name: &str,
+    message: &str,
+    scope: Scope,
+    tally: &mut Tally,
+) -> Result<String, String> {
+    let Scope { notes, .. } = scope;
+    let env = run.env;
+    let not_loaded = |e: Error| format!("failed to load agent \"{name}\": {}", e.message());
+    let agent_name = AgentName::parse(name).map_err(not_loaded)?;
+    let agent = agent::load(&agent_name, env, &notes).map_err(not_loaded)?;
+    Model::parse(&agent.model).map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
+    let prepared = Prepared::new(agent_name, agent, &Overrides::default(), run.global, env, &notes)
+        .map_err(|e| e.message())?;
+    let history = History::load(&prepared.name, &prepared.agent, env, &notes);
+    let system = prepared.system(&history);
+    let outcome = run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message())?;
+    for warning in &outcome.warnings {
+        notes.warn(warning);
+    }
+    history.append(&prepared.name, &prepared.agent, message, &outcome.text, env, &notes);
+    Ok(outcome.text)
+}

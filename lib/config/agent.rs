@@ -1,0 +1,405 @@
+//! An agent: one TOML file, `agents/<name>.toml` in the configuration directory.
+
+use crate::config::toml_file::{self, Keys};
+use crate::ground::cli::Notes;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::ground::text::nearest;
+use fs_err as fs;
+use serde::Deserialize;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// How deep agents may call agents, when the file does not say.
+const DEFAULT_DEPTH: i64 = 3;
+const DEEPEST: i64 = 5;
+/// With `.toml` it must fit a file name of 255 bytes.
+const LONGEST_NAME: usize = 200;
+
+/// A name that is safe as a file name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AgentName(String);
+
+impl AgentName {
+    pub(crate) fn parse(name: &str) -> Result<AgentName> {
+        let why = if name.is_empty() {
+            "it is empty"
+        } else if name.len() > LONGEST_NAME {
+            "it is longer than 200 bytes"
+        } else if name.contains(['/', '\\']) {
+            "it holds a slash"
+        } else if name.starts_with('.') {
+            "it begins with a dot"
+        } else if name.chars().any(char::is_control) {
+            "it holds a control character"
+        } else {
+            return Ok(AgentName(name.to_owned()));
+        };
+        Err(Error::config(format!("invalid agent name \"{}\": {why}", name.escape_debug())))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Agent {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) model: String,
+    pub(crate) system_prompt: String,
+    pub(crate) skill: String,
+    pub(crate) files: Vec<String>,
+    pub(crate) workdir: String,
+    pub(crate) sub_agents: Vec<String>,
+    pub(crate) sub_agents_config: SubAgents,
+    pub(crate) memory: Memory,
+    pub(crate) params: Params,
+}
+
+/// `[sub_agents_config]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub(crate) struct SubAgents {
+    pub(crate) max_depth: i64,
+    pub(crate) parallel: bool,
+    /// Seconds for one sub-agent; 0: only the run's own deadline.
+    pub(crate) timeout: i64,
+}
+
+impl Default for SubAgents {
+    fn default() -> SubAgents {
+        SubAgents { max_depth: 0, parallel: true, timeout: 0 }
+    }
+}
+
+impl SubAgents {
+    /// How deep agents may call agents; 0 in the file stands for the default.
+    pub(crate) fn depth(&self) -> u32 {
+        let depth = if self.max_depth == 0 { DEFAULT_DEPTH } else { self.max_depth };
+        u32::try_from(depth).unwrap_or_default()
+    }
+
+    pub(crate) fn timeout_seconds(&self) -> u64 {
+        u64::try_from(self.timeout).unwrap_or_default()
+    }
+}
+
+/// `[memory]`: the log of past runs (M6).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Memory {
+    pub(crate) enabled: bool,
+    /// Used as it stands; empty: `memory/<agent>.md` in the data directory.
+    pub(crate) path: String,
+    /// How many of the newest entries are read before a run; 0: all.
+    pub(crate) last_n: i64,
+    /// From so many entries on a run warns; 0: never.
+    pub(crate) max_entries: i64,
+    /// A longer task is cut in the log; 0: whole.
+    pub(crate) max_task_chars: i64,
+}
+
+impl Memory {
+    pub(crate) fn last_n(&self) -> usize {
+        usize::try_from(self.last_n).unwrap_or_default()
+    }
+
+    pub(crate) fn max_entries(&self) -> u64 {
+        u64::try_from(self.max_entries).unwrap_or_default()
+    }
+
+    pub(crate) fn max_task_chars(&self) -> usize {
+        usize::try_from(self.max_task_chars).unwrap_or_default()
+    }
+}
+
+/// `[params]`: sent only where set; an explicit 0 counts as set.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Params {
+    pub(crate) temperature: Option<f64>,
+    pub(crate) max_tokens: Option<i64>,
+}
+
+impl Params {
+    pub(crate) fn max_tokens(&self) -> Option<u64> {
+        self.max_tokens.and_then(|n| u64::try_from(n).ok())
+    }
+}
+
+const KEYS: Keys = &[
+    (
+        "",
+        &[
+            "name",
+            "description",
+            "model",
+            "system_prompt",
+            "skill",
+            "files",
+            "workdir",
+            "sub_agents",
+            "sub_agents_config",
+            "memory",
+            "params",
+        ],
+    ),
+    ("sub_agents_config", &["max_depth", "parallel", "timeout"]),
+    ("memory", &["enabled", "path", "last_n", "max_entries", "max_task_chars"]),
+    ("params", &["temperature", "max_tokens"]),
+];
+
+/// Where the agent's file is, or would be.
+pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
+    Ok(env.config_dir()?.join("agents").join(format!("{name}.toml")))
+}
+
+/// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
+pub(crate) fn load(name: &AgentName, env: &Env, notes: &Notes) -> Result<Agent> {
+    let path = path(name, env)?;
+    let bytes = match file::read(&path, toml_file::CAP) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(not_found(name, env)),
+        Err(e) => return Err(Error::config(format!("failed to read agent config \"{name}\": {e}"))),
+    };
+    let (agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS)
+        .map_err(|why| Error::config(format!("failed to parse agent config \"{name}\": {why}")))?;
+    check(&agent)?;
+    for what in unknown {
+        notes.warn(&format!("agent config \"{name}\": {what}"));
+    }
+    if agent.name != name.0 {
+        notes.warn(&format!(
+            "agent config \"{name}\" has name = \"{}\"; the file's name counts",
+            agent.name.escape_debug()
+        ));
+    }
+    Ok(agent)
+}
+
+fn not_found(name: &AgentName, env: &Env) -> Error {
+    let known = names(env).unwrap_or_default();
+    Error::config(format!("agent config not found: {name}")).hint(
+        match nearest(name.as_str(), known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("make it with: axe agents init {name}"),
+        },
+    )
+}
+
+/// The stems of all agent files, sorted; also those that are not valid names.
+pub(crate) fn names(env: &Env) -> Result<Vec<String>> {
+    let dir = env.config_dir()?.join("agents");
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::config(format!("failed to list agents: {e}"))),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::config(format!("failed to list agents: {e}")))?;
+        let path = PathBuf::from(entry.file_name());
+        if path.extension().is_some_and(|ending| ending == "toml")
+            && let Some(stem) = path.file_stem()
+        {
+            names.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The first fault wins, in this order (contract).
+fn check(agent: &Agent) -> Result<()> {
+    let rules = [
+        (agent.name.is_empty(), "agent config missing required field: name"),
+        (agent.model.is_empty(), "agent config missing required field: model"),
+        (agent.sub_agents_config.max_depth < 0, "sub_agents_config.max_depth must be non-negative"),
+        (agent.sub_agents_config.max_depth > DEEPEST, "sub_agents_config.max_depth cannot exceed 5"),
+        (agent.sub_agents_config.timeout < 0, "sub_agents_config.timeout must be non-negative"),
+        (agent.memory.last_n < 0, "memory.last_n must be non-negative"),
+        (agent.memory.max_entries < 0, "memory.max_entries must be non-negative"),
+        (agent.memory.max_task_chars < 0, "memory.max_task_chars must be non-negative"),
+        (agent.params.max_tokens.is_some_and(|n| n < 0), "params.max_tokens must be non-negative"),
+        (
+            agent.params.temperature.is_some_and(|t| !t.is_finite() || t < 0.0),
+            "params.temperature must be a non-negative number",
+        ),
+    ];
+    match rules.iter().find(|(broken, _)| *broken) {
+        Some((_, message)) => Err(Error::config(*message)),
+        None => Ok(()),
+    }
+}
+
+/// The directory an agent works in: the flag, else the file's, else the current one.
+pub(crate) fn workdir(flag: Option<&str>, agent: &Agent, env: &Env) -> Result<PathBuf> {
+    let current = env.current_dir()?;
+    let named = match (flag, agent.workdir.as_str()) {
+        (Some(dir), _) => env.expand(dir),
+        (None, "") => return Ok(current),
+        (None, dir) => env.expand(dir),
+    };
+    let dir = current.join(&named);
+    let wrong = |why: &str| Err(Error::config(format!("workdir \"{}\" {why}", named.display())));
+    match fs::metadata(&dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(dir),
+        Ok(_) => wrong("is not a directory"),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => wrong("does not exist"),
+        Err(e) => wrong(&format!("cannot be used: {e}")),
+    }
+}
+
+/// The file that `axe agents init` writes: what must be there, and the rest as comments.
+pub(crate) fn scaffold(name: &AgentName) -> String {
+    format!(
+        r#"# An agent of axe. Run it with: axe run {name}
+name = "{}"
+description = ""
+
+# Provider and model: anthropic/…, openai/…, ollama/…, a provider of your config.toml,
+# or command/claude, command/codex, command/llm … for a program that reads the prompt on stdin.
+model = "provider/model-name"
+
+system_prompt = """
+"""
+
+# Instructions from a file, relative to the configuration directory.
+# skill = "skills/sample/SKILL.md"
+
+# Files that go into the prompt, relative to the working directory. ** spans folders.
+# files = ["README.md", "src/**/*.rs"]
+
+# Where files are looked for and commands run. The current directory if not set.
+# workdir = ""
+
+# Agents that this one may call.
+# sub_agents = []
+
+# [sub_agents_config]
+# max_depth = 3     # at most 5
+# parallel = true
+# timeout = 0       # seconds for one sub-agent, 0: only the run's own
+
+# A log of past runs, of which the newest entries are read before each run.
+# [memory]
+# enabled = false
+# path = ""
+# last_n = 10
+# max_entries = 100
+# max_task_chars = 0
+
+# [params]
+# temperature = 0.3
+# max_tokens = 4096
+"#,
+        name.as_str().replace('"', "\\\"")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Agent {
+        toml_file::parse(text.as_bytes(), KEYS).unwrap().0
+    }
+
+    #[test]
+    fn memory_fields_are_read() {
+        let agent = parsed(
+            "[memory]\nenabled = true\npath = \"/tmp/mem.md\"\nlast_n = 5\nmax_entries = 50\nmax_task_chars = 9",
+        );
+        assert!(agent.memory.enabled);
+        assert_eq!(agent.memory.path, "/tmp/mem.md");
+        assert_eq!(
+            (agent.memory.last_n(), agent.memory.max_entries(), agent.memory.max_task_chars()),
+            (5, 50, 9)
+        );
+    }
+
+    #[test]
+    fn without_sections_the_defaults_stand() {
+        let agent = parsed("");
+        assert!(!agent.memory.enabled && agent.memory.path.is_empty());
+        assert_eq!((agent.memory.last_n(), agent.memory.max_entries()), (0, 0));
+        assert_eq!((agent.sub_agents_config.depth(), agent.sub_agents_config.parallel), (3, true));
+        assert_eq!((agent.params.temperature, agent.params.max_tokens()), (None, None));
+    }
+
+    #[test]
+    fn the_first_fault_wins() {
+        let cases = [
+            ("", "agent config missing required field: name"),
+            ("name = 'x'", "agent config missing required field: model"),
+            ("[sub_agents_config]\nmax_depth = -1", "sub_agents_config.max_depth must be non-negative"),
+            (
+                "[sub_agents_config]\nmax_depth = 6\ntimeout = -1",
+                "sub_agents_config.max_depth cannot exceed 5",
+            ),
+            ("[sub_agents_config]\ntimeout = -1", "sub_agents_config.timeout must be non-negative"),
+            ("[memory]\nlast_n = -1\nmax_entries = -1", "memory.last_n must be non-negative"),
+            ("[memory]\nmax_entries = -1", "memory.max_entries must be non-negative"),
+            ("[memory]\nmax_task_chars = -1", "memory.max_task_chars must be non-negative"),
+            ("[params]\nmax_tokens = -1", "params.max_tokens must be non-negative"),
+            ("[params]\ntemperature = nan", "params.temperature must be a non-negative number"),
+        ];
+        for (text, message) in cases {
+            let named = if text.starts_with('[') {
+                format!("name = 'x'\nmodel = 'p/m'\n{text}")
+            } else {
+                text.into()
+            };
+            let error = check(&parsed(&named)).unwrap_err();
+            assert_eq!((error.message().as_str(), error.exit_code()), (message, 2));
+        }
+    }
+
+    #[test]
+    fn zero_is_a_valid_limit_and_five_a_valid_depth() {
+        let text =
+            "name='x'\nmodel='p/m'\n[memory]\nlast_n=0\nmax_entries=0\n[sub_agents_config]\nmax_depth=5";
+        check(&parsed(text)).unwrap();
+    }
+
+    #[test]
+    fn names_that_are_paths_are_refused() {
+        for name in ["", ".", "..", ".x", "a/b", "../x", "a\\b", "a\0b", "a\nb", &"x".repeat(201)] {
+            let error = AgentName::parse(name).unwrap_err();
+            assert!(error.message().starts_with("invalid agent name \""), "{name:?}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        for name in ["a", "pr-reviewer", "Überprüfer", "a.b", "-x"] {
+            assert_eq!(AgentName::parse(name).unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn the_scaffold_is_a_valid_agent_with_every_key_in_it() {
+        let text = scaffold(&AgentName::parse("my \"agent\"").unwrap());
+        let (agent, unknown) = toml_file::parse::<Agent>(text.as_bytes(), KEYS).unwrap();
+        check(&agent).unwrap();
+        assert_eq!((agent.name.as_str(), unknown.len()), ("my \"agent\"", 0));
+        assert!(
+            text.contains(
+                "# [memory]\n# enabled = false\n# path = \"\"\n# last_n = 10\n# max_entries = 100\n"
+            )
+        );
+        for (_, keys) in KEYS {
+            for key in *keys {
+                assert!(text.contains(key), "{key}");
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! `config.toml`: providers and how often a failed call is tried again. The environment wins over it.
+
+use crate::config::model::Model;
+use crate::config::preset::{PRESETS, preset};
+use crate::config::toml_file::{self, Keys};
+use crate::ground::cli::Notes;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::ground::secret::Secret;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// Which of the wire formats a provider speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Anthropic,
+    OpenAi,
+    Ollama,
+    Command,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Global {
+    providers: BTreeMap<String, Entry>,
+    retry: Retry,
+    limits: Limits,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Limits {
+    /// Calls to models that one run may make, its sub-agents' included.
+    max_calls: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Retry {
+    /// Further tries after the first; 0: none.
+    max: Option<u32>,
+}
+
+/// `[providers.<name>]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Entry {
+    kind: Option<Kind>,
+    api_key: Option<Secret>,
+    api_key_file: Option<String>,
+    api_key_command: Option<String>,
+    base_url: Option<String>,
+    command: Option<String>,
+}
+
+const KEYS: Keys = &[
+    ("", &["providers", "retry", "limits"]),
+    ("limits", &["max_calls"]),
+    ("retry", &["max"]),
+    ("providers", &["*"]),
+    ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command"]),
+];
+
+/// Further tries after a failed call, where nothing says otherwise.
+const RETRIES: u32 = 2;
+/// Calls to models in one run, where nothing says otherwise.
+const MOST_CALLS: u32 = 200;
+
+/// Where a provider's key comes from. It is fetched only when a call is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeySource {
+    Given(Secret),
+    File(String),
+    Command(String),
+    Missing,
+}
+
+/// How to reach a model.
+#[derive(Debug, Clone)]
+pub(crate) enum Endpoint {
+    Http {
+        kind: Kind,
+        provider: String,
+        /// `None`: the kind's own.
+        base_url: Option<String>,
+        key: KeySource,
+        /// The variable that may hold the key.
+        key_variable: String,
+    },
+    Command {
+        line: String,
+        /// Handed to the command as `AXE_MODEL`, where the provider is not `command` itself.
+        model: Option<String>,
+    },
+}
+
+impl Global {
+    /// A missing file is an empty one.
+    pub(crate) fn load(env: &Env, notes: &Notes) -> Result<Global> {
+        let path = env.config_dir()?.join("config.toml");
+        let bytes = match file::read(&path, toml_file::CAP) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Global::default()),
+            Err(e) => return Err(Error::config(format!("failed to read config file: {e}"))),
+        };
+        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|why| {
+            Error::config(format!("failed to parse config file: {why}"))
+                .hint(format!("mend \"{}\"", path.display()))
+        })?;
+        for what in unknown {
+            notes.warn(&format!("config file \"{}\": {what}", path.display()));
+        }
+        if global.providers.values().any(|entry| entry.api_key.is_some()) && others_can_read(&path) {
+            notes.warn(&format!(
+                "\"{0}\" holds an API key and others can read it; run: chmod 600 \"{0}\"",
+                path.display()
+            ));
+        }
+        Ok(global)
+    }
+
+    /// How many further tries a failed call gets: `AXE_RETRY_MAX`, else `[retry] max`, else 2.
+    pub(crate) fn retries(&self, env: &Env) -> Result<u32> {
+        match env.text("AXE_RETRY_MAX") {
+            Some(text) => text.parse().map_err(|_| {
+                Error::config(format!("AXE_RETRY_MAX is not a whole number: \"{text}\""))
+                    .hint("0 switches retries off")
+            }),
+            None => Ok(self.retry.max.unwrap_or(RETRIES)),
+        }
+    }
+
+    /// How many calls to models one run may make, its sub-agents' included.
+    pub(crate) fn max_calls(&self) -> u32 {
+        self.limits.max_calls.unwrap_or(MOST_CALLS)
+    }
+
+    /// How to reach `model`: by the file's entry of that name, or by what is built in.
+    pub(crate) fn endpoint(&self, model: &Model, env: &Env) -> Result<Endpoint> {
+        let name = model.provider.as_str();
+        let entry = self.providers.get(name).cloned().unwrap_or_default();
+        let kind = match (entry.kind, name, &entry.command) {
+            (Some(kind), ..) => kind,
+            (None, "anthropic", _) => Kind::Anthropic,
+            (None, "openai", _) => Kind::OpenAi,
+            (None, "ollama", _) => Kind::Ollama,
+            (None, "command", _) => return self.named_command(&model.name),
+            (None, _, Some(_)) => Kind::Command,
+            (None, ..) if self.providers.contains_key(name) => {
+                return Err(Error::config(format!("provider \"{name}\" in config.toml has no kind"))
+                    .hint("add kind = \"openai\", \"anthropic\", \"ollama\" or \"command\""));
+            }
+            (None, ..) => return Err(self.unsupported(name)),
+        };
+        if kind == Kind::Command {
+            let line = entry.command.ok_or_else(|| no_command(name))?;
+            return Ok(Endpoint::Command { line, model: Some(model.name.clone()) });
+        }
+        let variable = format!("{}_API_KEY", variable_part(name));
+        let key = match (env.text(&variable), entry.api_key, entry.api_key_file, entry.api_key_command) {
+            (Some(key), ..) => KeySource::Given(Secret::new(key)),
+            (None, Some(key), ..) if !key.expose().trim().is_empty() => KeySource::Given(key),
+            (None, _, Some(path), _) => KeySource::File(path),
+            (None, _, None, Some(line)) => KeySource::Command(line),
+            _ => KeySource::Missing,
+        };
+        let base_url = env
+            .text(&format!("AXE_{}_BASE_URL", variable_part(name)))
+            .map(str::to_owned)
+            .or(entry.base_url)
+            .filter(|url| !url.trim().is_empty());
+        Ok(Endpoint::Http { kind, provider: name.to_owned(), base_url, key, key_variable: variable })
+    }
+
+    /// `command/<name>`: the provider of that name, else the preset.
+    fn named_command(&self, name: &str) -> Result<Endpoint> {
+        if let Some(entry) = self.providers.get(name)
+            && matches!((entry.kind, &entry.command), (Some(Kind::Command), _) | (None, Some(_)))
+        {
+            let line = entry.command.clone().ok_or_else(|| no_command(name))?;
+            return Ok(Endpoint::Command { line, model: None });
+        }
+        match preset(name) {
+            Some(line) => Ok(Endpoint::Command { line: line.to_owned(), model: None }),
+            None => {
+                let presets: Vec<_> = PRESETS.iter().map(|(name, _)| *name).collect();
+                Err(Error::config(format!("no command named \"{name}\"")).hint(format!(
+                    "define it in config.toml as [providers.{name}] with kind = \"command\", or use one of {}",
+                    presets.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn unsupported(&self, name: &str) -> Error {
+        let mut names = vec!["anthropic", "openai", "ollama", "command"];
+        for own in self.providers.keys() {
+            if !names.contains(&own.as_str()) {
+                names.push(own);
+            }
+        }
+        Error::usage(format!("unsupported provider \"{name}\": supported providers are {}", names.join(", ")))
+    }
+}
+
+fn no_command(name: &str) -> Error {
+    Error::config(format!("provider \"{name}\" in config.toml has kind = \"command\" and no command"))
+        .hint("add command = \"…\", a program that reads the prompt on stdin")
+}
+
+/// `open-router` → `OPEN_ROUTER`
+fn variable_part(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+#[cfg(unix)]
+fn others_can_read(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0)
+}
+
+#[cfg(not(unix))]
+fn others_can_read(_path: &Path) -> bool {
+    false
+}
+
+/// The file that `axe config init` writes. Everything in it is a comment.
+pub(crate) const SCAFFOLD: &str = r#"# Providers and their keys. The environment wins: ANTHROPIC_API_KEY, OPENAI_API_KEY,
+# <PROVIDER>_API_KEY, AXE_<PROVIDER>_BASE_URL.
+
+# [providers.anthropic]
+# api_key_file = "~/.config/axe/anthropic.key"
+
+# [providers.openai]
+# api_key_command = "pass show openai"
+
+# [providers.ollama]
+# base_url = "http://localhost:11434"
+
+# Any service that speaks one of the three formats: model = "openrouter/meta-llama/…"
+# [providers.openrouter]
+# kind = "openai"
+# base_url = "https://openrouter.ai/api"
+# api_key = ""
+
+# Any program that reads the prompt on stdin and answers on stdout: model = "mine/any",
+# or command/mine. The word after the first slash reaches it as $AXE_MODEL.
+# [providers.mine]
+# kind = "command"
+# command = "claude -p"
+
+# How often a call that failed for a passing reason is tried again. 0: never.
+# [retry]
+# max = 2
+
+# Calls to models in one run, those of sub-agents included.
+# [limits]
+# max_calls = 200
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::env::pretend;
+
+    fn global(text: &str) -> Global {
+        toml_file::parse(text.as_bytes(), KEYS).unwrap().0
+    }
+
+    fn endpoint(text: &str, model: &str, vars: &[(&str, &str)]) -> Result<Endpoint> {
+        global(text).endpoint(&Model::parse(model).unwrap(), &pretend(vars))
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_file() {
+        let text = "[providers.openai]\napi_key = 'file'\nbase_url = 'http://file'";
+        let vars = [("OPENAI_API_KEY", "env"), ("AXE_OPENAI_BASE_URL", "http://env")];
+        let Ok(Endpoint::Http { key, base_url, .. }) = endpoint(text, "openai/x", &vars) else { panic!() };
+        assert_eq!((key, base_url.as_deref()), (KeySource::Given(Secret::new("env")), Some("http://env")));
+    }
+
+    #[test]
+    fn any_name_can_be_a_provider() {
+        let text = "[providers.open-router]\nkind = 'openai'\napi_key_file = 'k'";
+        let Ok(Endpoint::Http { kind, key, key_variable, .. }) = endpoint(text, "open-router/a/b", &[])
+        else {
+            panic!()
+        };
+        assert_eq!((kind, key), (Kind::OpenAi, KeySource::File("k".into())));
+        assert_eq!(key_variable, "OPEN_ROUTER_API_KEY");
+    }
+
+    #[test]
+    fn commands_are_found_by_provider_by_name_and_by_preset() {
+        let text = "[providers.mine]\ncommand = 'cat'";
+        let lines = ["mine/x", "command/mine", "command/llm"].map(|model| match endpoint(text, model, &[]) {
+            Ok(Endpoint::Command { line, model }) => (line, model),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(lines, [("cat".into(), Some("x".into())), ("cat".into(), None), ("llm".into(), None)]);
+    }
+
+    #[test]
+    fn what_is_not_supported_names_what_is() {
+        let error = endpoint("[providers.mine]\ncommand = 'cat'", "foo/x", &[]).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "unsupported provider \"foo\": supported providers are anthropic, openai, ollama, command, mine"
+        );
+        assert_eq!(error.exit_code(), 1);
+    }
+
+    #[test]
+    fn a_key_of_the_wrong_type_is_not_quoted() {
+        let error = toml_file::parse::<Global>(b"[providers.x]\napi_key = 12345", KEYS).unwrap_err();
+        assert!(error.starts_with("line 2, column ") && !error.contains("12345"), "{error}");
+    }
+
+    #[test]
+    fn the_scaffold_is_valid_as_it_stands_and_uncommented() {
+        let (_, unknown) = toml_file::parse::<Global>(SCAFFOLD.as_bytes(), KEYS).unwrap();
+        assert!(unknown.is_empty());
+        let open: String = SCAFFOLD
+            .lines()
+            .filter_map(|line| line.strip_prefix("# "))
+            .filter(|line| line.starts_with('[') || line.contains(" = ") && !line.contains(": "))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let (global, unknown) = toml_file::parse::<Global>(open.as_bytes(), KEYS).unwrap();
+        assert_eq!((global.providers.len(), unknown), (5, vec![]));
+    }
+
+    #[test]
+    fn retries_come_from_the_environment_then_the_file() {
+        assert_eq!(global("").retries(&pretend(&[])).unwrap(), 2);
+        assert_eq!(global("[retry]\nmax = 5").retries(&pretend(&[])).unwrap(), 5);
+        assert_eq!(global("[retry]\nmax = 5").retries(&pretend(&[("AXE_RETRY_MAX", "0")])).unwrap(), 0);
+        assert_eq!(global("").retries(&pretend(&[("AXE_RETRY_MAX", "x")])).unwrap_err().exit_code(), 2);
+    }
+}

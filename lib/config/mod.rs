@@ -1,0 +1,8 @@
+//! What the user wrote: agents, the global file, skills. Parsed once, checked here, trusted inside.
+
+pub(crate) mod agent;
+pub(crate) mod global;
+pub(crate) mod model;
+pub(crate) mod preset;
+pub(crate) mod skill;
+pub(crate) mod toml_file;

@@ -1,0 +1,52 @@
+//! `provider/model-name`.
+
+use crate::ground::error::{Error, Result};
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Model {
+    pub(crate) provider: String,
+    /// May hold further slashes: `openrouter/meta-llama/llama-4`.
+    pub(crate) name: String,
+}
+
+impl Model {
+    pub(crate) fn parse(text: &str) -> Result<Model> {
+        let wrong = |why: &str| Error::usage(format!("invalid model format \"{text}\": {why}"));
+        match text.split_once('/') {
+            None => Err(wrong("expected provider/model-name")),
+            Some(("", _)) => Err(wrong("empty provider")),
+            Some((_, "")) => Err(wrong("empty model name")),
+            Some((provider, name)) => Ok(Model { provider: provider.to_owned(), name: name.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_slash_splits() {
+        let model = Model::parse("openrouter/meta/llama").unwrap();
+        assert_eq!((model.provider.as_str(), model.name.as_str()), ("openrouter", "meta/llama"));
+        assert_eq!(model.to_string(), "openrouter/meta/llama");
+    }
+
+    #[test]
+    fn each_fault_has_its_own_words() {
+        for (text, why) in
+            [("gpt", "expected provider/model-name"), ("/x", "empty provider"), ("x/", "empty model name")]
+        {
+            let error = Model::parse(text).unwrap_err();
+            assert_eq!(error.message(), format!("invalid model format \"{text}\": {why}"));
+            assert_eq!(error.exit_code(), 1);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! LLM commands that are known by name: prompt on stdin, nothing but the answer on stdout, tools off or
+//! read-only, no hooks, no session kept where the program can be told so.
+
+pub(crate) const PRESETS: &[(&str, &str)] = &[
+    ("claude", "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\""),
+    ("codex", "codex exec --ephemeral --disable hooks -c 'notify=[]' --skip-git-repo-check -s read-only -"),
+    ("gemini", "gemini --skip-trust"),
+    ("opencode", "opencode run --pure"),
+    ("amp", "amp -x"),
+    ("ollama", "ollama run llama3"),
+    ("llm", "llm"),
+    ("axe", "axe-run --timeout 590 librarian"),
+];
+
+pub(crate) fn preset(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, command)| *command)
+}

@@ -1,0 +1,122 @@
+//! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
+
+use crate::ground::text::nearest;
+use serde::de::DeserializeOwned;
+use toml::de::{DeTable, DeValue};
+
+/// The largest configuration file that is read, in bytes.
+pub(crate) const CAP: u64 = 1 << 20;
+
+/// The keys of each table: path with dots (`*` stands for any name), then its keys.
+pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
+
+/// `bytes` as a `T`, and what is to be warned of. The error is one line and never quotes the file's text,
+/// in which a key may stand.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>), String> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err(e) => {
+            let (line, column) = place(&bytes[..e.valid_up_to()]);
+            return Err(format!("line {line}, column {column}: not valid UTF-8"));
+        }
+    };
+    let value = toml::from_str(text).map_err(|e| {
+        let message = e.message().replace('\n', ", ");
+        match e.span() {
+            Some(span) => {
+                let (line, column) = place(&text.as_bytes()[..span.start]);
+                format!("line {line}, column {column}: {message}")
+            }
+            None => message,
+        }
+    })?;
+    let mut unknown = Vec::new();
+    if let Ok(table) = DeTable::parse(text) {
+        find_unknown(table.get_ref(), "", keys, text, &mut unknown);
+    }
+    Ok((value, unknown))
+}
+
+fn find_unknown(table: &DeTable, path: &str, keys: Keys, text: &str, found: &mut Vec<String>) {
+    let known = keys.iter().find(|(name, _)| same_path(name, path)).map_or(&[][..], |(_, known)| *known);
+    for (key, value) in table {
+        let name: &str = key.get_ref();
+        let whole = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        if !known.contains(&name) && !known.contains(&"*") {
+            let (line, _) = place(&text.as_bytes()[..key.span().start]);
+            let near = match nearest(name, known.iter().copied()) {
+                Some(near) => format!(", did you mean \"{near}\"?"),
+                None if known.is_empty() => String::new(),
+                None => format!(", known keys are {}", known.join(", ")),
+            };
+            found.push(format!("unknown key \"{whole}\" on line {line}{near}"));
+        } else if let DeValue::Table(inner) = value.get_ref() {
+            find_unknown(inner, &whole, keys, text, found);
+        }
+    }
+}
+
+fn same_path(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('.'), path.split('.'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            (Some(p), Some(q)) if p == "*" || p == q => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Line and column, from 1, of the end of `before`. Columns count characters.
+fn place(before: &[u8]) -> (usize, usize) {
+    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+    (line, 1 + String::from_utf8_lossy(&before[start..]).chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    const KEYS: Keys = &[("", &["name", "inner"]), ("inner", &["*"]), ("inner.*", &["path"])];
+
+    #[derive(Deserialize, Debug)]
+    struct Sample {
+        #[serde(default)]
+        name: String,
+    }
+
+    #[test]
+    fn errors_name_line_and_column() {
+        let error = parse::<Sample>(b"\nname = \n", KEYS).unwrap_err();
+        assert!(error.starts_with("line 2, column 8: "), "{error}");
+        assert!(!error.contains('\n'));
+    }
+
+    #[test]
+    fn bad_bytes_are_placed() {
+        assert_eq!(
+            parse::<Sample>(b"name = \"\xff\"", KEYS).unwrap_err(),
+            "line 1, column 9: not valid UTF-8"
+        );
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest() {
+        let (_, unknown) = parse::<Sample>(b"nmae = 1\n[inner.x]\npahts = 2", KEYS).unwrap();
+        assert_eq!(
+            unknown,
+            [
+                "unknown key \"inner.x.pahts\" on line 3, did you mean \"path\"?",
+                "unknown key \"nmae\" on line 1, did you mean \"name\"?",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_crlf_are_fine() {
+        let (sample, unknown) = parse::<Sample>(b"\xef\xbb\xbfname = \"x\"\r\n", KEYS).unwrap();
+        assert_eq!((sample.name.as_str(), unknown.len()), ("x", 0));
+    }
+}

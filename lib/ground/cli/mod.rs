@@ -1,0 +1,17 @@
+//! What every program gets for nothing: help, version, man page, completions, errors, streams.
+
+mod about;
+mod completions;
+mod man;
+mod notes;
+mod program;
+mod progress;
+mod stdout;
+
+pub(crate) use about::{About, flag, value};
+pub(crate) use completions::{Shell, completions};
+pub(crate) use man::man_page;
+pub(crate) use notes::{Notes, line};
+pub(crate) use program::{Parsed, Program, VERSION, seconds, text};
+pub(crate) use progress::Progress;
+pub(crate) use stdout::Stdout;

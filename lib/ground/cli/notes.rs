@@ -1,0 +1,46 @@
+//! What goes to stderr beside errors: warnings, and the lines of `--verbose`.
+
+use std::io::Write;
+
+/// Who may speak, and how. A sub-agent's notes bear a prefix and are heard only with `--verbose`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Notes {
+    prefix: &'static str,
+    warnings: bool,
+    verbose: bool,
+}
+
+impl Notes {
+    pub(crate) fn new(verbose: bool) -> Notes {
+        Notes { prefix: "", warnings: true, verbose }
+    }
+
+    /// The notes of an agent that this one calls.
+    pub(crate) fn for_sub_agent(&self) -> Notes {
+        Notes { prefix: "[sub-agent] ", warnings: self.verbose, verbose: self.verbose }
+    }
+
+    /// `Warning: …`, always for the program itself.
+    pub(crate) fn warn(&self, message: &str) {
+        if self.warnings {
+            line(&format!("{}Warning: {message}", self.prefix));
+        }
+    }
+
+    /// A line that only `--verbose` shows.
+    pub(crate) fn verbose(&self, message: &str) {
+        if self.verbose {
+            line(&format!("{}{message}", self.prefix));
+        }
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+}
+
+/// One whole line in one write, so that programs that run side by side do not mix theirs. A stderr that
+/// nobody reads is no reason to fail.
+pub(crate) fn line(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}

@@ -1,0 +1,53 @@
+//! The one way to stdout: locked, buffered, complete or an error.
+
+use crate::ground::error::{Error, Result};
+use serde::Serialize;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+/// Remembers whether its reader left (`| head -1`): that alone is success, and everything after it is
+/// thrown away. Any other fault, a full disk say, is an error. A child's broken pipe is not seen here.
+pub(crate) struct Stdout {
+    out: BufWriter<StdoutLock<'static>>,
+    reader_left: bool,
+}
+
+impl Stdout {
+    #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
+    pub(crate) fn open() -> Stdout {
+        Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        let written = self.out.write_all(text.as_bytes());
+        self.judge(written)
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
+        self.text(text)?;
+        self.text("\n")
+    }
+
+    /// One JSON document on one line.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        self.line(&text)
+    }
+
+    /// Hands everything to the reader. Only after this is what was printed known to have arrived.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        let written = self.out.flush();
+        self.judge(written)
+    }
+
+    fn judge(&mut self, written: io::Result<()>) -> Result<()> {
+        match written {
+            _ if self.reader_left => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.reader_left = true;
+                Ok(())
+            }
+            Err(e) => Err(Error::io(format!("cannot write to stdout: {e}"))),
+            Ok(()) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Runs a shell command as a filter: bytes in, bytes out, in a process group of its own, under a deadline.
+
+use crate::ground::deadline::Deadline;
+use crate::ground::text::last_line;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a group gets between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(150);
+/// How much of stderr is kept for the error message, in bytes.
+const STDERR_KEPT: usize = 8 * 1024;
+
+pub(crate) struct Job<'a> {
+    /// Given to `/bin/sh -c` as it stands. Values reach it through `vars`, never pasted in.
+    pub(crate) line: &'a str,
+    pub(crate) input: Vec<u8>,
+    pub(crate) dir: &'a Path,
+    pub(crate) vars: Vec<(&'static str, OsString)>,
+    /// More than this many bytes on stdout end the command.
+    pub(crate) stdout_cap: usize,
+    pub(crate) deadline: Deadline,
+}
+
+pub(crate) struct Finished {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) status: ExitStatus,
+    /// The last line of stderr, or of stdout where stderr is empty: some programs tell their errors there.
+    pub(crate) last_line: String,
+}
+
+#[derive(Debug)]
+pub(crate) enum Fault {
+    NotStarted(io::Error),
+    Deadline,
+    TooMuchOutput,
+    Reading(io::Error),
+}
+
+enum Event {
+    Exited,
+    Stdout(Result<(), Fault>),
+    StderrEnded,
+}
+
+/// Runs `job` to its end. Whatever happens, nothing of its process group is left running.
+///
+/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as
+/// it comes. When the command itself has exited, what it left behind gets a short grace to finish.
+pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
+    let mut child = spawn(&job).map_err(Fault::NotStarted)?;
+    let group = Group(child.id());
+    let (sender, events) = channel();
+    let stdout = Arc::new(Mutex::new(Vec::new()));
+    let stderr = Arc::new(Mutex::new(Vec::new()));
+    feed(child.stdin.take(), job.input);
+    collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone());
+    pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone());
+    group.watch_exit(sender);
+
+    let waited = wait(&events, job.deadline, &mut child);
+    let status = group.end(&mut child);
+    locked(&GROUPS).remove(&group.0);
+    waited?;
+
+    let stdout = std::mem::take(&mut *locked(&stdout));
+    let stderr = std::mem::take(&mut *locked(&stderr));
+    let said = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
+    let last_line = last_line(&String::from_utf8_lossy(said)).to_owned();
+    let status = status.ok_or(Fault::Deadline)?;
+    Ok(Finished { stdout, status, last_line })
+}
+
+/// Until the command has exited and its streams have ended, or time is up.
+fn wait(events: &Receiver<Event>, deadline: Deadline, child: &mut Child) -> Result<(), Fault> {
+    let (mut exited, mut stdout_ended, mut stderr_ended) = (false, false, false);
+    let mut until = deadline;
+    while !(exited && stdout_ended && stderr_ended) {
+        let pause = if cfg!(unix) { until.remaining() } else { until.remaining().min(TICK) };
+        match events.recv_timeout(pause) {
+            Ok(Event::Exited) => exited = true,
+            Ok(Event::Stdout(ended)) => {
+                ended?;
+                stdout_ended = true;
+            }
+            Ok(Event::StderrEnded) => stderr_ended = true,
+            Err(RecvTimeoutError::Timeout) if until.passed() => {
+                // Whoever still holds the streams, the command's own answer is complete.
+                return if exited { Ok(()) } else { Err(Fault::Deadline) };
+            }
+            Err(_) if cfg!(unix) => {}
+            Err(_) => exited = exited || matches!(child.try_wait(), Ok(Some(_))),
+        }
+        if exited {
+            until = until.earlier(Deadline::after(GRACE));
+        }
+    }
+    Ok(())
+}
+
+/// Where no signal tells of an exit, it is asked for this often.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The groups that run now. Whoever holds the lock keeps new ones from starting.
+static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends every group, and lets no other start: the program is about to leave.
+#[cfg(unix)]
+pub(crate) fn end_all() {
+    let groups = locked(&GROUPS);
+    for group in groups.iter() {
+        Group(*group).signal(rustix::process::Signal::TERM);
+    }
+    let grace = Deadline::after(GRACE);
+    while groups.iter().any(|group| Group(*group).is_alive()) && !grace.passed() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for group in groups.iter() {
+        Group(*group).signal(rustix::process::Signal::KILL);
+    }
+    // Never unlocked again: a command that died of our signal must not be reported as a failure.
+    std::mem::forget(groups);
+}
+
+fn spawn(job: &Job) -> io::Result<Child> {
+    let mut command = if cfg!(windows) { Command::new("cmd") } else { Command::new("/bin/sh") };
+    command.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(job.line);
+    command.current_dir(job.dir).envs(job.vars.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut groups = locked(&GROUPS);
+    let child = command.spawn()?;
+    groups.insert(child.id());
+    Ok(child)
+}
+
+fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
+    let Some(mut stdin) = stdin else { return };
+    std::thread::spawn(move || {
+        // An error here is the command's choice not to read; its exit status decides.
+        let _ = stdin.write_all(&input);
+    });
+}
+
+fn collect(
+    from: Option<impl Read + Send + 'static>,
+    cap: usize,
+    into: Arc<Mutex<Vec<u8>>>,
+    events: Sender<Event>,
+) {
+    let Some(mut from) = from else { return };
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 64 * 1024];
+        let ended = loop {
+            match from.read(&mut buffer) {
+                Ok(0) => break Ok(()),
+                Ok(n) => {
+                    let mut all = locked(&into);
+                    if all.len() + n > cap {
+                        break Err(Fault::TooMuchOutput);
+                    }
+                    all.extend_from_slice(&buffer[..n]);
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => break Err(Fault::Reading(e)),
+            }
+        };
+        let _ = events.send(Event::Stdout(ended));
+    });
+}
+
+fn pass_on(from: Option<impl Read + Send + 'static>, tail: Arc<Mutex<Vec<u8>>>, events: Sender<Event>) {
+    let Some(mut from) = from else { return };
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 8 * 1024];
+        while let Ok(n @ 1..) = from.read(&mut buffer) {
+            let _ = io::stderr().write_all(&buffer[..n]);
+            let mut tail = locked(&tail);
+            tail.extend_from_slice(&buffer[..n]);
+            let surplus = tail.len().saturating_sub(STDERR_KEPT);
+            tail.drain(..surplus);
+        }
+        let _ = events.send(Event::StderrEnded);
+    });
+}
+
+/// A process group, named by the id of its first process.
+struct Group(u32);
+
+#[cfg(unix)]
+impl Group {
+    /// Tells of the exit without reaping, so that the id stays ours until the whole group is gone.
+    fn watch_exit(&self, events: Sender<Event>) {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let Some(pid) = self.pid() else { return };
+        std::thread::spawn(move || {
+            while let Err(rustix::io::Errno::INTR) =
+                waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+            {}
+            let _ = events.send(Event::Exited);
+        });
+    }
+
+    /// SIGTERM, a short grace, SIGKILL, to everything in the group. `None`: even that did not end it.
+    fn end(&self, child: &mut Child) -> Option<ExitStatus> {
+        self.signal(rustix::process::Signal::TERM);
+        let grace = Deadline::after(GRACE);
+        let mut status = child.try_wait().ok().flatten();
+        while status.is_none() || self.is_alive() {
+            if grace.passed() {
+                self.signal(rustix::process::Signal::KILL);
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+            status = status.or_else(|| child.try_wait().ok().flatten());
+        }
+        // A process in an uninterruptible system call outlives even SIGKILL; we do not wait for it.
+        let killed = Deadline::after(GRACE / 3);
+        while status.is_none() && !killed.passed() {
+            std::thread::sleep(Duration::from_millis(2));
+            status = child.try_wait().ok().flatten();
+        }
+        status
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(pid) = self.pid() {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.pid().is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
+    }
+
+    fn pid(&self) -> Option<rustix::process::Pid> {
+        i32::try_from(self.0).ok().and_then(rustix::process::Pid::from_raw)
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    fn watch_exit(&self, _events: Sender<Event>) {}
+
+    /// Without process groups only the command itself can be ended.
+    fn end(&self, child: &mut Child) -> Option<ExitStatus> {
+        let _ = child.kill();
+        child.wait().ok()
+    }
+}
+
+/// The program that a command line runs, for messages: its first word that is not an assignment.
+pub(crate) fn first_word(line: &str) -> String {
+    let words = shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
+    let is_assignment = |word: &&String| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    };
+    words.iter().find(|word| !is_assignment(word)).or(words.first()).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_is_the_program() {
+        assert_eq!(first_word("claude -p"), "claude");
+        assert_eq!(first_word("A=1 B='x y' 'my tool' -x"), "my tool");
+        assert_eq!(first_word("don't close"), "don't");
+        assert_eq!(first_word(""), "");
+    }
+}

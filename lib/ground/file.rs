@@ -1,0 +1,185 @@
+//! The only writer of files. Locks are `flock`-style, held for milliseconds, and follow renames.
+
+use crate::ground::deadline::Deadline;
+use crate::ground::signal;
+use fs_err as fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// The whole of a regular file of at most `cap` bytes.
+pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    regular_or_missing(path)?;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(cap + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > cap {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("\"{}\" is larger than {} KiB", path.display(), cap >> 10),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Makes a directory and its parents, mode 0755 less the umask.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+    builder.create(path).map_err(|e| {
+        io::Error::new(e.kind(), format!("failed to make directory \"{}\": {e}", path.display()))
+    })
+}
+
+/// Makes a new file with `bytes` in it. One that exists is left alone: `AlreadyExists`.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    set_mode(&mut options, mode);
+    let mut file = options.open(path)?;
+    let _whole = signal::shield();
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Appends `bytes` in one write, under the file's lock. The file and its directory are made if missing.
+///
+/// A last line without a newline gets one first. What a full disk cut short is taken back: after an error
+/// the file is as it was.
+pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_dir(parent)?;
+    }
+    let mut file = lock_for_append(path)?;
+    let before = file.metadata()?.len();
+    let mut whole = Vec::with_capacity(bytes.len() + 1);
+    if before > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::Start(before - 1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            whole.push(b'\n');
+        }
+    }
+    whole.extend_from_slice(bytes);
+    let _whole = signal::shield();
+    let written = match file.write(&whole) {
+        Ok(n) if n == whole.len() => return Ok(()),
+        Ok(n) => io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!("only {n} of {} bytes could be written to \"{}\"", whole.len(), path.display()),
+        ),
+        Err(e) => e,
+    };
+    let _ = file.set_len(before);
+    Err(written)
+}
+
+/// Opens the log and locks it. When another program has put a new file in its place meanwhile, the lock is
+/// on a file that nobody reads any more: open again.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+fn lock_for_append(path: &Path) -> io::Result<fs::File> {
+    regular_or_missing(path)?;
+    loop {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).append(true).create(true);
+        set_mode(&mut options, 0o644);
+        let file = options.open(path)?;
+        lock(&file, path, std::fs::File::try_lock)?;
+        if names(path, &file)? {
+            return Ok(file);
+        }
+    }
+}
+
+/// A log for reading, and its length at a moment when nobody was writing to it; `None` if there is none.
+pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
+    regular_or_missing(path)?;
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    lock(&file, path, std::fs::File::try_lock_shared)?;
+    let length = file.metadata()?.len();
+    file.file().unlock()?;
+    Ok(Some((file, length)))
+}
+
+type TryLock = fn(&std::fs::File) -> Result<(), std::fs::TryLockError>;
+
+/// Waits for a lock, up to [`LOCK_WAIT`].
+fn lock(file: &fs::File, path: &Path, try_lock: TryLock) -> io::Result<()> {
+    let patience = Deadline::after(LOCK_WAIT);
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match try_lock(file.file()) {
+            Ok(()) => return Ok(()),
+            Err(std::fs::TryLockError::Error(e)) => {
+                return Err(io::Error::new(e.kind(), format!("cannot lock \"{}\": {e}", path.display())));
+            }
+            Err(std::fs::TryLockError::WouldBlock) if patience.passed() => {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!(
+                        "\"{}\" is locked by another program for over {} s",
+                        path.display(),
+                        LOCK_WAIT.as_secs()
+                    ),
+                ));
+            }
+            Err(std::fs::TryLockError::WouldBlock) => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+/// Does `path` still name the file that is open?
+#[cfg(unix)]
+fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let open = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// Windows does not let an open file be replaced.
+#[cfg(not(unix))]
+fn names(_path: &Path, _file: &fs::File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// A directory, a pipe or a device in a file's place is an error before it is opened: opening a pipe waits.
+pub(crate) fn regular_or_missing(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("\"{}\" is not a regular file", path.display()),
+        )),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(unix)]
+fn set_mode(options: &mut fs::OpenOptions, mode: u32) {
+    use fs_err::os::unix::fs::OpenOptionsExt;
+    options.mode(mode);
+}
+
+#[cfg(not(unix))]
+fn set_mode(_options: &mut fs::OpenOptions, _mode: u32) {}

@@ -1,0 +1,12 @@
+//! The ground floor: what every program stands on and what knows nothing of agents.
+
+pub(crate) mod cli;
+pub(crate) mod deadline;
+pub(crate) mod env;
+pub(crate) mod error;
+pub(crate) mod exec;
+pub(crate) mod file;
+pub(crate) mod secret;
+pub(crate) mod signal;
+pub(crate) mod stdin;
+pub(crate) mod text;

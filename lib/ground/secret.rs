@@ -1,0 +1,42 @@
+//! API keys and other values that must never be seen.
+
+/// A value without `Display` and with a `Debug` that hides it, so that it cannot end up in a message, a log
+/// or a prompt by accident. [`Secret::expose`] is where to look when one did.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    pub(crate) fn new(value: impl Into<String>) -> Secret {
+        Secret(value.into())
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Secret {
+    /// By way of a TOML value: serde's own message for a wrong type quotes what it found.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+        match toml::Value::deserialize(from)? {
+            toml::Value::String(text) => Ok(Secret(text)),
+            _ => Err(serde::de::Error::custom("a key must be a string in quotes")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_does_not_show_it() {
+        assert_eq!(format!("{:?}", Secret::new("sk-1")), "Secret");
+    }
+}

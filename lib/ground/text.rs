@@ -1,0 +1,100 @@
+//! Words and lines: cuts that never fall inside a character, text that cannot disturb a terminal, near names.
+
+use std::borrow::Cow;
+
+/// The first `limit` characters (Unicode scalar values) of `text`, followed by `...` if any were cut.
+pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => Cow::Owned(format!("{}...", &text[..at])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// One line that is safe on a terminal: control characters become spaces, at most `limit` characters stay.
+/// For text from models, servers and commands that goes into a message.
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    let flat: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    cut(&flat, limit).into_owned()
+}
+
+/// The last line that says anything.
+pub(crate) fn last_line(text: &str) -> &str {
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
+}
+
+/// `bytes` as text; what is not UTF-8 becomes U+FFFD. The flag tells whether anything had to.
+pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, false),
+        Err(e) => (String::from_utf8_lossy(e.as_bytes()).into_owned(), true),
+    }
+}
+
+/// The candidate nearest to `word`, if it is near enough to be what was meant.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count().min(word.len()) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Wraps `text` at white space to lines of at most `width` characters; a longer word keeps its own line.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        if let Some(line) = lines.last_mut() {
+            if used > 0 {
+                line.push(' ');
+                used += 1;
+            }
+            line.push_str(word);
+            used += length;
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_count_characters_not_bytes() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöü", 2), "äö...");
+        assert_eq!(cut("", 0), "");
+        assert_eq!(cut("🦀🦀", 1), "🦀...");
+    }
+
+    #[test]
+    fn one_line_defuses_escapes_and_newlines() {
+        assert_eq!(one_line(" a\u{1b}[31m\nb\r\n ", 80), "a [31m b");
+    }
+
+    #[test]
+    fn near_names_are_found_and_far_ones_are_not() {
+        assert_eq!(nearest("reveiwer", ["planner", "reviewer"]), Some("reviewer"));
+        assert_eq!(nearest("--jsom", ["--json", "--model"]), Some("--json"));
+        assert_eq!(nearest("zebra", ["planner", "reviewer"]), None);
+    }
+
+    #[test]
+    fn wrapping_keeps_every_word() {
+        assert_eq!(wrap("a bb ccc dddd", 5), ["a bb", "ccc", "dddd"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+
+    #[test]
+    fn the_last_line_skips_blank_ones() {
+        assert_eq!(last_line("one\n two \n\n"), "two");
+        assert_eq!(last_line(" \n"), "");
+    }
+}

@@ -1,0 +1,17 @@
+//! The axe toolkit: small programs that run LLM agents from the shell.
+//!
+//! One function a program, called by the door of that name in `bins/`. Everything else is private, so that
+//! the compiler tells what nobody uses.
+
+mod agent;
+mod config;
+mod ground;
+mod program;
+mod prompt;
+mod provider;
+mod store;
+
+pub use program::axe::main as axe;
+pub use program::axe_agents::main as axe_agents;
+pub use program::axe_config::main as axe_config;
+pub use program::axe_run::main as axe_run;

@@ -1,0 +1,228 @@
+//! `axe-agents`: list, show, make and edit the files that describe agents.
+
+use crate::config::agent::{self, Agent, AgentName};
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use serde_json::json;
+use std::io;
+use std::process::{Command, ExitCode};
+
+pub(crate) const ABOUT: About = About {
+    name: "axe-agents",
+    caption: "list, show, make and edit agents",
+    usage: &["axe-agents list [--json]", "axe-agents show [--json] AGENT", "axe-agents init|edit AGENT"],
+    commands: &[
+        ("list", "every agent with its description, by name"),
+        ("show", "what an agent's file sets"),
+        ("init", "write a commented agents/AGENT.toml and print its path"),
+        ("edit", "open the file in $VISUAL, else $EDITOR"),
+    ],
+    flags: &[flag("json", "list: one JSON object a line; show: one JSON object")],
+    more: "Agents are TOML files, agents/NAME.toml in the configuration directory (see \"axe-config path\"). \
+           A file's name is its agent's name.\n\n    \
+           axe-agents list --json | jq -r 'select(.memory_enabled).name'",
+    sections: &[],
+};
+
+#[derive(Debug)]
+enum Action {
+    List,
+    Show(AgentName),
+    Init(AgentName),
+    Edit(AgentName),
+}
+
+#[derive(Debug)]
+struct Args {
+    action: Action,
+    json: bool,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut json = false;
+    let mut words = Vec::new();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("json") => json = true,
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(word) => words.push(text("argument", word)?),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let action = match words[..] {
+        ["list"] => Action::List,
+        ["show", name] => Action::Show(AgentName::parse(name)?),
+        ["init", name] => Action::Init(AgentName::parse(name)?),
+        ["edit", name] => Action::Edit(AgentName::parse(name)?),
+        [] => return Err(Error::usage("a command is required: list, show, init or edit")),
+        ["show" | "init" | "edit"] => return Err(Error::usage("agent name is required")),
+        ["list" | "show" | "init" | "edit", .., extra] => {
+            return Err(Error::usage(format!("unexpected argument \"{extra}\"")));
+        }
+        [unknown, ..] => {
+            return Err(
+                Error::usage(format!("unknown command \"{unknown}\"")).hint("use list, show, init or edit")
+            );
+        }
+    };
+    if json && matches!(action, Action::Init(_) | Action::Edit(_)) {
+        return Err(Error::usage("option \"--json\" goes with list and show"));
+    }
+    Ok(Parsed::Run(Args { action, json }))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    let notes = Notes::new(false);
+    match args.action {
+        Action::List => list(args.json, env, &notes, stdout)?,
+        Action::Show(name) => {
+            let agent = agent::load(&name, env, &notes)?;
+            if args.json { stdout.json(&as_json(&name, &agent))? } else { show(&name, &agent, stdout)? }
+        }
+        Action::Init(name) => init(&name, env, stdout)?,
+        Action::Edit(name) => edit(&name, env, &notes)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A broken file is named and left out; the others are listed.
+fn list(json: bool, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()> {
+    for stem in agent::names(env)? {
+        match AgentName::parse(&stem).and_then(|name| Ok((agent::load(&name, env, notes)?, name))) {
+            Ok((agent, name)) if json => stdout.json(&as_json(&name, &agent))?,
+            Ok((agent, name)) if agent.description.is_empty() => stdout.line(name.as_str())?,
+            Ok((agent, name)) => {
+                let description = crate::ground::text::one_line(&agent.description, 200);
+                stdout.line(&format!("{name} - {description}"))?;
+            }
+            Err(error) => {
+                notes.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
+            }
+        }
+    }
+    Ok(())
+}
+
+fn as_json(name: &AgentName, agent: &Agent) -> serde_json::Value {
+    json!({
+        "name": name.as_str(),
+        "description": agent.description,
+        "model": agent.model,
+        "system_prompt": agent.system_prompt,
+        "skill": agent.skill,
+        "files": agent.files,
+        "workdir": agent.workdir,
+        "sub_agents": agent.sub_agents,
+        "memory_enabled": agent.memory.enabled,
+        "memory_path": agent.memory.path,
+        "memory_last_n": agent.memory.last_n,
+        "memory_max_entries": agent.memory.max_entries,
+        "temperature": agent.params.temperature,
+        "max_tokens": agent.params.max_tokens,
+    })
+}
+
+/// `Label: value`, values in one column, only what is set.
+fn show(name: &AgentName, agent: &Agent, stdout: &mut Stdout) -> Result<()> {
+    let mut rows: Vec<(&str, String)> = vec![("Name", name.to_string())];
+    let mut add = |label, is_set: bool, value: String| {
+        if is_set {
+            rows.push((label, value));
+        }
+    };
+    let text = |value: &String| (!value.is_empty(), value.clone());
+    let number = |value: i64| (value != 0, value.to_string());
+    let mut add_all = |fields: Vec<(&'static str, (bool, String))>| {
+        for (label, (is_set, value)) in fields {
+            add(label, is_set, value);
+        }
+    };
+    let calls = &agent.sub_agents_config;
+    let memory = &agent.memory;
+    add_all(vec![
+        ("Description", text(&agent.description)),
+        ("Model", text(&agent.model)),
+        ("System Prompt", text(&agent.system_prompt)),
+        ("Skill", text(&agent.skill)),
+        ("Files", text(&agent.files.join(", "))),
+        ("Workdir", text(&agent.workdir)),
+        ("Sub-Agents", text(&agent.sub_agents.join(", "))),
+        ("Max Depth", number(calls.max_depth)),
+        ("Parallel", (!agent.sub_agents.is_empty(), if calls.parallel { "yes" } else { "no" }.to_owned())),
+        ("Timeout", (calls.timeout != 0, format!("{}s", calls.timeout))),
+    ]);
+    // One that is set shows all, so that an agent with a path and memory off explains itself (M6 2.5).
+    if memory.enabled || !memory.path.is_empty() || memory.last_n != 0 || memory.max_entries != 0 {
+        add_all(vec![
+            ("Memory Enabled", (true, memory.enabled.to_string())),
+            ("Memory Path", text(&memory.path)),
+            ("Memory LastN", number(memory.last_n)),
+            ("Memory MaxEntries", number(memory.max_entries)),
+        ]);
+    }
+    add_all(vec![
+        (
+            "Temperature",
+            (agent.params.temperature.is_some(), agent.params.temperature.unwrap_or(0.0).to_string()),
+        ),
+        ("Max Tokens", (agent.params.max_tokens.is_some(), agent.params.max_tokens.unwrap_or(0).to_string())),
+    ]);
+    let width = rows.iter().map(|(label, _)| label.len() + 1).max().unwrap_or(0);
+    for (label, value) in rows {
+        // A value of several lines stays in its column.
+        let value = value.trim_end_matches('\n').replace('\n', &format!("\n{:width$} ", ""));
+        stdout.line(&format!("{:width$} {value}", format!("{label}:")))?;
+    }
+    Ok(())
+}
+
+fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
+    let path = agent::path(name, env)?;
+    if let Some(dir) = path.parent() {
+        file::make_dir(dir).map_err(|e| Error::io(e.to_string()))?;
+    }
+    match file::create(&path, agent::scaffold(name).as_bytes(), 0o644) {
+        Ok(()) => stdout.line(&path.display().to_string()),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Error::usage(format!("agent config already exists: {}", path.display())))
+        }
+        Err(e) => Err(Error::io(e.to_string())),
+    }
+}
+
+fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<()> {
+    let path = agent::path(name, env)?;
+    if !path.exists() {
+        return Err(Error::config(format!("agent config not found: {name}"))
+            .hint(format!("make it with: axe agents init {name}")));
+    }
+    let editor = env.text("VISUAL").or_else(|| env.text("EDITOR")).ok_or_else(|| {
+        Error::usage("$EDITOR environment variable is not set").hint("set it, for example: EDITOR=vi")
+    })?;
+    let words = shlex::split(editor)
+        .filter(|words| !words.is_empty())
+        .ok_or_else(|| Error::usage(format!("the editor's command line has an open quote: {editor}")))?;
+    let failed = |why: String| Error::io(format!("editor \"{}\" {why}", words[0]));
+    let status = Command::new(&words[0])
+        .args(&words[1..])
+        .arg(&path)
+        .status()
+        .map_err(|e| failed(format!("could not be started: {e}")))?;
+    if !status.success() {
+        return Err(failed(format!("failed ({status})")));
+    }
+    // What was just written is checked while its author still has it in mind.
+    if let Err(error) = agent::load(name, env, notes) {
+        notes.warn(&error.message());
+    }
+    Ok(())
+}

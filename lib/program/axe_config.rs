@@ -1,0 +1,84 @@
+//! `axe-config`: where the configuration is, and a start of it.
+
+use crate::config::global::SCAFFOLD;
+use crate::ground::cli::{About, Parsed, Program, Stdout, text};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use std::io;
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "axe-config",
+    caption: "show where the configuration is, or begin one",
+    usage: &["axe-config path", "axe-config init"],
+    commands: &[
+        ("path", "print the configuration directory"),
+        ("init", "make agents/, skills/sample/SKILL.md and config.toml; keep what exists"),
+    ],
+    flags: &[],
+    more: "The directory is $XDG_CONFIG_HOME/axe, else ~/.config/axe (on macOS ~/Library/Application \
+           Support/axe). config.toml is made readable by its owner alone, because keys may come to stand \
+           in it.\n\n    ls \"$(axe-config path)/agents\"",
+    sections: &[],
+};
+
+#[derive(Debug)]
+enum Action {
+    Path,
+    Init,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Action>> {
+    use lexopt::prelude::*;
+    let mut words = Vec::new();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(word) => words.push(text("argument", word)?),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["path"] => Ok(Parsed::Run(Action::Path)),
+        ["init"] => Ok(Parsed::Run(Action::Init)),
+        [] => Err(Error::usage("a command is required: path or init")),
+        ["path" | "init", extra, ..] => Err(Error::usage(format!("unexpected argument \"{extra}\""))),
+        [unknown, ..] => Err(Error::usage(format!("unknown command \"{unknown}\"")).hint("use path or init")),
+    }
+}
+
+const SAMPLE_SKILL: &str = "---
+name: sample
+description: An example of a skill. What stands between the dashes is not sent to the model.
+---
+
+# Sample skill
+
+Answer in at most five sentences. Say what you are unsure of.
+";
+
+fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    let dir = env.config_dir()?;
+    if matches!(action, Action::Init) {
+        let failed = |e: io::Error| Error::io(e.to_string());
+        let sample = dir.join("skills").join("sample");
+        file::make_dir(&dir.join("agents")).map_err(failed)?;
+        file::make_dir(&sample).map_err(failed)?;
+        for (path, content, mode) in
+            [(sample.join("SKILL.md"), SAMPLE_SKILL, 0o644), (dir.join("config.toml"), SCAFFOLD, 0o600)]
+        {
+            match file::create(&path, content.as_bytes(), mode) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
+                _ => {}
+            }
+        }
+    }
+    stdout.line(&dir.display().to_string())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,327 @@
+//! `axe-run`: run an agent. Prompt in, answer out, one entry in its log.
+//!
+//! The order is the contract's: everything that can be wrong with files is found before stdin is waited
+//! for, and everything that can be wrong at all before a call is paid for. The answer is printed first and
+//! the entry written after it, whatever became of stdout.
+
+use crate::agent::conversation::{Budget, Run, Scope};
+use crate::agent::history::History;
+use crate::agent::outcome::{Outcome, SubAgentRun, Tally, millis};
+use crate::agent::prepare::{Overrides, Prepared};
+use crate::agent::sub_agent::run_agent;
+use crate::config::agent::{self, AgentName};
+use crate::config::global::Global;
+use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, seconds, text, value};
+use crate::ground::deadline::Deadline;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::{signal, stdin};
+use crate::prompt;
+use std::process::ExitCode;
+use std::time::Instant;
+
+pub(crate) const ABOUT: About = About {
+    name: "axe-run",
+    caption: "run an agent: prompt in, answer out",
+    usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
+    commands: &[],
+    flags: &[
+        value("prompt", "TEXT", "the user message; what is piped in follows it as context").short('p'),
+        value("model", "P/M", "use this model instead of the agent's"),
+        value("skill", "PATH", "use this skill instead of the agent's"),
+        value("workdir", "DIR", "look for files and run commands here"),
+        value("timeout", "SECONDS", "the whole run: stdin, calls, sub-agents (default 120)"),
+        flag("no-stdin", "do not read stdin"),
+        flag("strict", "exit 1 if the answer is cut off, refused or empty"),
+        flag("dry-run", "show everything that would be sent, call nothing"),
+        flag("json", "print an envelope with counts instead of the bare answer"),
+        flag("verbose", "say on stderr what happens").short('v'),
+    ],
+    more: "AGENT is described in agents/AGENT.toml in the configuration directory; make one with \
+           \"axe agents init AGENT\". What is piped in becomes the user message. With [memory] enabled, \
+           the newest entries of the agent's log are part of the prompt, and the run is added to it.\n\n    \
+           git diff | axe-run reviewer | tee review.md\n    \
+           axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
+    sections: &[
+        (
+            "STANDARD INPUT",
+            "Read unless it is a terminal or --no-stdin is given. An open pipe that nobody writes to is \
+             waited for until the timeout; a note says so after three seconds. Bytes that are not UTF-8 \
+             become U+FFFD, with a warning.",
+        ),
+        (
+            "COMMAND MODELS",
+            "A model command/NAME is a shell command: the provider NAME of config.toml, or one of the \
+             presets claude, codex, gemini, opencode, amp, ollama, llm, axe. It gets the system prompt, a blank \
+             line and the user message on its standard input; what it prints is the answer. It runs in the \
+             agent's working directory. A provider with kind = \"command\" can also be named before the slash, \
+             as in NAME/opus; the command then finds opus in AXE_MODEL. At the deadline the command and all \
+             that it started get SIGTERM, then SIGKILL.",
+        ),
+        (
+            "FILES",
+            "    ~/.config/axe/agents/AGENT.toml    the agent\n    \
+             ~/.config/axe/config.toml          providers and keys\n    \
+             ~/.local/share/axe/memory/AGENT.md its log\n\nXDG_CONFIG_HOME and XDG_DATA_HOME move them.",
+        ),
+        (
+            "JSON",
+            "The envelope has model, content, input_tokens, output_tokens, stop_reason, duration_ms, \
+             tool_calls, agent, provider, sub_agents (name, input_tokens, output_tokens, duration_ms, error \
+             each), retries, cache_read_tokens, cache_write_tokens. Counts are 0 where the provider gives \
+             none. With --json an error is one JSON object on stderr.",
+        ),
+    ],
+};
+
+#[derive(Debug, Default)]
+struct Args {
+    agent: String,
+    overrides: Overrides,
+    prompt: Option<String>,
+    timeout: Option<u64>,
+    no_stdin: bool,
+    strict: bool,
+    dry_run: bool,
+    json: bool,
+    verbose: bool,
+}
+
+/// Seconds, where `--timeout` does not say otherwise.
+const TIMEOUT: u64 = 120;
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    let mut agents = Vec::new();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Short('p') | Long("prompt") => args.prompt = Some(text("--prompt", p.value()?)?),
+            Long("model") => args.overrides.model = Some(text("--model", p.value()?)?),
+            Long("skill") => args.overrides.skill = Some(text("--skill", p.value()?)?),
+            Long("workdir") => args.overrides.workdir = Some(text("--workdir", p.value()?)?),
+            Long("timeout") => args.timeout = Some(seconds("--timeout", p.value()?)?),
+            Long("no-stdin") => args.no_stdin = true,
+            Long("strict") => args.strict = true,
+            Long("dry-run") => args.dry_run = true,
+            Long("json") => args.json = true,
+            Short('v') | Long("verbose") => args.verbose = true,
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(name) => agents.push(text("AGENT", name)?),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    if args.prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
+        return Err(Error::usage("the value of \"--prompt\" is empty"));
+    }
+    let mut agents = agents.into_iter();
+    args.agent = agents
+        .next()
+        .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
+    match agents.next() {
+        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"; one agent a run"))),
+        None => Ok(Parsed::Run(args)),
+    }
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name);
+    let started = Instant::now();
+    let timeout = args.timeout.unwrap_or(TIMEOUT);
+    let deadline = Deadline::after_seconds(timeout);
+    let notes = Notes::new(args.verbose);
+
+    let name = AgentName::parse(&args.agent)?;
+    let agent = agent::load(&name, env, &notes)?;
+    let global = Global::load(env, &notes)?;
+    let prepared = Prepared::new(name, agent, &args.overrides, &global, env, &notes)?;
+    let piped = if args.no_stdin { None } else { stdin::read(deadline, &notes)? };
+    if notes.is_verbose() {
+        describe(&prepared, piped.is_some(), timeout, &notes);
+    }
+    let history = History::load(&prepared.name, &prepared.agent, env, &notes);
+    let system = prepared.system(&history);
+    if args.dry_run {
+        return dry_run(&prepared, &system, &history, &args, piped.as_deref(), timeout, stdout);
+    }
+
+    let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
+    let run = Run {
+        env,
+        global: &global,
+        retries: global.retries(env)?,
+        max_depth: prepared.agent.sub_agents_config.depth(),
+        budget: Budget::new(global.max_calls()),
+    };
+    let mut tally = Tally::default();
+    let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
+    let outcome =
+        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, notes }, &mut tally);
+    drop(progress);
+    let outcome = outcome?;
+
+    for warning in &outcome.warnings {
+        notes.warn(warning);
+    }
+    if tally.retries > 0 {
+        notes.warn(&format!("answered after {} further tries", tally.retries));
+    }
+    let printed = print(&args, &prepared, &outcome, &tally, started, stdout);
+    report(&outcome, &tally, started, &notes);
+    if args.strict
+        && let Some(flaw) = outcome.flaw()
+    {
+        // Not written down: for whoever asked for strictness the task is not done.
+        printed?;
+        return Err(Error::refused(format!("{flaw} (stop reason: {})", outcome.stop_reason)));
+    }
+    let task = args.prompt.as_deref().unwrap_or(&message);
+    history.append(&prepared.name, &prepared.agent, task, &outcome.text, env, &notes);
+    printed?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What `--json` prints, in this order.
+#[derive(serde::Serialize)]
+struct Envelope<'a> {
+    model: &'a str,
+    content: &'a str,
+    input_tokens: u64,
+    output_tokens: u64,
+    stop_reason: &'a str,
+    duration_ms: u64,
+    tool_calls: u64,
+    agent: &'a str,
+    provider: &'a str,
+    sub_agents: &'a [SubAgentRun],
+    retries: u32,
+    cache_read_tokens: u64,
+    cache_write_tokens: u64,
+}
+
+fn print(
+    args: &Args,
+    prepared: &Prepared,
+    outcome: &Outcome,
+    tally: &Tally,
+    started: Instant,
+    stdout: &mut Stdout,
+) -> Result<()> {
+    if args.json {
+        stdout.json(&Envelope {
+            model: &outcome.model,
+            content: &outcome.text,
+            input_tokens: tally.tokens.input,
+            output_tokens: tally.tokens.output,
+            stop_reason: &outcome.stop_reason,
+            duration_ms: millis(started.elapsed()),
+            tool_calls: tally.tool_calls,
+            agent: prepared.name.as_str(),
+            provider: &prepared.model.provider,
+            sub_agents: &tally.sub_agents,
+            retries: tally.retries,
+            cache_read_tokens: tally.tokens.cache_read,
+            cache_write_tokens: tally.tokens.cache_write,
+        })?;
+    } else {
+        stdout.text(&outcome.text)?;
+    }
+    stdout.flush()
+}
+
+/// The verbose lines before the call.
+fn describe(prepared: &Prepared, piped: bool, timeout: u64, notes: &Notes) {
+    let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
+    notes.verbose(&format!("Model:    {}", prepared.model));
+    notes.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
+    notes.verbose(&format!("Skill:    {skill}"));
+    notes.verbose(&format!("Files:    {} file(s)", prepared.files.len()));
+    notes.verbose(&format!("Stdin:    {}", if piped { "yes" } else { "no" }));
+    notes.verbose(&format!("Timeout:  {timeout}s"));
+    notes.verbose(&format!("Params:   {}", params(prepared)));
+}
+
+/// The verbose lines after it.
+fn report(outcome: &Outcome, tally: &Tally, started: Instant, notes: &Notes) {
+    let cumulative = if tally.tool_calls > 0 { " (cumulative)" } else { "" };
+    notes.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
+    notes.verbose(&format!(
+        "Tokens:   {} input, {} output{cumulative}",
+        tally.tokens.input, tally.tokens.output
+    ));
+    notes.verbose(&format!("Stop:     {}", outcome.stop_reason));
+}
+
+/// Unset ones print as 0.
+fn params(prepared: &Prepared) -> String {
+    let params = &prepared.agent.params;
+    format!(
+        "temperature={}, max_tokens={}",
+        params.temperature.unwrap_or(0.0),
+        params.max_tokens().unwrap_or(0)
+    )
+}
+
+fn dry_run(
+    prepared: &Prepared,
+    system: &str,
+    history: &History,
+    args: &Args,
+    piped: Option<&str>,
+    timeout: u64,
+    stdout: &mut Stdout,
+) -> Result<ExitCode> {
+    let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { text.to_owned() };
+    let paths: Vec<&str> = prepared.files.iter().map(|file| file.path.as_str()).collect();
+    let mut parts = vec![
+        (
+            "=== Dry Run ===".to_owned(),
+            format!(
+                "\nModel:    {}\nWorkdir:  {}\nTimeout:  {timeout}s\nParams:   {}",
+                prepared.model,
+                prepared.workdir.display(),
+                params(prepared)
+            ),
+        ),
+        ("--- System Prompt ---".to_owned(), system.to_owned()),
+        ("--- Skill ---".to_owned(), or_none(&prepared.skill)),
+        (format!("--- Files ({}) ---", paths.len()), or_none(&paths.join("\n"))),
+    ];
+    if let Some(prompt) = &args.prompt {
+        parts.push(("--- Prompt ---".to_owned(), prompt.clone()));
+    }
+    parts.push(("--- Stdin ---".to_owned(), or_none(piped.unwrap_or_default())));
+    match history {
+        History::Off => {}
+        History::Unreadable(why) => parts.push(("--- Memory ---".to_owned(), format!("(error: {why})"))),
+        History::Loaded { text, .. } => parts.push(("--- Memory ---".to_owned(), or_none(text))),
+    }
+    let agent = &prepared.agent;
+    if !agent.sub_agents.is_empty() {
+        let config = &agent.sub_agents_config;
+        parts.push((
+            "--- Sub-Agents ---".to_owned(),
+            format!(
+                "{}\nMax Depth: {}\nParallel:  {}\nTimeout:   {}s",
+                agent.sub_agents.join(", "),
+                config.depth(),
+                if config.parallel { "yes" } else { "no" },
+                config.timeout_seconds()
+            ),
+        ));
+    }
+    for (n, (title, text)) in parts.iter().enumerate() {
+        if n > 0 {
+            stdout.text("\n")?;
+        }
+        stdout.line(title)?;
+        // One line end a part, however many the part brings: what follows keeps its place.
+        stdout.line(text.trim_end_matches('\n'))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,6 @@
+//! One room per binary: what it says of itself, its arguments, and what it does.
+
+pub(crate) mod axe;
+pub(crate) mod axe_agents;
+pub(crate) mod axe_config;
+pub(crate) mod axe_run;

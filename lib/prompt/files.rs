@@ -1,0 +1,220 @@
+//! Context files: patterns become the text of regular files inside the working directory, and of no others.
+
+use crate::ground::cli::Notes;
+use crate::ground::error::{Error, Result};
+use crate::ground::text::{lossy, one_line};
+use fs_err as fs;
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::WalkBuilder;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+/// The largest file that goes into a prompt, in bytes.
+const FILE_CAP: u64 = 1 << 20;
+/// All of them together, in bytes.
+const TOTAL_CAP: u64 = 8 << 20;
+/// A NUL in so many first bytes means that a file is not text.
+const SNIFF: usize = 512;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ContextFile {
+    /// Relative to the working directory, with forward slashes.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// The files that `patterns` name, each once, sorted. What is left out on purpose is a warning, except for
+/// binary files that only a wildcard met.
+pub(crate) fn collect(patterns: &[String], workdir: &Path, notes: &Notes) -> Result<Vec<ContextFile>> {
+    if patterns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let root = fs::canonicalize(workdir).map_err(|e| Error::config(format!("workdir: {e}")))?;
+    let mut found = BTreeMap::new();
+    for text in patterns {
+        let pattern = Pattern::parse(text)?;
+        let before = found.len();
+        pattern.find(&root, &mut found, notes);
+        if found.len() == before && !pattern.is_literal() && !found.keys().any(|path| pattern.names(path)) {
+            notes.warn(&format!("files: no file matches \"{text}\""));
+        }
+    }
+    let mut room = TOTAL_CAP;
+    let mut files = BTreeMap::new();
+    for (path, literal) in found {
+        match load(&root, &path, room) {
+            Ok(Some(file)) => {
+                room = room.saturating_sub(file.text.len() as u64);
+                files.insert(file.path.clone(), file);
+            }
+            Ok(None) if !literal => {}
+            Ok(None) => notes.warn(&left_out(&path, "it is a binary file")),
+            Err(why) => notes.warn(&left_out(&path, &why)),
+        }
+    }
+    Ok(files.into_values().collect())
+}
+
+fn left_out(path: &Path, why: &str) -> String {
+    format!("files: \"{}\" is left out: {}", shown(path), one_line(why, 300))
+}
+
+/// A pattern, split where its wildcards begin.
+struct Pattern {
+    /// A path without wildcards; the whole pattern if it has none.
+    base: PathBuf,
+    /// What paths below `base` must match; `None` for a literal path.
+    rest: Option<GlobMatcher>,
+    /// How many folders deep the rest can lead; `None` where `**` spans any number.
+    depth: Option<usize>,
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Pattern> {
+        let wrong = |why: String| Error::config(format!("invalid glob pattern \"{text}\": {why}"));
+        if text.is_empty() {
+            return Err(wrong("it is empty".to_owned()));
+        }
+        let parts: Vec<&str> = text.split('/').filter(|part| *part != ".").collect();
+        let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).count();
+        let base = if text.starts_with('/') { "/".to_owned() } else { String::new() };
+        let base = PathBuf::from(base + &parts[..literal].join("/"));
+        let rest = parts[literal..].join("/");
+        if rest.is_empty() {
+            return Ok(Pattern { base, rest: None, depth: None });
+        }
+        let glob = GlobBuilder::new(&rest)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|e| wrong(e.kind().to_string()))?;
+        let depth = (!rest.contains("**")).then_some(parts.len() - literal);
+        Ok(Pattern { base, rest: Some(glob.compile_matcher()), depth })
+    }
+
+    fn is_literal(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    fn names(&self, path: &Path) -> bool {
+        match (&self.rest, path.strip_prefix(&self.base)) {
+            (Some(rest), Ok(below)) => rest.is_match(below),
+            _ => false,
+        }
+    }
+
+    /// Adds what the pattern names to `found`: path below the root, and whether it was named literally.
+    fn find(&self, root: &Path, found: &mut BTreeMap<PathBuf, bool>, notes: &Notes) {
+        let Some(rest) = &self.rest else {
+            found.insert(self.base.clone(), true);
+            return;
+        };
+        let start = root.join(&self.base);
+        // A folder that leads out is not even walked: it may be the whole disk.
+        match fs::canonicalize(&start) {
+            Ok(real) if real.starts_with(root) => {}
+            Ok(_) => {
+                notes.warn(&left_out(&self.base, "it leads out of the working directory"));
+                return;
+            }
+            Err(_) => return,
+        }
+        let ignored_too = self.depth.is_some();
+        let walk = WalkBuilder::new(&start)
+            .hidden(false)
+            .ignore(false)
+            .git_ignore(!ignored_too)
+            .git_exclude(!ignored_too)
+            .git_global(!ignored_too)
+            .parents(!ignored_too)
+            .max_depth(self.depth)
+            .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
+            .build();
+        for entry in walk {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(e) => {
+                    notes.warn(&format!("files: {}", one_line(&e.to_string(), 300)));
+                    continue;
+                }
+            };
+            let is_candidate = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
+            if let (true, Ok(below)) = (is_candidate, entry.path().strip_prefix(&start))
+                && rest.is_match(below)
+                // A folder behind a symlink is not walked; one that merely matches is no file.
+                && !entry.path().is_dir()
+            {
+                found.entry(self.base.join(below)).or_insert(false);
+            }
+        }
+    }
+}
+
+/// The file's text; `None` if it is not text; `Err` says why it is left out.
+fn load(root: &Path, path: &Path, room: u64) -> Result<Option<ContextFile>, String> {
+    let real = root.join(path);
+    let real = match std::fs::canonicalize(&real) {
+        Ok(real) => real,
+        Err(_) if real.is_symlink() => return Err("its symlink leads nowhere".to_owned()),
+        Err(e) => return Err(e.to_string()),
+    };
+    let Ok(inside) = real.strip_prefix(root) else {
+        return Err("it leads out of the working directory".to_owned());
+    };
+    let metadata = std::fs::metadata(&real).map_err(|e| e.to_string())?;
+    if metadata.is_dir() {
+        return Err(format!("it is a directory; write \"{}/**\" for what is in it", shown(path)));
+    }
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let mut file = std::fs::File::open(&real).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(SNIFF as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if bytes.contains(&0) {
+        return Ok(None);
+    }
+    file.take(FILE_CAP + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    let length = bytes.len() as u64;
+    if length > FILE_CAP {
+        return Err(format!("it is larger than {} MiB", FILE_CAP >> 20));
+    }
+    if length > room {
+        return Err(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20));
+    }
+    // `a/../b` is shown as what it is; a symlink under its own name.
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let path = shown(if is_plain { path } else { inside });
+    Ok(Some(ContextFile { path, text: lossy(bytes).0 }))
+}
+
+/// A path for people and models: forward slashes, and no control characters that could fake a line.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let text = if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() };
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wildcards_begin_at_the_first_special_component() {
+        let pattern = Pattern::parse("./src/deep/**/*.rs").unwrap();
+        assert_eq!((pattern.base.as_path(), pattern.depth), (Path::new("src/deep"), None));
+        assert!(pattern.names(Path::new("src/deep/a.rs")) && pattern.names(Path::new("src/deep/x/y/a.rs")));
+        let pattern = Pattern::parse("src/*/a?.rs").unwrap();
+        assert_eq!(pattern.depth, Some(2));
+        assert!(pattern.names(Path::new("src/x/ab.rs")) && !pattern.names(Path::new("src/x/y/ab.rs")));
+        assert!(Pattern::parse("README.md").unwrap().is_literal());
+    }
+
+    #[test]
+    fn a_bad_pattern_is_named() {
+        let error = Pattern::parse("src/[a").err().unwrap();
+        assert!(error.message().starts_with("invalid glob pattern \"src/[a\": "), "{}", error.message());
+        assert_eq!(error.exit_code(), 2);
+    }
+}

@@ -1,0 +1,110 @@
+//! A shell command as a provider: the prompt on its stdin, the answer on its stdout.
+//!
+//! A command has no tools. A JSON form that has them would be another way to fill `input` and to read `stdout`
+//! here, and change nothing else.
+
+use crate::ground::deadline::Deadline;
+use crate::ground::exec::{self, Fault, Job};
+use crate::ground::text::{lossy, one_line};
+use crate::provider::failure::{Category, Failure};
+use crate::provider::message::{Reply, Request, Stop, Tokens, Turn};
+use serde_json::value::RawValue;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The longest answer, in bytes. A model's is a thousandth of it.
+const CAP: usize = 16 * 1024 * 1024;
+/// A command may run `axe-run` again, which may run the command again. So deep and no deeper.
+const DEEPEST: u32 = 8;
+/// Counts those levels from process to process.
+const LEVEL: &str = "AXE_COMMAND_LEVEL";
+
+pub(crate) struct ShellCommand {
+    pub(crate) line: String,
+    /// Reaches the command as `AXE_MODEL`.
+    pub(crate) model: Option<String>,
+    pub(crate) dir: PathBuf,
+    /// How many commands of ours run above this one.
+    pub(crate) level: u32,
+}
+
+impl ShellCommand {
+    pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, Failure> {
+        let word = exec::first_word(&self.line);
+        let server = |message: String| Failure::new(Category::Server, message);
+        if self.level >= DEEPEST {
+            return Err(server(format!(
+                "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
+            )));
+        }
+        let mut vars = vec![(LEVEL, OsString::from((self.level + 1).to_string()))];
+        vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
+        let finished = exec::run(Job {
+            line: &self.line,
+            input: prompt(request).into_bytes(),
+            dir: &self.dir,
+            vars,
+            stdout_cap: CAP,
+            deadline,
+        })
+        .map_err(|fault| match fault {
+            Fault::NotStarted(e) => server(format!("command \"{word}\" could not be started: {e}")),
+            Fault::TooMuchOutput => server(format!("command \"{word}\" printed more than {} MiB", CAP >> 20)),
+            Fault::Reading(e) => server(format!("command \"{word}\" could not be read: {e}")),
+            Fault::Deadline => {
+                Failure::new(Category::Timeout, format!("command \"{word}\" did not finish in time"))
+            }
+        })?;
+        if !finished.status.success() {
+            let last = one_line(&finished.last_line, 500);
+            let colon = if last.is_empty() { "" } else { ": " };
+            let how = how_it_ended(finished.status);
+            return Err(server(format!("command \"{word}\" failed ({how}){colon}{last}")));
+        }
+        let (mut text, _) = lossy(finished.stdout);
+        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+        Ok(Reply {
+            raw: RawValue::NULL.to_owned(),
+            text,
+            calls: Vec::new(),
+            stop: Stop::Complete,
+            stop_reason: "stop".to_owned(),
+            model: request.model.clone(),
+            tokens: Tokens::default(),
+            retries: 0,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// How many commands of ours are above this process.
+pub(crate) fn level(env: &crate::ground::env::Env) -> u32 {
+    env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// The system prompt, a blank line, the user's message; without a system prompt the message alone.
+fn prompt(request: &Request) -> String {
+    let user = request.turns.iter().find_map(|turn| match turn {
+        Turn::User(text) => Some(text.as_str()),
+        Turn::Assistant(_) | Turn::ToolResults(_) => None,
+    });
+    match (request.system.as_str(), user.unwrap_or_default()) {
+        ("", user) => user.to_owned(),
+        (system, user) => format!("{system}\n\n{user}"),
+    }
+}
+
+#[cfg(unix)]
+fn how_it_ended(status: std::process::ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+#[cfg(not(unix))]
+fn how_it_ended(status: std::process::ExitStatus) -> String {
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
+}

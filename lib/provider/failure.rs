@@ -1,0 +1,52 @@
+//! A call that brought no reply, and why.
+
+use crate::ground::error::Error;
+use std::fmt;
+
+/// Why a call failed, as far as a caller acts on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Category {
+    Auth,
+    RateLimit,
+    Overloaded,
+    Timeout,
+    BadRequest,
+    Server,
+}
+
+/// A call that brought no reply: `<category>: <message>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) category: Category,
+    /// One line, fit for a terminal.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(category: Category, message: impl Into<String>) -> Failure {
+        Failure { category, message: message.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let category = match self.category {
+            Category::Auth => "auth",
+            Category::RateLimit => "rate_limit",
+            Category::Overloaded => "overloaded",
+            Category::Timeout => "timeout",
+            Category::BadRequest => "bad_request",
+            Category::Server => "server",
+        };
+        write!(f, "{category}: {}", self.message)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        match failure.category {
+            Category::BadRequest => Error::refused(failure.to_string()),
+            _ => Error::api(failure.to_string()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What goes to a model and what comes back, in the one form that all providers share.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// One request: the whole conversation so far.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The model's name as its provider knows it.
+    pub(crate) model: String,
+    /// Empty: none.
+    pub(crate) system: String,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) max_tokens: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Turn {
+    User(String),
+    /// As it came, sent back byte for byte: thinking blocks carry signatures over their bytes.
+    Assistant(Box<RawValue>),
+    ToolResults(Vec<ToolResult>),
+}
+
+/// A function that the model may call. Its parameters are all strings.
+#[derive(Debug, Clone)]
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) description: String,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) description: String,
+    pub(crate) required: bool,
+}
+
+/// The model asks for a function to be called.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Models write malformed arguments now and then: the model is told, nothing is run with a guess.
+    pub(crate) arguments: Result<Map<String, Value>, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolResult {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) content: String,
+    pub(crate) is_error: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<ToolCall>,
+    /// The assistant's turn, for [`Turn::Assistant`].
+    pub(crate) raw: Box<RawValue>,
+    pub(crate) stop: Stop,
+    /// The provider's own word for it.
+    pub(crate) stop_reason: String,
+    /// The model that answered, by its own account.
+    pub(crate) model: String,
+    pub(crate) tokens: Tokens,
+    /// Further tries that it took.
+    pub(crate) retries: u32,
+    /// What a person should know about this answer.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Complete,
+    ToolUse,
+    /// Out of tokens, or of context: the answer is cut off.
+    Cut,
+    Refused,
+}
+
+/// Token counts; 0 where the provider does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    /// Without what came from or went to a cache.
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) cache_read: u64,
+    pub(crate) cache_write: u64,
+}
+
+impl std::ops::AddAssign for Tokens {
+    fn add_assign(&mut self, more: Tokens) {
+        // The counts come from a server; a hostile one must not overflow them.
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cache_read = self.cache_read.saturating_add(more.cache_read);
+        self.cache_write = self.cache_write.saturating_add(more.cache_write);
+    }
+}

@@ -1,0 +1,3 @@
+//! What we wrote: logs of runs, and later the queue and the notes.
+
+pub(crate) mod run_log;

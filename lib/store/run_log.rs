@@ -1,0 +1,215 @@
+//! An agent's log (M6): plain markdown, one entry a run, only ever appended to.
+//!
+//! An entry begins at any line that begins with `## ` and goes up to the next such line. People edit these
+//! files, so nothing else is assumed of them. Reading goes from the end of the file, counting in constant
+//! memory, so that a log of any length costs a run the same.
+
+use crate::config::agent::{AgentName, Memory};
+use crate::ground::env::Env;
+use crate::ground::error::Result;
+use crate::ground::file;
+use crate::ground::text::{cut, lossy};
+use jiff::Timestamp;
+use memchr::memmem;
+use std::borrow::Cow;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// A result is cut at so many characters (M6 2.5).
+const RESULT_CHARS: usize = 1000;
+/// More than this many bytes of log do not go into a prompt.
+const LOAD_CAP: u64 = 64 * 1024 * 1024;
+/// An entry's header, with the end of the line before it.
+const HEADER: &[u8] = b"\n## ";
+const BLOCK: u64 = 64 * 1024;
+
+/// `memory.path` as it stands, else `memory/<agent>.md` in the data directory. Makes nothing.
+pub(crate) fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathBuf> {
+    if memory.path.is_empty() {
+        Ok(env.data_dir()?.join("memory").join(format!("{name}.md")))
+    } else {
+        Ok(PathBuf::from(&memory.path))
+    }
+}
+
+/// Appends one entry. The file and its directory are made if missing; after an error it is as it was.
+///
+/// `task_chars` cuts the task, 0 keeps it whole.
+pub(crate) fn append(
+    path: &Path,
+    time: Timestamp,
+    task: &str,
+    result: &str,
+    task_chars: usize,
+) -> io::Result<()> {
+    file::append(path, entry(time, task, result, task_chars).as_bytes())
+}
+
+fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String {
+    let task = if task_chars == 0 { Cow::Borrowed(task) } else { cut(task, task_chars) };
+    let task = task.replace(['\n', '\r'], " ");
+    let task = if task.is_empty() { "(none)" } else { &task };
+    let result = if result.is_empty() { Cow::Borrowed("(none)") } else { cut(result, RESULT_CHARS) };
+    let time = time.strftime("%Y-%m-%dT%H:%M:%SZ");
+    format!("## {time}\n**Task:** {task}\n**Result:** {result}\n\n")
+}
+
+/// The newest `last_n` entries as they stand, without what comes before the first header; 0: the whole file.
+/// A missing file is an empty one.
+pub(crate) fn tail(path: &Path, last_n: usize) -> io::Result<String> {
+    let Some((mut log, end)) = file::open_settled(path)? else { return Ok(String::new()) };
+    let start = if last_n == 0 { 0 } else { start_of_tail(&mut log, end, last_n as u64)?.unwrap_or(end) };
+    if end - start > LOAD_CAP {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!(
+                "{} bytes of \"{}\" would be loaded, more than {} MiB; set memory.last_n or trim it",
+                end - start,
+                path.display(),
+                LOAD_CAP >> 20
+            ),
+        ));
+    }
+    log.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::with_capacity((end - start) as usize);
+    log.take(end - start).read_to_end(&mut bytes)?;
+    Ok(lossy(bytes).0)
+}
+
+/// How many entries the file holds. A missing file holds none.
+pub(crate) fn count(path: &Path) -> io::Result<u64> {
+    match file::open_settled(path)? {
+        Some((log, end)) => count_in(log.take(end)),
+        None => Ok(0),
+    }
+}
+
+/// How many entries `log` holds.
+pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
+    let header = memmem::Finder::new(HEADER);
+    let overlap = HEADER.len() - 1;
+    let mut buffer = vec![0; 4 * BLOCK as usize];
+    // The file's first line is a line too.
+    buffer[0] = b'\n';
+    let mut filled = 1;
+    let mut count = 0;
+    loop {
+        match log.read(&mut buffer[filled..]) {
+            Ok(0) => return Ok(count),
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        }
+        count += header.find_iter(&buffer[..filled]).count() as u64;
+        // A header may straddle two reads. What stays is too short to hold one that was counted.
+        let keep = filled.min(overlap);
+        buffer.copy_within(filled - keep..filled, 0);
+        filled = keep;
+    }
+}
+
+/// Where the `n`th entry from the end begins, else where the first one does; `None` without any entry.
+fn start_of_tail(log: &mut (impl Read + Seek), end: u64, n: u64) -> io::Result<Option<u64>> {
+    let header = memmem::FinderRev::new(HEADER);
+    let mut found = None;
+    let mut seen = 0;
+    let mut block_end = end;
+    let mut buffer = Vec::new();
+    while block_end > 0 {
+        // Headers that begin in [block_start, block_end): with the newline before and the two bytes after.
+        let block_start = block_end.saturating_sub(BLOCK);
+        let from = block_start.saturating_sub(1);
+        let to = (block_end + 2).min(end);
+        buffer.clear();
+        log.seek(SeekFrom::Start(from))?;
+        log.by_ref().take(to - from).read_to_end(&mut buffer)?;
+        for at in header.rfind_iter(&buffer) {
+            found = Some(from + at as u64 + 1);
+            seen += 1;
+            if seen == n {
+                return Ok(found);
+            }
+        }
+        if block_start == 0 && buffer.starts_with(&HEADER[1..]) {
+            return Ok(Some(0));
+        }
+        block_end = block_start;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    fn log(n: usize) -> String {
+        (0..n).map(|i| format!("## t{i}\n**Task:** a\n**Result:** b\n\n")).collect()
+    }
+
+    fn tail_of(text: &str, n: u64) -> &str {
+        let start = start_of_tail(&mut Cursor::new(text), text.len() as u64, n).unwrap();
+        &text[start.unwrap_or(text.len() as u64) as usize..]
+    }
+
+    #[test]
+    fn the_tail_is_found_across_blocks() {
+        // Long entries put headers at, before and after the borders of the blocks that are read.
+        for padding in [0, 1, 2, 3, 4, 100, 65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 65_536] {
+            let text = format!("before\n## one\n{}\n## two\nx\n", "y".repeat(padding));
+            let two = text.find("## two").unwrap();
+            assert_eq!(tail_of(&text, 1), &text[two..], "{padding}");
+            assert_eq!(tail_of(&text, 2), &text[7..], "{padding}");
+            assert_eq!(tail_of(&text, 9), &text[7..], "{padding}");
+        }
+        assert_eq!(tail_of(&log(5), 2), &log(5)[log(3).len()..]);
+        assert_eq!(tail_of(&log(3), 3), log(3));
+        assert_eq!(tail_of("no headers\n### x\n##y\n", 3), "");
+        assert_eq!(tail_of("", 3), "");
+    }
+
+    #[test]
+    fn every_header_is_counted_once_however_the_reads_fall() {
+        struct Drops<'a>(&'a [u8], usize);
+        impl Read for Drops<'_> {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                let n = self.1.min(self.0.len()).min(into.len());
+                into[..n].copy_from_slice(&self.0[..n]);
+                self.0 = &self.0[n..];
+                Ok(n)
+            }
+        }
+        let text = format!("{}x\n## \n## z\r\n###\n ## no\n", log(5));
+        for step in 1..40 {
+            assert_eq!(count_in(Drops(text.as_bytes(), step)).unwrap(), 7, "{step}");
+        }
+        assert_eq!(count_in(&b""[..]).unwrap(), 0);
+        assert_eq!(count_in(&b"no\n##x\n"[..]).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_entry_has_the_form_of_m6() {
+        let time: Timestamp = "2026-02-28T15:04:05.999Z".parse().unwrap();
+        assert_eq!(
+            entry(time, "do the thing", "it worked", 0),
+            "## 2026-02-28T15:04:05Z\n**Task:** do the thing\n**Result:** it worked\n\n"
+        );
+        assert_eq!(
+            entry(time, "", "", 0),
+            "## 2026-02-28T15:04:05Z\n**Task:** (none)\n**Result:** (none)\n\n"
+        );
+        assert_eq!(
+            entry(time, "a\nb\rc", "d\ne", 0),
+            "## 2026-02-28T15:04:05Z\n**Task:** a b c\n**Result:** d\ne\n\n"
+        );
+        assert!(entry(time, "abcdef", "x", 3).contains("**Task:** abc...\n"));
+    }
+
+    #[test]
+    fn results_are_cut_at_a_thousand_characters() {
+        let time = Timestamp::UNIX_EPOCH;
+        let exact = "ü".repeat(1000);
+        assert!(entry(time, "t", &exact, 0).ends_with(&format!("**Result:** {exact}\n\n")));
+        assert!(entry(time, "t", &format!("{exact}ü"), 0).ends_with(&format!("**Result:** {exact}...\n\n")));
+    }
+}

@@ -1,0 +1,120 @@
+//! The house: a file of `lib/` imports only from its own layer and those below, and no two files need each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// Lower ones first.
+const LAYERS: &[&str] = &["ground", "config", "store", "provider", "prompt", "agent", "program"];
+
+/// Each file as its module path, with the modules it names, by their first two or more parts.
+fn imports() -> BTreeMap<String, BTreeSet<String>> {
+    fn walk(dir: &Path, module: &str, into: &mut BTreeMap<String, BTreeSet<String>>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                walk(&path, &format!("{module}{stem}::"), into);
+                continue;
+            }
+            let name = match stem.as_str() {
+                "lib" => continue,
+                "mod" => module.trim_end_matches("::").to_owned(),
+                stem => format!("{module}{stem}"),
+            };
+            let text = fs::read_to_string(&path).unwrap();
+            // What a file's tests need does not hold the house up.
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let mut used = BTreeSet::new();
+            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                for rest in line.split("crate::").skip(1) {
+                    used.extend(paths(rest));
+                }
+                assert!(
+                    !line.contains("super::"),
+                    "{name}: write crate:: paths, so that this test sees them"
+                );
+            }
+            into.insert(name, used);
+        }
+    }
+    /// `ground::{cli, exec}` → `ground::cli`, `ground::exec`; `ground::cli::Notes` → itself.
+    fn paths(rest: &str) -> Vec<String> {
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || "_:{}, ".contains(c))).unwrap_or(rest.len());
+        match rest[..end].split_once("::{") {
+            Some((base, list)) => list
+                .trim_end_matches(['}', ' '])
+                .split(',')
+                .map(|name| format!("{base}::{}", name.trim().trim_end_matches('}')))
+                .collect(),
+            None => {
+                let path = rest[..end].split([' ', ',', '{', '}']).next().unwrap_or("");
+                vec![path.trim_end_matches(':').to_owned()]
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    walk(Path::new("lib"), "", &mut all);
+    all
+}
+
+fn layer(module: &str) -> usize {
+    let name = module.split("::").next().unwrap();
+    LAYERS.iter().position(|layer| *layer == name).unwrap_or_else(|| panic!("{module}: no such layer"))
+}
+
+#[test]
+fn nothing_is_imported_from_a_layer_above() {
+    let imports = imports();
+    assert!(imports.len() > 20 && imports.values().any(|used| used.len() > 5), "{imports:?}");
+    for (module, used) in &imports {
+        for other in used {
+            assert!(layer(other) <= layer(module), "{module} imports {other}, which lies above it");
+        }
+    }
+}
+
+#[test]
+fn no_two_files_need_each_other() {
+    let imports = imports();
+    // `a::b::Thing` is the file `a::b`: the longest module that its path begins with.
+    let file_of = |path: &str| {
+        let mut path = path;
+        loop {
+            if imports.contains_key(path) {
+                return Some(path.to_owned());
+            }
+            path = path.rsplit_once("::")?.0;
+        }
+    };
+    let needs: BTreeMap<&String, BTreeSet<String>> = imports
+        .iter()
+        .map(|(module, used)| {
+            let files = used.iter().filter_map(|path| file_of(path)).filter(|file| file != module);
+            (module, files.collect())
+        })
+        .collect();
+    fn visit<'a>(
+        module: &'a String,
+        needs: &'a BTreeMap<&String, BTreeSet<String>>,
+        trail: &mut Vec<&'a String>,
+        done: &mut BTreeSet<&'a String>,
+    ) {
+        if let Some(start) = trail.iter().position(|seen| *seen == module) {
+            panic!("a circle: {:?}", &trail[start..]);
+        }
+        if done.contains(module) {
+            return;
+        }
+        trail.push(module);
+        for next in &needs[module] {
+            visit(next, needs, trail, done);
+        }
+        trail.pop();
+        done.insert(module);
+    }
+    let mut done = BTreeSet::new();
+    for module in needs.keys() {
+        visit(module, &needs, &mut Vec::new(), &mut done);
+    }
+}

@@ -1,0 +1,155 @@
+//! A sandbox for the programs: a home of its own, a cleared environment, a pinned clock, scripted LLM commands.
+
+use assert_cmd::Command;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The time that every program in a sandbox sees.
+pub(crate) const NOW: &str = "2026-02-28T15:04:05Z";
+
+pub(crate) struct Sandbox {
+    dir: TempDir,
+}
+
+/// Where cargo put the binary.
+pub(crate) fn binary(program: &str) -> PathBuf {
+    assert_cmd::cargo::cargo_bin(program)
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Sandbox {
+        let sandbox = Sandbox { dir: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(sandbox.home()).unwrap();
+        fs::create_dir_all(sandbox.work()).unwrap();
+        sandbox
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// The directory that programs are started in.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.home().join(".config/axe")
+    }
+
+    pub(crate) fn log_path(&self, agent: &str) -> PathBuf {
+        self.home().join(format!(".local/share/axe/memory/{agent}.md"))
+    }
+
+    /// The log's text; empty if there is none.
+    pub(crate) fn log(&self, agent: &str) -> String {
+        fs::read_to_string(self.log_path(agent)).unwrap_or_default()
+    }
+
+    pub(crate) fn write_log(&self, agent: &str, text: &str) {
+        self.write(&self.log_path(agent), text);
+    }
+
+    /// Writes a file, and its directories.
+    pub(crate) fn write(&self, path: &Path, content: impl AsRef<[u8]>) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Writes a file below the working directory.
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) {
+        self.write(&self.work().join(path), content);
+    }
+
+    /// Writes `agents/<name>.toml` as it stands.
+    pub(crate) fn agent_file(&self, name: &str, toml: &str) {
+        self.write(&self.config().join(format!("agents/{name}.toml")), toml);
+    }
+
+    /// An agent whose model is the shell command `command`; `more` is further TOML.
+    pub(crate) fn agent(&self, name: &str, command: &str, more: &str) {
+        self.agent_file(name, &format!("name = \"{name}\"\nmodel = \"{name}/model\"\n{more}"));
+        self.provider(name, &format!("kind = \"command\"\ncommand = '''{command}'''"));
+    }
+
+    /// Adds `[providers.<name>]` to config.toml.
+    pub(crate) fn provider(&self, name: &str, toml: &str) {
+        let path = self.config().join("config.toml");
+        fs::create_dir_all(self.config()).unwrap();
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        write!(file, "[providers.\"{name}\"]\n{toml}\n").unwrap();
+    }
+
+    /// The program, in this sandbox, with nothing on stdin.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::from_std(self.std_command(program));
+        command.write_stdin("");
+        command
+    }
+
+    /// The same for tests that need the child itself.
+    pub(crate) fn std_command(&self, program: &str) -> std::process::Command {
+        let mut command = std::process::Command::new(binary(program));
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.home())
+            .env("AXE_NOW", NOW)
+            .current_dir(self.work());
+        command
+    }
+
+    pub(crate) fn run(&self, agent: &str) -> Command {
+        let mut command = self.command("axe-run");
+        command.arg(agent);
+        command
+    }
+}
+
+/// What a finished program said.
+pub(crate) trait Said {
+    fn out(&self) -> String;
+    fn err(&self) -> String;
+    fn code(&self) -> Option<i32>;
+}
+
+impl Said for std::process::Output {
+    fn out(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    fn err(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+}
+
+/// `n` log entries that can be told apart: `## 2026-01-01T00:00:NNZ`.
+pub(crate) fn entries(n: usize) -> String {
+    (0..n)
+        .map(|i| format!("## 2026-01-01T00:00:{i:02}Z\n**Task:** task {i}\n**Result:** result {i}\n\n"))
+        .collect()
+}
+
+/// Waits until `condition` holds, for ten seconds at most. For what another process is about to do.
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < patience, "{what}: it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Is there a process whose command line holds `mark`?
+pub(crate) fn is_running(mark: &str) -> bool {
+    fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
+        fs::read(entry.path().join("cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(mark))
+    })
+}
