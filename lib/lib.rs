@@ -14,4 +14,5 @@ mod store;
 pub use program::axe::main as axe;
 pub use program::axe_agents::main as axe_agents;
 pub use program::axe_config::main as axe_config;
+pub use program::axe_gc::main as axe_gc;
 pub use program::axe_run::main as axe_run;

@@ -1,6 +1,7 @@
 //! An agent at work: made ready, in conversation, its run written down.
 
 pub(crate) mod conversation;
+pub(crate) mod gc;
 pub(crate) mod history;
 pub(crate) mod outcome;
 pub(crate) mod prepare;

@@ -2,9 +2,10 @@
 
 use crate::ground::deadline::Deadline;
 use crate::ground::signal;
+use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
@@ -83,21 +84,96 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Err(written)
 }
 
-/// Opens the log and locks it. When another program has put a new file in its place meanwhile, the lock is
-/// on a file that nobody reads any more: open again.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+/// Opens the log and locks it, making it if it is missing.
 fn lock_for_append(path: &Path) -> io::Result<fs::File> {
+    let locked = lock_for_change(path, true)?;
+    locked.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("\"{}\" vanished", path.display())))
+}
+
+/// Opens a file for a change and locks it; `None` if there is none and it is not to be made.
+///
+/// When another program has put a new file in its place meanwhile, the lock is on a file that nobody reads
+/// any more: open again.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
     regular_or_missing(path)?;
     loop {
         let mut options = fs::OpenOptions::new();
-        options.read(true).append(true).create(true);
+        options.read(true).append(true).create(make);
         set_mode(&mut options, 0o644);
-        let file = options.open(path)?;
+        let file = match options.open(path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !make => return Ok(None),
+            Err(e) => return Err(e),
+        };
         lock(&file, path, std::fs::File::try_lock)?;
         if names(path, &file)? {
-            return Ok(file);
+            return Ok(Some(file));
         }
     }
+}
+
+/// Puts a new file in the place of `path`, all or nothing: written beside it, synced, renamed, and the
+/// directory synced. Mode and owner stay; a symlink stays, and its target is replaced.
+///
+/// After an error the old file stands and nothing of the new one is left.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut AtomicWriteFile) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let named =
+        |e: io::Error| io::Error::new(e.kind(), format!("cannot replace \"{}\": {e}", path.display()));
+    // A signal waits, so that it cannot leave the new file behind.
+    let _whole = signal::shield();
+    let mut new = AtomicWriteFile::open(&path).map_err(named)?;
+    // Dropped on an error, it removes itself. `commit` does not, so what can fail is done before it.
+    write(&mut new).and_then(|()| new.sync_all()).map_err(named)?;
+    let twin = new.try_clone().map_err(named)?;
+    new.commit().map_err(|e| {
+        remove_twin(&path, &twin);
+        named(e)
+    })
+}
+
+/// Removes the entry beside `path` that is the open file, if the rename did not happen.
+fn remove_twin(path: &Path, file: &std::fs::File) {
+    let Ok(open) = file.metadata() else { return };
+    for leftover in temporaries(path) {
+        if leftover.symlink_metadata().is_ok_and(|found| id_of(&found) == id_of(&open)) {
+            let _ = fs::remove_file(leftover);
+        }
+    }
+}
+
+/// Removes what killed programs left of new files for `path`. Only for directories that are ours alone: the
+/// names could be somebody else's elsewhere. The caller holds the lock of `path`, so none is in use.
+pub(crate) fn sweep(path: &Path) {
+    // Behind a symlink the new files lie in somebody else's directory.
+    if path.is_symlink() {
+        return;
+    }
+    for leftover in temporaries(path) {
+        let _ = fs::remove_file(leftover);
+    }
+}
+
+/// The entries beside `path` that are named as `AtomicWriteFile` names its temporary files: `.NAME.XXXXXX`.
+fn temporaries(path: &Path) -> Vec<PathBuf> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let prefix = format!(".{}.", name.to_string_lossy());
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .strip_prefix(&prefix)
+                .is_some_and(|random| random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+        })
+        .map(|entry| entry.path())
+        .collect()
 }
 
 /// A log for reading, and its length at a moment when nobody was writing to it; `None` if there is none.
@@ -144,22 +220,32 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock) -> io::Result<()> {
     }
 }
 
-/// Does `path` still name the file that is open?
+/// Which file it is, whatever its name.
+pub(crate) type Id = (u64, u64);
+
 #[cfg(unix)]
-fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
+fn id_of(metadata: &std::fs::Metadata) -> Id {
     use std::os::unix::fs::MetadataExt;
-    let open = file.metadata()?;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Windows does not let an open file be replaced, so a name leads to one file while it is open.
+#[cfg(not(unix))]
+fn id_of(_metadata: &std::fs::Metadata) -> Id {
+    (0, 0)
+}
+
+pub(crate) fn id(file: &fs::File) -> io::Result<Id> {
+    Ok(id_of(&file.metadata()?))
+}
+
+/// Does `path` still name the file that is open?
+fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
     match fs::metadata(path) {
-        Ok(named) => Ok((named.dev(), named.ino()) == (open.dev(), open.ino())),
+        Ok(named) => Ok(id_of(&named) == id(file)?),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(e) => Err(e),
     }
-}
-
-/// Windows does not let an open file be replaced.
-#[cfg(not(unix))]
-fn names(_path: &Path, _file: &fs::File) -> io::Result<bool> {
-    Ok(true)
 }
 
 /// A directory, a pipe or a device in a file's place is an error before it is opened: opening a pipe waits.

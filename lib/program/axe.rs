@@ -6,7 +6,7 @@ use crate::ground::cli::{
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::text::nearest;
-use crate::program::{axe_agents, axe_config, axe_run};
+use crate::program::{axe_agents, axe_config, axe_gc, axe_run};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -17,6 +17,7 @@ pub(crate) const ABOUT: About = About {
     usage: &["axe COMMAND [ARGUMENTS]", "axe --generate man|bash|zsh|fish [PROGRAM]"],
     commands: &[
         ("run", "run an agent: prompt in, answer out"),
+        ("gc", "analyse an agent's log, then trim it"),
         ("agents", "list, show, make and edit agents"),
         ("config", "show where the configuration is, or begin one"),
         ("completions", "print completions for bash, zsh or fish"),
@@ -32,7 +33,7 @@ pub(crate) const ABOUT: About = About {
 };
 
 /// Every program, for help, man pages and completions.
-const ALL: &[&About] = &[&ABOUT, &axe_run::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT];
+const ALL: &[&About] = &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT];
 
 #[derive(Debug)]
 enum Action {

@@ -3,4 +3,5 @@
 pub(crate) mod axe;
 pub(crate) mod axe_agents;
 pub(crate) mod axe_config;
+pub(crate) mod axe_gc;
 pub(crate) mod axe_run;

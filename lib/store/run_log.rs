@@ -108,6 +108,57 @@ pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
     }
 }
 
+/// Keeps the newest `keep` entries, byte for byte, and returns how many were removed; 0 keeps all (M7 3.1).
+/// What stands before the first header goes with the entries after it.
+///
+/// Appends and other trims wait meanwhile, so that none is lost between reading and replacing. After an
+/// error the log is as it was. `own_dir`: nobody else keeps files beside the log, leftovers can be swept.
+pub(crate) fn trim(path: &Path, keep: usize, own_dir: bool) -> io::Result<u64> {
+    if keep == 0 {
+        return Ok(0);
+    }
+    // Counting the whole log takes longer than the lock should be held: most of it is counted before.
+    let early = match file::open_settled(path)? {
+        None => return Ok(0),
+        Some((mut log, end)) => {
+            let start = start_of_tail(&mut log, end, keep as u64)?.unwrap_or(0);
+            log.seek(SeekFrom::Start(0))?;
+            Counted { file: file::id(&log)?, start, entries: count_in(log.take(start))? }
+        }
+    };
+    let Some(mut log) = file::lock_for_change(path, false)? else { return Ok(0) };
+    if own_dir {
+        file::sweep(path);
+    }
+    let end = log.metadata()?.len();
+    let start = start_of_tail(&mut log, end, keep as u64)?.unwrap_or(0);
+    let known = file::id(&log)? == early.file && early.start <= start;
+    let (from, before) = if known { (early.start, early.entries) } else { (0, 0) };
+    let removed = before + count_between(&mut log, from, start)?;
+    if removed == 0 {
+        return Ok(0);
+    }
+    log.seek(SeekFrom::Start(start))?;
+    file::replace(path, |new| {
+        let copied = io::copy(&mut log.by_ref().take(end - start), new)?;
+        if copied == end - start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    })?;
+    Ok(removed)
+}
+
+/// How many entries a file held before `start`, where an entry begins.
+struct Counted {
+    file: file::Id,
+    start: u64,
+    entries: u64,
+}
+
+/// Both ends lie where an entry begins, so that none straddles them.
+fn count_between(log: &mut (impl Read + Seek), from: u64, to: u64) -> io::Result<u64> {
+    log.seek(SeekFrom::Start(from))?;
+    count_in(log.take(to - from))
+}
+
 /// Where the `n`th entry from the end begins, else where the first one does; `None` without any entry.
 fn start_of_tail(log: &mut (impl Read + Seek), end: u64, n: u64) -> io::Result<Option<u64>> {
     let header = memmem::FinderRev::new(HEADER);

@@ -9,12 +9,13 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 pub(crate) struct Stdout {
     out: BufWriter<StdoutLock<'static>>,
     reader_left: bool,
+    broken: bool,
 }
 
 impl Stdout {
     #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(crate) fn open() -> Stdout {
-        Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false }
+        Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false, broken: false }
     }
 
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
@@ -39,6 +40,11 @@ impl Stdout {
         self.judge(written)
     }
 
+    /// Has a write failed for a reason that is not the reader's leaving?
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     fn judge(&mut self, written: io::Result<()>) -> Result<()> {
         match written {
             _ if self.reader_left => Ok(()),
@@ -46,7 +52,10 @@ impl Stdout {
                 self.reader_left = true;
                 Ok(())
             }
-            Err(e) => Err(Error::io(format!("cannot write to stdout: {e}"))),
+            Err(e) => {
+                self.broken = true;
+                Err(Error::io(format!("cannot write to stdout: {e}")))
+            }
             Ok(()) => Ok(()),
         }
     }

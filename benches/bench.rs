@@ -1,0 +1,205 @@
+//! `cargo bench`: what the programs cost, as ratios in one run, because machines differ and are noisy.
+//!
+//! The unit is a Rust program that does nothing: this one, called with `nothing`. Commands that are compared
+//! run in turn, and medians are compared, so that a slow second hits all of them. A figure that misses its
+//! aim is marked; nothing fails.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints, writes its own files and fails by panicking"
+)]
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Counted runs of each command; their medians are compared.
+const RUNS: usize = 41;
+
+fn main() {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next().as_ref().and_then(|word| word.to_str()) {
+        Some("nothing") => {}
+        Some("peak") => print_peak(arguments.collect()),
+        _ => bench(),
+    }
+}
+
+/// Runs a command as a child of a fresh process, whose children's peak is then the command's.
+fn print_peak(words: Vec<std::ffi::OsString>) {
+    let status = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "{words:?}: {status}");
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).unwrap();
+    println!("{}", usage.max_rss());
+}
+
+/// A home with agents in it, thrown away afterwards.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Home {
+        let home = Home(tempfile::tempdir().unwrap());
+        fs::create_dir_all(home.path().join(".config/axe/agents")).unwrap();
+        fs::write(
+            home.path().join(".config/axe/config.toml"),
+            "[providers.cat]\nkind = \"command\"\ncommand = \"cat\"\n",
+        )
+        .unwrap();
+        home
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn agent(&self, name: &str, toml: &str) {
+        let path = self.path().join(format!(".config/axe/agents/{name}.toml"));
+        let text = format!("name = \"{name}\"\nmodel = \"cat/x\"\nsystem_prompt = \"Be brief.\"\n{toml}");
+        fs::write(path, text).unwrap();
+    }
+
+    /// A log of at least `bytes` bytes, for the agent of that name.
+    fn log(&self, name: &str, bytes: u64) -> PathBuf {
+        let path = self.path().join(format!(".local/share/axe/memory/{name}.md"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut file = BufWriter::new(File::create(&path).unwrap());
+        let (mut written, mut n) = (0, 0u64);
+        while written < bytes {
+            let entry = format!(
+                "## 2026-01-01T00:00:00Z\n**Task:** task {n}\n**Result:** {}\n\n",
+                "what came of it, in some words. ".repeat(12)
+            );
+            file.write_all(entry.as_bytes()).unwrap();
+            written += entry.len() as u64;
+            n += 1;
+        }
+        file.flush().unwrap();
+        path
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.path())
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// Median times of the commands, run in turn.
+    fn times(&self, commands: &[&[&str]], runs: usize) -> Vec<Duration> {
+        let mut times = vec![Vec::with_capacity(runs); commands.len()];
+        for run in 0..=runs {
+            for (words, times) in commands.iter().zip(&mut times) {
+                let mut command = self.command(words);
+                let started = Instant::now();
+                let status = command.status().unwrap();
+                let taken = started.elapsed();
+                assert!(status.success(), "{words:?}: {status}");
+                // The first round warms the caches.
+                if run > 0 {
+                    times.push(taken);
+                }
+            }
+        }
+        times.iter_mut().map(|times| median(times)).collect()
+    }
+
+    /// Peak resident memory of a command and what it runs, in KiB.
+    fn peak(&self, words: &[&str]) -> f64 {
+        let own = std::env::current_exe().unwrap();
+        let mut all = vec![own.to_str().unwrap(), "peak"];
+        all.extend(words);
+        let output = self.command(&all).stdout(Stdio::piped()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+    }
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn row(figure: &str, value: &str, ratio: Option<f64>, aim: Option<f64>, unit: &str) {
+    let shown = ratio.map(|r| format!("{r:.2}{unit}")).unwrap_or_default();
+    let verdict = match (ratio, aim) {
+        (Some(ratio), Some(aim)) if ratio <= aim => format!("≤ {aim}{unit}"),
+        (Some(_), Some(aim)) => format!("≤ {aim}{unit}  MISSED"),
+        _ => String::new(),
+    };
+    println!("{figure:<52} {value:>12} {shown:>10}  {verdict}");
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
+}
+
+fn bench() {
+    let own = std::env::current_exe().unwrap();
+    let nothing: &[&str] = &[own.to_str().unwrap(), "nothing"];
+    let axe_run = env!("CARGO_BIN_EXE_axe-run");
+    let home = Home::new();
+    println!("{:<52} {:>12} {:>10}  aim", "figure", "value", "ratio");
+
+    home.agent("plain", "");
+    home.agent("logged", "[memory]\nenabled = true\nlast_n = 10");
+    home.log("logged", 4096);
+    let plain: &[&str] = &[axe_run, "plain"];
+    let logged: &[&str] = &[axe_run, "logged"];
+    let version: &[&str] = &[axe_run, "--version"];
+    let cat: &[&str] = &["/bin/sh", "-c", "cat"];
+    let times = home.times(&[nothing, version, plain, logged, cat], RUNS);
+    let ratio = |time: Duration| Some(time.as_secs_f64() / times[0].as_secs_f64());
+    row("a program that does nothing", &ms(times[0]), Some(1.0), None, "×");
+    row("start-up: axe-run --version", &ms(times[1]), ratio(times[1]), Some(1.5), "×");
+    row("a run with the command cat", &ms(times[2]), ratio(times[2]), Some(3.0), "×");
+    row("the same with a log", &ms(times[3]), ratio(times[3]), None, "×");
+    row("  of which sh -c cat takes", &ms(times[4]), ratio(times[4]), None, "×");
+    let mib = |kib: f64| kib / 1024.0;
+    row("peak memory of a run with cat", "", Some(mib(home.peak(plain))), Some(8.0), " MiB");
+
+    home.agent("tiny", "[memory]\nenabled = true\nlast_n = 10");
+    home.agent("huge", "[memory]\nenabled = true\nlast_n = 10");
+    home.log("tiny", 8 * 1024);
+    home.log("huge", 100 << 20);
+    let tiny: &[&str] = &[axe_run, "--dry-run", "tiny"];
+    let huge: &[&str] = &[axe_run, "--dry-run", "huge"];
+    let times = home.times(&[tiny, huge], RUNS);
+    let growth = times[1].as_secs_f64() / times[0].as_secs_f64();
+    row("dry run, last_n = 10: 100 MB log against a tiny one", &ms(times[1]), Some(growth), Some(2.0), "×");
+    let memory = [home.peak(tiny), home.peak(huge)];
+    row(
+        "  peak memory of the same",
+        &format!("{:.2} MiB", mib(memory[1])),
+        Some(memory[1] / memory[0]),
+        Some(1.1),
+        "×",
+    );
+
+    for binary in [
+        env!("CARGO_BIN_EXE_axe"),
+        axe_run,
+        env!("CARGO_BIN_EXE_axe-agents"),
+        env!("CARGO_BIN_EXE_axe-config"),
+    ] {
+        let size = fs::metadata(binary).unwrap().len() as f64 / (1 << 20) as f64;
+        let name = Path::new(binary).file_name().unwrap().to_str().unwrap();
+        let aim = (name == "axe-run").then_some(4.0);
+        row(&format!("size of {name}"), "", Some(size), aim, " MiB");
+    }
+}

@@ -1,0 +1,68 @@
+//! Garbage collection (M7): one call that looks for patterns in an agent's log, and what the log is trimmed to.
+
+use crate::config::agent::Memory;
+use crate::config::global::Endpoint;
+use crate::ground::deadline::Deadline;
+use crate::ground::env::Env;
+use crate::ground::error::Result;
+use crate::provider::Provider;
+use crate::provider::message::{Reply, Request, Turn};
+use std::path::Path;
+
+/// Fixed by M7 4.1, word for word.
+const PROMPT: &str = r#"You are a memory analyst for an AI agent. You will receive a log of the agent's past tasks and results. Analyze the entries and provide a structured report.
+
+Your report MUST contain exactly these three sections with these exact headings:
+
+## Patterns Found
+Identify recurring themes, common task types, or behavioral patterns across the entries. If no patterns exist, state "No clear patterns detected."
+
+## Repeated Work
+Identify any tasks that appear to be duplicated or that the agent has done multiple times with the same or similar inputs. If no repetition is found, state "No repeated work detected."
+
+## Recommendations
+Based on the patterns and repetitions found, suggest concrete actions the user could take to improve the agent's configuration, skill, or workflow. If no recommendations apply, state "No specific recommendations."
+
+Be concise. Reference specific entries by their timestamps when relevant."#;
+
+/// Asks `model` for the analysis of a whole log. One call, no tools.
+pub(crate) fn analyse(
+    endpoint: &Endpoint,
+    model: &str,
+    log: String,
+    workdir: &Path,
+    retries: u32,
+    deadline: Deadline,
+    env: &Env,
+) -> Result<Reply> {
+    let provider = Provider::connect(endpoint, workdir, env, deadline)?;
+    let request = Request {
+        model: model.to_owned(),
+        system: PROMPT.to_owned(),
+        turns: vec![Turn::User(log)],
+        tools: Vec::new(),
+        temperature: Some(0.3),
+        max_tokens: Some(4096),
+    };
+    Ok(provider.ask(&request, deadline, retries)?)
+}
+
+/// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).
+pub(crate) fn trim_target(memory: &Memory) -> Option<usize> {
+    [memory.last_n(), memory.max_entries() as usize].into_iter().find(|n| *n > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_n_comes_before_max_entries() {
+        for (last_n, max_entries, target) in
+            [(5, 100, Some(5)), (5, 0, Some(5)), (0, 100, Some(100)), (0, 0, None), (10, 5, Some(10))]
+        {
+            let memory = Memory { last_n, max_entries, ..Memory::default() };
+            assert_eq!(trim_target(&memory), target);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! `axe-gc`: look for patterns in an agent's log, then trim it.
+//!
+//! The analysis is paid for, so it is on stdout before anything is removed; if it could not be printed,
+//! nothing is. Everything printed is M7's, word for word.
+
+use crate::agent::gc;
+use crate::config::agent::{self, Agent, AgentName};
+use crate::config::global::Global;
+use crate::config::model::Model;
+use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, line, seconds, text, value};
+use crate::ground::deadline::Deadline;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::signal;
+use crate::store::run_log;
+use std::io;
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "axe-gc",
+    caption: "analyse an agent's log, then trim it",
+    usage: &["axe-gc [OPTIONS] AGENT", "axe-gc [OPTIONS] --all"],
+    commands: &[],
+    flags: &[
+        flag("dry-run", "print the analysis, trim nothing"),
+        flag("all", "every agent that has memory enabled, one after another"),
+        value("model", "P/M", "use this model for the analysis"),
+        flag("no-analysis", "trim without a call, for logs that no model can hold"),
+        value("timeout", "SECONDS", "for the analysis of one agent (default 120)"),
+    ],
+    more: "One call looks for patterns, repeated work and things to recommend; its answer is printed. Then \
+           the newest entries are kept: memory.last_n of them, else memory.max_entries, else all. What other \
+           runs append meanwhile stays. Nothing is trimmed when the call fails.\n\n    \
+           axe-gc reviewer | tee -a findings.md\n    \
+           axe-gc --all --no-analysis",
+    sections: &[
+        (
+            "SAFETY",
+            "The log is replaced all or nothing, under a lock that axe-run takes too: killed at any moment it \
+             is the old one or the new one, and no entry that another run appends is lost. Kept entries keep \
+             their bytes, the file its mode. If the analysis cannot be printed, a full disk say, nothing is \
+             trimmed; a reader that left (| head) is no reason not to.",
+        ),
+        (
+            "SCHEDULE",
+            "A crontab line that trims every log on Sunday night and mails what the models saw:\n\n    \
+             0 3 * * 0  axe-gc --all",
+        ),
+    ],
+};
+
+/// Seconds, where `--timeout` does not say otherwise.
+const TIMEOUT: u64 = 120;
+
+#[derive(Debug, Default)]
+struct Args {
+    agent: Option<String>,
+    all: bool,
+    dry_run: bool,
+    no_analysis: bool,
+    model: Option<String>,
+    timeout: Option<u64>,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("dry-run") => args.dry_run = true,
+            Long("all") => args.all = true,
+            Long("model") => args.model = Some(text("--model", p.value()?)?),
+            Long("no-analysis") => args.no_analysis = true,
+            Long("timeout") => args.timeout = Some(seconds("--timeout", p.value()?)?),
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(name) if args.agent.is_none() => args.agent = Some(text("AGENT", name)?),
+            Value(_) | Long(_) | Short(_) => return Err(arg.unexpected().into()),
+        }
+    }
+    match (&args.agent, args.all) {
+        (Some(_), true) => Err(Error::usage("cannot specify both --all and an agent name")),
+        (None, false) => Err(Error::usage("agent name is required (or use --all)")),
+        _ => Ok(Parsed::Run(args)),
+    }
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name);
+    let notes = Notes::new(false);
+    match &args.agent {
+        Some(name) => {
+            let name = AgentName::parse(name)?;
+            let agent = agent::load(&name, env, &notes)?;
+            one(&name, &agent, &args, env, &notes, stdout)?;
+        }
+        None => all(&args, env, &notes, stdout)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One agent's failure does not keep the others waiting.
+fn all(args: &Args, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()> {
+    let mut agents = Vec::new();
+    for stem in agent::names(env)? {
+        match AgentName::parse(&stem).and_then(|name| Ok((agent::load(&name, env, notes)?, name))) {
+            Ok((agent, name)) if agent.memory.enabled => agents.push((name, agent)),
+            Ok(_) => {}
+            Err(error) => {
+                notes.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
+            }
+        }
+    }
+    if agents.is_empty() {
+        return stdout.line("No agents with memory enabled.");
+    }
+    let mut failed = 0;
+    for (name, agent) in &agents {
+        stdout.line(&format!("=== GC: {name} ==="))?;
+        if let Err(error) = one(name, agent, args, env, notes, stdout) {
+            failed += 1;
+            line(&format!("Error: gc failed for agent \"{name}\": {}", error.message()));
+            if stdout.is_broken() {
+                break;
+            }
+        }
+    }
+    match failed {
+        0 => Ok(()),
+        failed => {
+            Err(Error::io(format!("gc completed with errors: {failed} of {} agents failed", agents.len())))
+        }
+    }
+}
+
+fn one(
+    name: &AgentName,
+    agent: &Agent,
+    args: &Args,
+    env: &Env,
+    notes: &Notes,
+    stdout: &mut Stdout,
+) -> Result<()> {
+    let memory = &agent.memory;
+    if !memory.enabled {
+        notes.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
+        return Ok(());
+    }
+    let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
+    let path = run_log::path(name, memory, env)?;
+    let entries = run_log::count(&path).map_err(unreadable)?;
+    // Without a call nothing but the count is needed of the log, however long it is.
+    let log = if args.no_analysis && entries > 0 {
+        None
+    } else {
+        Some(run_log::tail(&path, 0).map_err(unreadable)?)
+    };
+    if log.as_ref().is_some_and(|log| log.trim().is_empty()) {
+        return stdout.line(&format!("No memory entries for agent \"{name}\". Nothing to do."));
+    }
+    stdout.line(&format!("Agent: {name}\nEntries: {entries}"))?;
+
+    // Also finds out whether it can be printed before anything is paid for.
+    stdout.flush()?;
+
+    if let Some(log) = log.filter(|_| !args.no_analysis) {
+        let analysis = analyse(name, agent, &model, log, args, env, notes)?;
+        stdout.line("--- Analysis ---")?;
+        stdout.line(analysis.trim_end_matches('\n'))?;
+    }
+    // Only what has been handed over is known not to be lost.
+    stdout.flush()?;
+    if args.dry_run {
+        return stdout.line("Dry run: no entries trimmed.");
+    }
+    let Some(keep) = gc::trim_target(memory) else {
+        return stdout.line("No trim target configured (last_n and max_entries are both 0). Skipping trim.");
+    };
+    let removed = run_log::trim(&path, keep, memory.path.is_empty())
+        .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
+    stdout.line(&match removed {
+        0 => format!("No trimming needed: {entries} entries within limit ({keep})."),
+        removed => format!("Trimmed: {removed} entries removed, {keep} entries kept."),
+    })
+}
+
+fn analyse(
+    name: &AgentName,
+    agent: &Agent,
+    model: &Model,
+    log: String,
+    args: &Args,
+    env: &Env,
+    notes: &Notes,
+) -> Result<String> {
+    let global = Global::load(env, notes)?;
+    let endpoint = global.endpoint(model, env)?;
+    let workdir = agent::workdir(None, agent, env)?;
+    let deadline = Deadline::after_seconds(args.timeout.unwrap_or(TIMEOUT));
+    let progress = Progress::start(true, format!("{name}: {model}"));
+    let reply = gc::analyse(&endpoint, &model.name, log, &workdir, global.retries(env)?, deadline, env);
+    drop(progress);
+    let reply = reply?;
+    for warning in &reply.warnings {
+        notes.warn(warning);
+    }
+    Ok(reply.text)
+}
+
+fn unreadable(e: io::Error) -> Error {
+    let error = Error::io(format!("failed to load memory: {e}"));
+    match e.kind() {
+        io::ErrorKind::FileTooLarge => error.hint("--no-analysis trims it without a call"),
+        _ => error,
+    }
+}
