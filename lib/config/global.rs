@@ -13,14 +13,22 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Which of the wire formats a provider speaks.
+/// What a provider is, as the file says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+enum Kind {
     Anthropic,
     OpenAi,
     Ollama,
     Command,
+}
+
+/// The wire format of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Anthropic,
+    OpenAi,
+    Ollama,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,9 +91,9 @@ pub(crate) enum KeySource {
 #[derive(Debug, Clone)]
 pub(crate) enum Endpoint {
     Http {
-        kind: Kind,
+        api: Api,
         provider: String,
-        /// `None`: the kind's own.
+        /// `None`: the API's own.
         base_url: Option<String>,
         key: KeySource,
         /// The variable that may hold the key.
@@ -156,10 +164,15 @@ impl Global {
             }
             (None, ..) => return Err(self.unsupported(name)),
         };
-        if kind == Kind::Command {
-            let line = entry.command.ok_or_else(|| no_command(name))?;
-            return Ok(Endpoint::Command { line, model: Some(model.name.clone()) });
-        }
+        let api = match kind {
+            Kind::Anthropic => Api::Anthropic,
+            Kind::OpenAi => Api::OpenAi,
+            Kind::Ollama => Api::Ollama,
+            Kind::Command => {
+                let line = entry.command.ok_or_else(|| no_command(name))?;
+                return Ok(Endpoint::Command { line, model: Some(model.name.clone()) });
+            }
+        };
         let variable = format!("{}_API_KEY", variable_part(name));
         let key = match (env.text(&variable), entry.api_key, entry.api_key_file, entry.api_key_command) {
             (Some(key), ..) => KeySource::Given(Secret::new(key)),
@@ -173,7 +186,7 @@ impl Global {
             .map(str::to_owned)
             .or(entry.base_url)
             .filter(|url| !url.trim().is_empty());
-        Ok(Endpoint::Http { kind, provider: name.to_owned(), base_url, key, key_variable: variable })
+        Ok(Endpoint::Http { api, provider: name.to_owned(), base_url, key, key_variable: variable })
     }
 
     /// `command/<name>`: the provider of that name, else the preset.
@@ -286,11 +299,10 @@ mod tests {
     #[test]
     fn any_name_can_be_a_provider() {
         let text = "[providers.open-router]\nkind = 'openai'\napi_key_file = 'k'";
-        let Ok(Endpoint::Http { kind, key, key_variable, .. }) = endpoint(text, "open-router/a/b", &[])
-        else {
+        let Ok(Endpoint::Http { api, key, key_variable, .. }) = endpoint(text, "open-router/a/b", &[]) else {
             panic!()
         };
-        assert_eq!((kind, key), (Kind::OpenAi, KeySource::File("k".into())));
+        assert_eq!((api, key), (Api::OpenAi, KeySource::File("k".into())));
         assert_eq!(key_variable, "OPEN_ROUTER_API_KEY");
     }
 

@@ -169,7 +169,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         notes.warn(warning);
     }
     if tally.retries > 0 {
-        notes.warn(&format!("answered after {} further tries", tally.retries));
+        let tries = if tally.retries == 1 { "try" } else { "tries" };
+        notes.warn(&format!("the answer took {} further {tries} after passing errors", tally.retries));
     }
     let printed = print(&args, &prepared, &outcome, &tally, started, stdout);
     report(&outcome, &tally, started, &notes);

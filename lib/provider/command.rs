@@ -63,7 +63,7 @@ impl ShellCommand {
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
-        Ok(Reply {
+        let reply = Reply {
             raw: RawValue::NULL.to_owned(),
             text,
             calls: Vec::new(),
@@ -73,7 +73,8 @@ impl ShellCommand {
             tokens: Tokens::default(),
             retries: 0,
             warnings: Vec::new(),
-        })
+        };
+        Ok(reply.judged())
     }
 }
 
@@ -95,7 +96,7 @@ fn prompt(request: &Request) -> String {
 }
 
 #[cfg(unix)]
-fn how_it_ended(status: std::process::ExitStatus) -> String {
+pub(crate) fn how_it_ended(status: std::process::ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit {code}"),
@@ -105,6 +106,6 @@ fn how_it_ended(status: std::process::ExitStatus) -> String {
 }
 
 #[cfg(not(unix))]
-fn how_it_ended(status: std::process::ExitStatus) -> String {
+pub(crate) fn how_it_ended(status: std::process::ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
 }

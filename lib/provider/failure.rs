@@ -20,11 +20,13 @@ pub(crate) struct Failure {
     pub(crate) category: Category,
     /// One line, fit for a terminal.
     pub(crate) message: String,
+    /// Further tries that were made before giving up.
+    pub(crate) retries: u32,
 }
 
 impl Failure {
     pub(crate) fn new(category: Category, message: impl Into<String>) -> Failure {
-        Failure { category, message: message.into() }
+        Failure { category, message: message.into(), retries: 0 }
     }
 }
 
@@ -44,9 +46,13 @@ impl fmt::Display for Failure {
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
+        let line = match failure.retries {
+            0 => failure.to_string(),
+            more => format!("{failure} (tried {} times)", more + 1),
+        };
         match failure.category {
-            Category::BadRequest => Error::refused(failure.to_string()),
-            _ => Error::api(failure.to_string()),
+            Category::BadRequest => Error::refused(line),
+            _ => Error::api(line),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What goes to a model and what comes back, in the one form that all providers share.
 
+use crate::ground::text::one_line;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -68,10 +69,41 @@ pub(crate) struct Reply {
     /// The model that answered, by its own account.
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
+    /// What the user should know of this answer, one line each.
+    pub(crate) warnings: Vec<String>,
     /// Further tries that it took.
     pub(crate) retries: u32,
-    /// What a person should know about this answer.
-    pub(crate) warnings: Vec<String>,
+}
+
+impl Reply {
+    /// The last step of every provider's reading: calls decide whether this is a tool turn, whatever the
+    /// stop reason says, and an answer that is not what was asked for bears a warning.
+    pub(crate) fn judged(mut self) -> Reply {
+        self.stop_reason = one_line(&self.stop_reason, 100);
+        self.stop = match self.stop {
+            // What a model began before it refused is not carried out.
+            Stop::Refused => {
+                self.calls.clear();
+                Stop::Refused
+            }
+            _ if !self.calls.is_empty() => Stop::ToolUse,
+            Stop::ToolUse => Stop::Complete,
+            other => other,
+        };
+        let reason = &self.stop_reason;
+        match self.stop {
+            Stop::ToolUse => {}
+            Stop::Cut => self.warnings.push(format!("the answer was cut off (stop reason: {reason})")),
+            Stop::Refused => {
+                self.warnings.push(format!("the model refused to answer (stop reason: {reason})"))
+            }
+            Stop::Complete if self.text.trim().is_empty() => {
+                self.warnings.push(format!("the answer is empty (stop reason: {reason})"));
+            }
+            Stop::Complete => {}
+        }
+        self
+    }
 }
 
 /// Why the model stopped.

@@ -1,0 +1,194 @@
+//! The address of a service, as people write it in `base_url`, checked before a key is sent there.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub(crate) https: bool,
+    /// Lower case; an IPv6 address without its brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Empty, or `/…` without a slash at its end.
+    pub(crate) path: String,
+}
+
+impl Url {
+    /// Reads a base URL. Without a scheme it is `http://`, as in `OLLAMA_HOST`. A slash or `/v1` at its end
+    /// is dropped: what is put behind it begins with `/v1`.
+    ///
+    /// The error says why, and never quotes the text: it may hold a password.
+    pub(crate) fn parse(text: &str) -> Result<Url, String> {
+        let text = text.trim();
+        if let Some(c) = text.chars().find(|c| !c.is_ascii_graphic()) {
+            return Err(match c {
+                c if c.is_control() => "it has a control character in it".to_owned(),
+                ' ' => "it has a space in it".to_owned(),
+                c => format!("'{c}' is not ASCII; write it in its xn-- or %XX form"),
+            });
+        }
+        let (https, rest) = match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some(_) => return Err("only http:// and https:// are supported".to_owned()),
+            None => (false, text),
+        };
+        if rest.contains(['?', '#']) {
+            return Err("it must not have a query (?) or a fragment (#)".to_owned());
+        }
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if authority.contains('@') {
+            return Err("it must not hold a user or password".to_owned());
+        }
+        let (host, port) = host_and_port(authority)?;
+        if https && host.contains(':') {
+            return Err("https:// to an IPv6 address is not supported; use a host name".to_owned());
+        }
+        let port = port.unwrap_or(if https { 443 } else { 80 });
+        let path = path.trim_end_matches('/');
+        let path = path.strip_suffix("/v1").unwrap_or(path).trim_end_matches('/').to_owned();
+        Ok(Url { https, host, port, path })
+    }
+
+    /// This URL with `path`, which begins with a slash, put behind it.
+    pub(crate) fn at(&self, path: &str) -> Url {
+        Url { path: format!("{}{path}", self.path), ..self.clone() }
+    }
+
+    /// Does it name this machine? Such calls never go through a proxy.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.host.trim_end_matches('.');
+        let ip = host.parse::<IpAddr>();
+        host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// `host:port`, for messages and for `CONNECT`.
+    pub(crate) fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    /// As it stands in a `Host` header: without the scheme's own port.
+    pub(crate) fn host_header(&self) -> String {
+        let authority = self.authority();
+        let own = if self.https { ":443" } else { ":80" };
+        authority.strip_suffix(own).map_or(authority.clone(), str::to_owned)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.host_header(), self.path)
+    }
+}
+
+/// `host`, `host:port`, `[v6]`, `[v6]:port`, and a bare IPv6 address without a port.
+pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>), String> {
+    if authority.parse::<Ipv6Addr>().is_ok() {
+        return Ok((authority.to_ascii_lowercase(), None));
+    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']').ok_or("the IPv6 address has no closing ]")?;
+            if host.parse::<Ipv6Addr>().is_err() {
+                return Err(format!("\"[{host}]\" is not an IPv6 address"));
+            }
+            match rest.strip_prefix(':') {
+                None if !rest.is_empty() => return Err("only a port may follow the IPv6 address".to_owned()),
+                port => (host, port),
+            }
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (check_name(host)?, Some(port)),
+            None => (check_name(authority)?, None),
+        },
+    };
+    let port = match port {
+        None => None,
+        Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => match port.parse() {
+            Ok(0) | Err(_) => return Err(format!("\"{port}\" is not a port; ports are 1 to 65535")),
+            Ok(port) => Some(port),
+        },
+        Some(port) => return Err(format!("\"{port}\" is not a port; ports are 1 to 65535")),
+    };
+    Ok((host.to_ascii_lowercase(), port))
+}
+
+fn check_name(host: &str) -> Result<&str, String> {
+    if host.is_empty() {
+        return Err("it has no host".to_owned());
+    }
+    match host.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '.' | '_')) {
+        Some(c) => Err(format!("'{c}' cannot stand in a host name")),
+        None => Ok(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_urls_are_read_as_people_write_them() {
+        for (text, whole) in [
+            ("https://api.openai.com", "https://api.openai.com"),
+            ("https://api.openai.com/v1/", "https://api.openai.com"),
+            ("HTTPS://Openrouter.ai/api/v1", "https://openrouter.ai/api"),
+            (" http://h:80/a//", "http://h/a"),
+            ("localhost:11434", "http://localhost:11434"),
+            ("h", "http://h"),
+            ("https://h:443", "https://h"),
+            ("http://h:443", "http://h:443"),
+            ("http://[::1]:11434/", "http://[::1]:11434"),
+            ("[::1]", "http://[::1]"),
+            ("::1", "http://[::1]"),
+            ("https://h/v1beta", "https://h/v1beta"),
+        ] {
+            assert_eq!(Url::parse(text).unwrap().to_string(), whole, "{text}");
+        }
+        assert_eq!(Url::parse("h/v1").unwrap().at("/v1/x").to_string(), "http://h/v1/x");
+    }
+
+    #[test]
+    fn bad_base_urls_are_refused_without_being_quoted() {
+        for text in [
+            "",
+            "http://",
+            "ftp://h",
+            "socks5://h",
+            "http://u:secret@h",
+            "h:0",
+            "h:65536",
+            "h:",
+            "h:+8",
+            "h:8:9",
+            "http://h/?secret",
+            "http://h#secret",
+            "http://h\n.x",
+            "http://h h",
+            "http://ö.de",
+            "http://[::1",
+            "http://[::1]x",
+            "http://[fe80::1%eth0]",
+            "https://[::1]",
+            "http://a,b",
+            "http://a\\b",
+        ] {
+            let why = Url::parse(text).unwrap_err();
+            assert!(!why.contains("secret") && !why.contains('\n'), "{why}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_known_by_name_and_by_number() {
+        for text in ["localhost", "a.localhost", "127.9.9.9:1", "[::1]", "LOCALHOST."] {
+            assert!(Url::parse(text).unwrap().is_loopback(), "{text}");
+        }
+        for text in ["localhost.example.com", "10.0.0.1", "127.0.0.1.example.com", "[::2]"] {
+            assert!(!Url::parse(text).unwrap().is_loopback(), "{text}");
+        }
+    }
+}

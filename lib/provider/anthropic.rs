@@ -1,0 +1,292 @@
+//! Anthropic's Messages API: `POST /v1/messages`.
+
+use crate::provider::Failure;
+use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, ToolResult, Turn};
+use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub(crate) const PATH: &str = "/v1/messages";
+pub(crate) const VERSION: &str = "2023-06-01";
+/// The API demands a number.
+const MAX_TOKENS: u64 = 4096;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<Value>,
+    messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Raw(&'a RawValue),
+    Results(Vec<Block<'a>>),
+}
+
+#[derive(Serialize)]
+struct Block<'a> {
+    r#type: &'static str,
+    tool_use_id: &'a str,
+    content: &'a str,
+    is_error: bool,
+}
+
+pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
+    // Marked for the cache only where a tool loop will send it again: a cache write costs more than a read
+    // that never comes.
+    let looped = !request.tools.is_empty();
+    let system = match request.system.as_str() {
+        "" => None,
+        text if looped => Some(json!([{ "type": "text", "text": text, "cache_control": cached() }])),
+        text => Some(json!(text)),
+    };
+    let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
+    if let Some(last) = tools.last_mut() {
+        last["cache_control"] = cached();
+    }
+    let body = Body {
+        model: &request.model,
+        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS),
+        temperature: request.temperature.filter(|_| !dialect.no_temperature),
+        system,
+        messages: request.turns.iter().map(message).collect(),
+        tools,
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn cached() -> Value {
+    json!({ "type": "ephemeral" })
+}
+
+fn tool(tool: &Tool) -> Value {
+    json!({ "name": tool.name, "description": tool.description, "input_schema": schema(tool) })
+}
+
+fn message(turn: &Turn) -> Message<'_> {
+    match turn {
+        Turn::User(text) => Message { role: "user", content: Content::Text(text) },
+        Turn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
+        Turn::ToolResults(results) => {
+            Message { role: "user", content: Content::Results(results.iter().map(result).collect()) }
+        }
+    }
+}
+
+fn result(result: &ToolResult) -> Block<'_> {
+    Block {
+        r#type: "tool_result",
+        tool_use_id: &result.id,
+        content: &result.content,
+        is_error: result.is_error,
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    stop_reason: Option<String>,
+    model: Option<String>,
+    #[serde(default)]
+    usage: Value,
+}
+
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+    let answer: Answer = read(bytes)?;
+    let nothing = || server("response contains no content");
+    let raw = answer.content.ok_or_else(nothing)?;
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    match read(raw.get().as_bytes())? {
+        Value::String(whole) => text = whole,
+        Value::Array(blocks) if blocks.is_empty() && answer.stop_reason.is_none() => return Err(nothing()),
+        Value::Array(blocks) => {
+            for block in &blocks {
+                match block.get("type").and_then(Value::as_str) {
+                    Some("text") => text += block.get("text").and_then(Value::as_str).unwrap_or_default(),
+                    Some("tool_use") => calls.push(ToolCall {
+                        id: text_at(block, "id"),
+                        name: text_at(block, "name"),
+                        arguments: arguments(block.get("input")),
+                    }),
+                    // Thinking is not the answer; what else there is goes back with the raw turn.
+                    _ => {}
+                }
+            }
+        }
+        _ => return Err(nothing()),
+    }
+    let stop_reason = answer.stop_reason.unwrap_or_default();
+    let stop = match stop_reason.as_str() {
+        "tool_use" => Stop::ToolUse,
+        // A paused turn goes on only when it is sent again; we use none of the tools that pause.
+        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => Stop::Cut,
+        "refusal" => Stop::Refused,
+        _ => Stop::Complete,
+    };
+    let tokens = Tokens {
+        input: count(&answer.usage, "/input_tokens"),
+        output: count(&answer.usage, "/output_tokens"),
+        cache_read: count(&answer.usage, "/cache_read_input_tokens"),
+        cache_write: count(&answer.usage, "/cache_creation_input_tokens"),
+    };
+    let model = answer.model.unwrap_or_else(|| request.model.clone());
+    let (raw, warnings) = (raw.to_owned(), Vec::new());
+    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::examples::{plain, with_tools};
+
+    fn sent(request: &Request) -> Value {
+        serde_json::from_slice(&body(request, Dialect::default())).unwrap()
+    }
+
+    fn got(text: &str) -> Reply {
+        reply(text.as_bytes(), &plain()).unwrap()
+    }
+
+    #[test]
+    fn the_least_request_has_only_what_the_api_demands() {
+        let least =
+            json!({ "model": "m-1", "max_tokens": 4096, "messages": [{ "role": "user", "content": "hi" }] });
+        assert_eq!(sent(&plain()), least);
+    }
+
+    #[test]
+    fn a_system_prompt_without_tools_is_plain_text() {
+        assert_eq!(sent(&Request { system: "s".into(), ..plain() })["system"], "s");
+    }
+
+    #[test]
+    fn a_tool_turn_has_results_in_one_message_and_cache_marks() {
+        let assistant = r#"[ {"type":"thinking","signature":"x=="}, {"input" : {},"type":"tool_use"} ]"#;
+        let request = with_tools(assistant);
+        let bytes = body(&request, Dialect::default());
+        assert!(String::from_utf8(bytes).unwrap().contains(assistant));
+        let sent = sent(&request);
+        assert_eq!(
+            sent["messages"][2],
+            json!({ "role": "user", "content": [
+                { "type": "tool_result", "tool_use_id": "a", "content": "1", "is_error": false },
+                { "type": "tool_result", "tool_use_id": "b", "content": "broken", "is_error": true },
+            ]})
+        );
+        let cached = json!({ "type": "ephemeral" });
+        assert_eq!(sent["system"], json!([{ "type": "text", "text": "be brief", "cache_control": cached }]));
+        assert_eq!(
+            sent["tools"],
+            json!([{
+                "name": "call_agent",
+                "description": "calls",
+                "input_schema": {
+                    "type": "object",
+                    "properties": {
+                        "agent": { "type": "string", "description": "the agent" },
+                        "context": { "type": "string", "description": "the context" },
+                    },
+                    "required": ["agent"],
+                },
+                "cache_control": cached,
+            }])
+        );
+        assert_eq!((&sent["temperature"], &sent["max_tokens"]), (&json!(0.0), &json!(0)));
+    }
+
+    #[test]
+    fn a_model_without_temperature_is_not_sent_one() {
+        let dialect = Dialect { no_temperature: true, ..Dialect::default() };
+        let bytes = body(&Request { temperature: Some(0.3), ..plain() }, dialect);
+        assert!(!String::from_utf8(bytes).unwrap().contains("temperature"));
+    }
+
+    #[test]
+    fn text_is_joined_thinking_left_out_and_the_raw_turn_kept() {
+        let content =
+            r#"[{"type":"thinking","thinking":"hm"}, {"type":"text","text":"a"},{"type":"text","text":"b"}]"#;
+        let usage = r#"{"input_tokens":5,"output_tokens":6,"cache_read_input_tokens":7,"cache_creation_input_tokens":8}"#;
+        let reply = got(&format!(
+            r#"{{"id":"x","model":"m-1-2","content":{content},"stop_reason":"end_turn","usage":{usage}}}"#
+        ));
+        assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
+        assert_eq!(reply.raw.get(), content);
+        assert_eq!(reply.tokens, Tokens { input: 5, output: 6, cache_read: 7, cache_write: 8 });
+        assert!(reply.warnings.is_empty());
+    }
+
+    #[test]
+    fn calls_are_found_whatever_the_stop_reason_says() {
+        for reason in ["tool_use", "end_turn"] {
+            let reply = got(&format!(
+                r#"{{"content":[{{"type":"text","text":"t"}},
+                    {{"type":"tool_use","id":"a","name":"x","input":{{"n":1}}}},
+                    {{"type":"tool_use","id":"b","name":"x","input":[]}}],"stop_reason":"{reason}"}}"#
+            ));
+            assert_eq!(reply.stop, Stop::ToolUse);
+            assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": 1 }).as_object().unwrap().clone()));
+            assert!(reply.calls[1].arguments.is_err());
+        }
+        assert_eq!(
+            got(r#"{"content":[{"type":"text","text":"t"}],"stop_reason":"tool_use"}"#).stop,
+            Stop::Complete
+        );
+    }
+
+    #[test]
+    fn stop_reasons_that_spoil_the_answer_are_warned_of() {
+        for (reason, stop, warning) in [
+            ("max_tokens", Stop::Cut, "the answer was cut off (stop reason: max_tokens)"),
+            ("pause_turn", Stop::Cut, "the answer was cut off (stop reason: pause_turn)"),
+            (
+                "model_context_window_exceeded",
+                Stop::Cut,
+                "the answer was cut off (stop reason: model_context_window_exceeded)",
+            ),
+            ("refusal", Stop::Refused, "the model refused to answer (stop reason: refusal)"),
+            ("end_turn", Stop::Complete, "the answer is empty (stop reason: end_turn)"),
+        ] {
+            let reply = got(&format!(r#"{{"content":[],"stop_reason":"{reason}"}}"#));
+            assert_eq!((reply.stop, reply.warnings), (stop, vec![warning.to_owned()]));
+        }
+    }
+
+    #[test]
+    fn a_refusal_calls_nothing() {
+        let calls = r#"[{"type":"tool_use","id":"a","name":"x","input":{}}]"#;
+        let reply = got(&format!(r#"{{"content":{calls},"stop_reason":"refusal"}}"#));
+        assert_eq!((reply.stop, reply.calls), (Stop::Refused, vec![]));
+    }
+
+    #[test]
+    fn no_content_is_an_error_and_odd_counts_are_not() {
+        for text in ["{}", r#"{"content":null}"#, r#"{"content":[]}"#, r#"{"content":7}"#] {
+            let failure = reply(text.as_bytes(), &plain()).unwrap_err();
+            assert_eq!(failure.to_string(), "server: response contains no content", "{text}");
+        }
+        assert!(
+            reply(b"[]", &plain()).unwrap_err().to_string().starts_with("server: the reply cannot be read: ")
+        );
+        let reply = got(
+            r#"{"content":"x","stop_reason":"end_turn","usage":{"input_tokens":-1,"output_tokens":1.5}}"#,
+        );
+        assert_eq!((reply.text.as_str(), reply.tokens), ("x", Tokens::default()));
+    }
+}

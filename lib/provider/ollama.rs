@@ -1,0 +1,259 @@
+//! Ollama's own API: `POST /api/chat`, not streamed.
+
+use crate::provider::Failure;
+use crate::provider::message::{Reply, Request, Stop, Tokens, ToolCall, Turn};
+use crate::provider::openai;
+use crate::provider::wire::{Dialect, arguments, count, read, server, text_at};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub(crate) const PATH: &str = "/api/chat";
+/// The context that Ollama gives a model on a small machine, in tokens.
+const CONTEXT: u64 = 4096;
+/// The largest context that is asked for, in tokens: it is memory, and most models end there.
+const CONTEXT_CAP: u64 = 131_072;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Options::is_empty")]
+    options: Options,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+}
+
+#[derive(Serialize)]
+struct Options {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_ctx: Option<u64>,
+}
+
+impl Options {
+    fn is_empty(&self) -> bool {
+        self.temperature.is_none() && self.num_predict.is_none() && self.num_ctx.is_none()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Message<'a> {
+    Text { role: &'static str, content: &'a str },
+    Raw(&'a RawValue),
+    Result { role: &'static str, tool_name: &'a str, content: &'a str },
+}
+
+pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
+    let mut messages = Vec::with_capacity(request.turns.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(Message::Text { role: "system", content: &request.system });
+    }
+    for turn in &request.turns {
+        match turn {
+            Turn::User(text) => messages.push(Message::Text { role: "user", content: text }),
+            Turn::Assistant(raw) => messages.push(Message::Raw(raw)),
+            Turn::ToolResults(results) => messages.extend(results.iter().map(|result| Message::Result {
+                role: "tool",
+                tool_name: &result.name,
+                content: &result.content,
+            })),
+        }
+    }
+    let needed = (prompt_bytes(request) / 3).saturating_add(request.max_tokens.unwrap_or(0));
+    let body = Body {
+        model: &request.model,
+        messages,
+        stream: false,
+        options: Options {
+            temperature: request.temperature.filter(|_| !dialect.no_temperature),
+            num_predict: request.max_tokens,
+            num_ctx: (needed > CONTEXT).then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+        },
+        tools: request.tools.iter().map(openai::tool).collect(),
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+/// The length of all that the model is to read. A token is three to four bytes of it, rarely over six.
+fn prompt_bytes(request: &Request) -> u64 {
+    let turns = request.turns.iter().map(|turn| match turn {
+        Turn::User(text) => text.len(),
+        Turn::Assistant(raw) => raw.get().len(),
+        Turn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
+    });
+    let tools = request.tools.iter().map(|tool| {
+        tool.description.len()
+            + tool.parameters.iter().map(|p| p.name.len() + p.description.len()).sum::<usize>()
+    });
+    (request.system.len() + turns.sum::<usize>() + tools.sum::<usize>()) as u64
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(default)]
+    done: bool,
+    done_reason: Option<String>,
+    model: Option<String>,
+    #[serde(default)]
+    prompt_eval_count: Value,
+    #[serde(default)]
+    eval_count: Value,
+}
+
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+    let answer: Answer = read(bytes)?;
+    let nothing = || server("response contains no content");
+    let raw = answer.message.ok_or_else(nothing)?;
+    let message: Value = read(raw.get().as_bytes())?;
+    let text = text_at(&message, "content");
+    // Ollama gives no ids, or ones that repeat. Ours count on from the results that there are.
+    let before: usize = request
+        .turns
+        .iter()
+        .map(|turn| if let Turn::ToolResults(results) = turn { results.len() } else { 0 })
+        .sum();
+    let calls: Vec<_> = match message.get("tool_calls") {
+        Some(Value::Array(calls)) => calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect(),
+        _ => Vec::new(),
+    };
+    // "load": the model was loaded and has said nothing.
+    let reason = answer.done_reason.as_deref();
+    if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
+        return Err(nothing());
+    }
+    let stop_reason = answer.done_reason.unwrap_or_else(|| "stop".to_owned());
+    let stop = if stop_reason == "length" { Stop::Cut } else { Stop::Complete };
+    let tokens = Tokens {
+        input: count(&answer.prompt_eval_count, ""),
+        output: count(&answer.eval_count, ""),
+        ..Tokens::default()
+    };
+    let warnings = truncated(request, tokens.input).into_iter().collect();
+    let model = answer.model.unwrap_or_else(|| request.model.clone());
+    let raw = raw.to_owned();
+    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+}
+
+fn call(call: &Value, number: usize) -> ToolCall {
+    let function = call.get("function").unwrap_or(&Value::Null);
+    ToolCall {
+        id: format!("call_{number}"),
+        name: text_at(function, "name"),
+        arguments: arguments(function.get("arguments")),
+    }
+}
+
+/// Ollama cuts a prompt that does not fit and says nothing of it; only the count shows it.
+///
+/// Later turns are not judged unless they are over the cap: older versions count only what they had not in
+/// their cache.
+fn truncated(request: &Request, counted: u64) -> Option<String> {
+    let bytes = prompt_bytes(request);
+    let first = request.turns.len() == 1;
+    let suspicious = counted > 0 && bytes > 12 * 1024 && counted < bytes / 8;
+    (suspicious && (first || bytes / 6 > CONTEXT_CAP)).then(|| {
+        format!("Ollama probably cut the prompt: it read {counted} tokens of a prompt of {bytes} bytes")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::examples::{plain, with_tools};
+    use serde_json::json;
+
+    fn sent(request: &Request) -> Value {
+        serde_json::from_slice(&body(request, Dialect::default())).unwrap()
+    }
+
+    fn long(bytes: usize, max_tokens: Option<u64>) -> Request {
+        Request { system: "x".repeat(bytes), max_tokens, ..plain() }
+    }
+
+    #[test]
+    fn the_least_request_has_no_options() {
+        let messages = json!([{ "role": "user", "content": "hi" }]);
+        assert_eq!(sent(&plain()), json!({ "model": "m-1", "messages": messages, "stream": false }));
+    }
+
+    #[test]
+    fn a_tool_turn_names_the_tool() {
+        let assistant = r#"{ "role":"assistant","content":"", "tool_calls":[{"function":{}}] }"#;
+        let request = with_tools(assistant);
+        assert!(String::from_utf8(body(&request, Dialect::default())).unwrap().contains(assistant));
+        let sent = sent(&request);
+        assert_eq!(sent["messages"][0], json!({ "role": "system", "content": "be brief" }));
+        assert_eq!(sent["messages"][3], json!({ "role": "tool", "tool_name": "call_agent", "content": "1" }));
+        assert_eq!(sent["options"], json!({ "temperature": 0.0, "num_predict": 0 }));
+        assert_eq!(sent["tools"][0]["function"]["name"], "call_agent");
+    }
+
+    #[test]
+    fn a_long_prompt_asks_for_a_context_that_holds_it() {
+        assert!(sent(&long(3 * 4000, None)).get("options").is_none());
+        assert_eq!(sent(&long(3 * 4000, Some(200)))["options"]["num_ctx"], 8192);
+        assert_eq!(sent(&long(3 * 9000, None))["options"]["num_ctx"], 16384);
+        assert_eq!(sent(&long(3_000_000, Some(u64::MAX)))["options"]["num_ctx"], 131_072);
+    }
+
+    #[test]
+    fn ids_do_not_repeat_between_turns() {
+        let text = r#"{"message":{"content":"","tool_calls":[{"function":{"name":"x","arguments":{"n":"1"}}},
+            {"id":"same","function":{"name":"y","arguments":"{"}}]},"done":true,"done_reason":"stop"}"#;
+        let ids = |request: &Request| {
+            reply(text.as_bytes(), request).unwrap().calls.into_iter().map(|call| call.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&plain()), ["call_1", "call_2"]);
+        assert_eq!(ids(&with_tools("{}")), ["call_3", "call_4"]);
+        let reply = reply(text.as_bytes(), &plain()).unwrap();
+        assert_eq!(reply.stop, Stop::ToolUse);
+        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
+        assert!(reply.calls[1].arguments.is_err());
+    }
+
+    #[test]
+    fn counts_and_reasons_are_read() {
+        let text = r#"{"model":"m","message":{"role":"assistant","content":"a","thinking":"t"},"done":true,
+            "done_reason":"length","prompt_eval_count":3,"eval_count":4}"#;
+        let reply = reply(text.as_bytes(), &plain()).unwrap();
+        assert_eq!((reply.text.as_str(), reply.stop, reply.stop_reason.as_str()), ("a", Stop::Cut, "length"));
+        assert_eq!((reply.tokens.input, reply.tokens.output), (3, 4));
+    }
+
+    #[test]
+    fn a_cut_prompt_is_suspected_from_its_count() {
+        let reply = |counted: u64| {
+            let text =
+                format!(r#"{{"message":{{"content":"a"}},"done":true,"prompt_eval_count":{counted}}}"#);
+            reply(text.as_bytes(), &long(100_000, None)).unwrap().warnings
+        };
+        assert_eq!(reply(25_000), Vec::<String>::new());
+        assert_eq!(reply(0), Vec::<String>::new());
+        assert_eq!(
+            reply(4096),
+            ["Ollama probably cut the prompt: it read 4096 tokens of a prompt of 100002 bytes"]
+        );
+    }
+
+    #[test]
+    fn a_model_that_was_only_loaded_has_said_nothing() {
+        for text in [
+            "{}",
+            r#"{"message":{"content":""},"done":false}"#,
+            r#"{"message":{"content":""},"done":true,"done_reason":"load"}"#,
+        ] {
+            let failure = reply(text.as_bytes(), &plain()).unwrap_err();
+            assert_eq!(failure.to_string(), "server: response contains no content");
+        }
+        let empty = reply(br#"{"message":{"content":""},"done":true}"#, &plain()).unwrap();
+        assert_eq!((empty.stop, empty.warnings.len()), (Stop::Complete, 1));
+    }
+}

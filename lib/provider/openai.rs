@@ -1,0 +1,253 @@
+//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
+
+use crate::provider::Failure;
+use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, Turn};
+use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+pub(crate) const PATH: &str = "/v1/chat/completions";
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Message<'a> {
+    Text { role: &'static str, content: &'a str },
+    Raw(&'a RawValue),
+    Result { role: &'static str, tool_call_id: &'a str, content: &'a str },
+}
+
+pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
+    let mut messages = Vec::with_capacity(request.turns.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(Message::Text { role: "system", content: &request.system });
+    }
+    for turn in &request.turns {
+        match turn {
+            Turn::User(text) => messages.push(Message::Text { role: "user", content: text }),
+            Turn::Assistant(raw) => messages.push(Message::Raw(raw)),
+            Turn::ToolResults(results) => messages.extend(results.iter().map(|result| Message::Result {
+                role: "tool",
+                tool_call_id: &result.id,
+                content: &result.content,
+            })),
+        }
+    }
+    let body = Body {
+        model: &request.model,
+        messages,
+        temperature: request.temperature.filter(|_| !dialect.no_temperature),
+        max_tokens: request.max_tokens.filter(|_| !dialect.new_max_tokens),
+        max_completion_tokens: request.max_tokens.filter(|_| dialect.new_max_tokens),
+        tools: request.tools.iter().map(tool).collect(),
+    };
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+/// Ollama takes tools in the same form.
+pub(crate) fn tool(tool: &Tool) -> Value {
+    let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema(tool) });
+    json!({ "type": "function", "function": function })
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    model: Option<String>,
+    #[serde(default)]
+    usage: Value,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    finish_reason: Option<String>,
+}
+
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+    let answer: Answer = read(bytes)?;
+    let choice = answer.choices.into_iter().flatten().next();
+    let choice = choice.ok_or_else(|| server("response contains no choices"))?;
+    let nothing = || server("response contains no content");
+    let raw = choice.message.ok_or_else(nothing)?;
+    let message: Value = read(raw.get().as_bytes())?;
+
+    let (mut text, mut refusal) = content(message.get("content"));
+    refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
+    let calls: Vec<_> = match message.get("tool_calls") {
+        Some(Value::Array(calls)) => calls.iter().map(call).collect(),
+        _ => Vec::new(),
+    };
+    let stop_reason = choice.finish_reason.unwrap_or_default();
+    if text.is_empty() && refusal.is_empty() && calls.is_empty() && stop_reason.is_empty() {
+        return Err(nothing());
+    }
+    let stop = match stop_reason.as_str() {
+        _ if !refusal.is_empty() => Stop::Refused,
+        "content_filter" => Stop::Refused,
+        "length" => Stop::Cut,
+        "tool_calls" | "function_call" => Stop::ToolUse,
+        _ => Stop::Complete,
+    };
+    if text.is_empty() {
+        text = refusal;
+    }
+    // Here the prompt's count includes what came from the cache.
+    let cache_read = count(&answer.usage, "/prompt_tokens_details/cached_tokens");
+    let tokens = Tokens {
+        input: count(&answer.usage, "/prompt_tokens").saturating_sub(cache_read),
+        output: count(&answer.usage, "/completion_tokens"),
+        cache_read,
+        cache_write: 0,
+    };
+    let model = answer.model.unwrap_or_else(|| request.model.clone());
+    let (raw, warnings) = (raw.to_owned(), Vec::new());
+    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+}
+
+/// A message's text and refusal. Its content may be null, a text, or a list of parts.
+fn content(content: Option<&Value>) -> (String, String) {
+    let (mut text, mut refusal) = (String::new(), String::new());
+    match content {
+        Some(Value::String(whole)) => text.push_str(whole),
+        Some(Value::Array(parts)) => {
+            for part in parts {
+                match part.get("type").and_then(Value::as_str) {
+                    Some("text" | "output_text") => text += &text_at(part, "text"),
+                    Some("refusal") => refusal += &text_at(part, "refusal"),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+    (text, refusal)
+}
+
+fn call(call: &Value) -> ToolCall {
+    let function = call.get("function").unwrap_or(&Value::Null);
+    ToolCall {
+        id: text_at(call, "id"),
+        name: text_at(function, "name"),
+        arguments: arguments(function.get("arguments")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::examples::{plain, with_tools};
+
+    fn sent(request: &Request, dialect: Dialect) -> Value {
+        serde_json::from_slice(&body(request, dialect)).unwrap()
+    }
+
+    /// The reply to one choice with this message.
+    fn got(message: &str, finish_reason: &str) -> Reply {
+        let choice = format!(r#"{{"message":{message},"finish_reason":{finish_reason}}}"#);
+        reply(format!(r#"{{"choices":[{choice}]}}"#).as_bytes(), &plain()).unwrap()
+    }
+
+    #[test]
+    fn the_least_request_is_a_model_and_a_message() {
+        let least = json!({ "model": "m-1", "messages": [{ "role": "user", "content": "hi" }] });
+        assert_eq!(sent(&plain(), Dialect::default()), least);
+    }
+
+    #[test]
+    fn a_tool_turn_has_one_message_for_each_result() {
+        let assistant = r#"{ "role":"assistant","content":null, "tool_calls":[{"id" : "a"}] }"#;
+        let request = with_tools(assistant);
+        assert!(String::from_utf8(body(&request, Dialect::default())).unwrap().contains(assistant));
+        let sent = sent(&request, Dialect::default());
+        assert_eq!(sent["messages"][0], json!({ "role": "system", "content": "be brief" }));
+        assert_eq!(sent["messages"][3], json!({ "role": "tool", "tool_call_id": "a", "content": "1" }));
+        assert_eq!(sent["messages"][4], json!({ "role": "tool", "tool_call_id": "b", "content": "broken" }));
+        let function = &sent["tools"][0]["function"];
+        assert_eq!(
+            (&sent["tools"][0]["type"], &function["name"]),
+            (&json!("function"), &json!("call_agent"))
+        );
+        assert_eq!(function["parameters"]["required"], json!(["agent"]));
+        assert_eq!((&sent["temperature"], &sent["max_tokens"]), (&json!(0.0), &json!(0)));
+    }
+
+    #[test]
+    fn a_dialect_renames_and_leaves_out() {
+        let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
+        let sent = sent(&request, Dialect { no_temperature: true, new_max_tokens: true });
+        assert_eq!(sent["max_completion_tokens"], 9);
+        assert!(sent.get("max_tokens").is_none() && sent.get("temperature").is_none());
+    }
+
+    #[test]
+    fn content_may_be_text_parts_or_null() {
+        assert_eq!(got(r#"{"content":"a"}"#, r#""stop""#).text, "a");
+        let parts = r#"{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#;
+        assert_eq!(got(parts, r#""stop""#).text, "ab");
+        let empty = got(r#"{"content":null}"#, r#""stop""#);
+        assert_eq!((empty.stop, empty.warnings.len()), (Stop::Complete, 1));
+        assert_eq!(got(r#"{"content":"a"}"#, "null").stop, Stop::Complete);
+    }
+
+    #[test]
+    fn malformed_arguments_are_not_guessed_at() {
+        let call = |id, arguments: &str| json!({ "id": id, "type": "function", "function": { "name": "x", "arguments": arguments } });
+        let calls = [call("a", r#"{"n":"1"}"#), call("b", r#"{"n":"#), call("c", "[]"), call("d", "")];
+        let message = json!({ "role": "assistant", "content": null, "tool_calls": calls }).to_string();
+        let reply = got(&message, r#""stop""#);
+        assert_eq!((reply.stop, reply.raw.get()), (Stop::ToolUse, message.as_str()));
+        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
+        assert!(reply.calls[1..].iter().all(|call| call.arguments.is_err()));
+        assert_eq!(reply.calls[3].id, "d");
+    }
+
+    #[test]
+    fn refusals_and_cuts_are_told() {
+        let refused = got(r#"{"content":null,"refusal":"I will not"}"#, r#""stop""#);
+        assert_eq!((refused.stop, refused.text.as_str()), (Stop::Refused, "I will not"));
+        assert_eq!(got(r#"{"content":""}"#, r#""content_filter""#).stop, Stop::Refused);
+        assert_eq!(got(r#"{"content":"a"}"#, r#""length""#).stop, Stop::Cut);
+        assert_eq!(got(r#"{"content":"a"}"#, r#""tool_calls""#).stop, Stop::Complete);
+    }
+
+    #[test]
+    fn cached_tokens_are_not_counted_twice() {
+        let usage =
+            r#"{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":7}}"#;
+        let text = format!(
+            r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
+        let reply = reply(text.as_bytes(), &plain()).unwrap();
+        assert_eq!(reply.tokens, Tokens { input: 3, output: 2, cache_read: 7, cache_write: 0 });
+        assert_eq!(reply.model, "m-1");
+    }
+
+    #[test]
+    fn replies_without_an_answer_say_what_is_missing() {
+        for (text, message) in [
+            ("{}", "server: response contains no choices"),
+            (r#"{"choices":[]}"#, "server: response contains no choices"),
+            (r#"{"choices":[{}]}"#, "server: response contains no content"),
+            (r#"{"choices":[{"message":{}}]}"#, "server: response contains no content"),
+        ] {
+            assert_eq!(reply(text.as_bytes(), &plain()).unwrap_err().to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! A model behind HTTP: where it is, the key to it, and asking again when that may help.
+
+use crate::config::global::{Api, KeySource};
+use crate::ground::deadline::Deadline;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::exec::{self, Job};
+use crate::ground::file;
+use crate::ground::http::proxy::Route;
+use crate::ground::http::url::Url;
+use crate::ground::http::{self, FaultKind};
+use crate::ground::secret::Secret;
+use crate::ground::text::one_line;
+use crate::provider::command::how_it_ended;
+use crate::provider::failure::{Category, Failure};
+use crate::provider::message::{Reply, Request};
+use crate::provider::retry::{backoff, random, retry_after};
+use crate::provider::trouble::{Trouble, hidden_status};
+use crate::provider::wire::Dialect;
+use crate::provider::{anthropic, ollama, openai};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The longest key, in bytes, that a file or a command may give.
+const KEY_CAP: usize = 64 * 1024;
+
+pub(crate) struct Service {
+    api: Api,
+    /// The base URL, without the API's own path.
+    base: Url,
+    route: Route,
+    key: Option<Secret>,
+    dialect: Mutex<Dialect>,
+    /// The clock when the service was made, for `Retry-After` dates.
+    made: (Timestamp, Instant),
+}
+
+impl Service {
+    /// Checks the address, then fetches the key: a command that asks for a password runs last.
+    pub(crate) fn connect(
+        api: Api,
+        provider: &str,
+        base_url: Option<&str>,
+        key: &KeySource,
+        key_variable: &str,
+        env: &Env,
+        deadline: Deadline,
+    ) -> Result<Service> {
+        let base = base_url.unwrap_or(match api {
+            Api::Anthropic => "https://api.anthropic.com",
+            Api::OpenAi => "https://api.openai.com",
+            Api::Ollama => "http://localhost:11434",
+        });
+        let base = Url::parse(base).map_err(|why| {
+            // What holds a password is not shown.
+            let quoted =
+                if base.contains('@') { String::new() } else { format!(" \"{}\"", one_line(base, 200)) };
+            Error::config(format!("invalid base URL{quoted} of provider \"{provider}\": {why}"))
+                .hint("write it like https://host:port/path")
+        })?;
+        let route = Route::to(&base, env).map_err(Error::config)?;
+        let key = fetch(key, provider, env, deadline)?;
+        if api != Api::Ollama && key.is_none() {
+            return Err(Error::api(format!(
+                "API key for provider \"{provider}\" is not configured (set {key_variable} or add to config.toml)"
+            )));
+        }
+        if key.as_ref().is_some_and(|key| !http::fits_header(key.expose())) {
+            return Err(Error::config(format!(
+                "the API key for provider \"{provider}\" has a line break or another character that no key has"
+            )));
+        }
+        let made = (env.now(), Instant::now());
+        Ok(Service { api, base, route, key, dialect: Mutex::default(), made })
+    }
+
+    /// Asks, and asks again up to `retries` times where that may help and the deadline allows it. The last
+    /// error stands.
+    pub(crate) fn ask(
+        &self,
+        request: &Request,
+        deadline: Deadline,
+        retries: u32,
+    ) -> std::result::Result<Reply, Failure> {
+        let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = Vec::new();
+        let mut tried = 0;
+        loop {
+            let trouble = match self.once(request, dialect, deadline) {
+                Ok(mut reply) => {
+                    *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
+                    reply.warnings.splice(0..0, notes);
+                    reply.retries = tried;
+                    return Ok(reply);
+                }
+                Err(trouble) => trouble,
+            };
+            if let Some((other, note)) = trouble.other_way(self.api, dialect) {
+                dialect = other;
+                notes.extend(Some(self.redacted(note)).filter(|note| !note.is_empty()));
+                continue;
+            }
+            let asked = trouble.retry_after.as_deref().and_then(|value| retry_after(value, self.now()));
+            let wait = backoff(tried, asked, random());
+            if !trouble.passing || tried >= retries || wait >= deadline.remaining() {
+                let message = self.redacted(trouble.failure.message);
+                return Err(Failure { message, retries: tried, ..trouble.failure });
+            }
+            std::thread::sleep(wait);
+            tried += 1;
+        }
+    }
+
+    fn once(
+        &self,
+        request: &Request,
+        dialect: Dialect,
+        deadline: Deadline,
+    ) -> std::result::Result<Reply, Trouble> {
+        let (path, body) = match self.api {
+            Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
+            Api::OpenAi => (openai::PATH, openai::body(request, dialect)),
+            Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
+        };
+        let answer = http::post(&self.base.at(path), &self.route, &self.headers(), body, deadline).map_err(
+            |fault| match (fault.kind, self.api) {
+                (FaultKind::Refused, Api::Ollama) => Trouble::lasting(Failure::new(
+                    Category::Server,
+                    format!("connection refused: is Ollama running? (expected at {})", self.base),
+                )),
+                _ => Trouble::from_fault(fault),
+            },
+        )?;
+        if !(200..=299).contains(&answer.status) {
+            return Err(Trouble::from_answer(answer.status, &answer));
+        }
+        // minreq cannot tell a body in chunks that was cut from a whole one. A JSON document can.
+        if let Err(e) = serde_json::from_slice::<&RawValue>(&answer.body) {
+            if e.is_eof() {
+                return Err(Trouble::broke_off(answer.body.len()));
+            }
+            let what = answer.content_type.as_deref().unwrap_or("no content type");
+            let message = format!("the reply is not JSON ({what}): {}", one_line(&e.to_string(), 200));
+            return Err(Trouble::lasting(Failure::new(Category::Server, message)));
+        }
+        if let Ok(Outer { error: Some(error) }) = serde_json::from_slice(&answer.body) {
+            return Err(Trouble::from_answer(hidden_status(&error), &answer));
+        }
+        match self.api {
+            Api::Anthropic => anthropic::reply(&answer.body, request),
+            Api::OpenAi => openai::reply(&answer.body, request),
+            Api::Ollama => ollama::reply(&answer.body, request),
+        }
+        .map_err(Trouble::lasting)
+    }
+
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![("content-type", "application/json".to_owned())];
+        if self.api == Api::Anthropic {
+            headers.push(("anthropic-version", anthropic::VERSION.to_owned()));
+        }
+        if let Some(key) = &self.key {
+            headers.push(match self.api {
+                Api::Anthropic => ("x-api-key", key.expose().to_owned()),
+                Api::OpenAi | Api::Ollama => ("authorization", format!("Bearer {}", key.expose())),
+            });
+        }
+        headers
+    }
+
+    /// A server may put the key that it was sent into its error.
+    fn redacted(&self, message: String) -> String {
+        match &self.key {
+            Some(key) if key.expose().len() >= 4 => message.replace(key.expose(), "[key]"),
+            _ => message,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        let (then, since) = self.made;
+        let passed = SignedDuration::try_from(since.elapsed()).unwrap_or_default();
+        then.checked_add(passed).unwrap_or(then)
+    }
+}
+
+/// Enough of a reply to see whether it is an error.
+#[derive(Deserialize)]
+struct Outer {
+    error: Option<Value>,
+}
+
+/// The key from where it is kept; `None` where nothing is.
+fn fetch(source: &KeySource, provider: &str, env: &Env, deadline: Deadline) -> Result<Option<Secret>> {
+    let trimmed = |text: &str| Some(Secret::new(text.trim())).filter(|key| !key.expose().is_empty());
+    match source {
+        KeySource::Missing => Ok(None),
+        KeySource::Given(key) => Ok(trimmed(key.expose())),
+        KeySource::File(path) => {
+            let path = env.config_dir()?.join(env.expand(path));
+            let bytes = file::read(&path, KEY_CAP as u64).map_err(|e| {
+                Error::config(format!("the API key for provider \"{provider}\" cannot be read: {e}"))
+            })?;
+            let key = std::str::from_utf8(&bytes).ok().and_then(trimmed);
+            key.map(Some).ok_or_else(|| {
+                Error::config(format!("no API key for provider \"{provider}\" in \"{}\"", path.display()))
+            })
+        }
+        KeySource::Command(line) => run(line, provider, env, deadline).map(Some),
+    }
+}
+
+/// Nothing that the command printed on stdout gets into a message: it may be half a key.
+fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secret> {
+    let word = exec::first_word(line);
+    let failed = |why: &str| {
+        Error::config(format!("api_key_command of provider \"{provider}\": command \"{word}\" {why}"))
+    };
+    let dir = env.config_dir()?;
+    let finished = exec::run(Job {
+        line,
+        input: Vec::new(),
+        dir: &dir,
+        vars: Vec::new(),
+        stdout_cap: KEY_CAP,
+        deadline,
+    })
+    .map_err(|fault| match fault {
+        exec::Fault::NotStarted(e) => failed(&format!("could not be started: {e}")),
+        exec::Fault::TooMuchOutput => failed(&format!("printed more than {} KiB", KEY_CAP >> 10)),
+        exec::Fault::Reading(e) => failed(&format!("could not be read: {e}")),
+        exec::Fault::Deadline => failed("did not finish in time"),
+    })?;
+    if !finished.status.success() {
+        return Err(failed(&format!("failed ({})", how_it_ended(finished.status))));
+    }
+    let key = std::str::from_utf8(&finished.stdout).unwrap_or_default().trim();
+    if key.is_empty() { Err(failed("printed no key")) } else { Ok(Secret::new(key)) }
+}
+
+#[cfg(test)]
+mod tests;

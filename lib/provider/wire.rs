@@ -1,0 +1,102 @@
+//! What the three wire formats have in common: reading replies leniently, describing tools.
+
+use crate::ground::text::one_line;
+use crate::provider::failure::{Category, Failure};
+use crate::provider::message::Tool;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// What a model was found not to take. Learned from its errors, and kept for the rest of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) no_temperature: bool,
+    /// `max_completion_tokens` in place of `max_tokens` (openai).
+    pub(crate) new_max_tokens: bool,
+}
+
+/// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
+pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
+    serde_json::from_slice(bytes).map_err(|e| {
+        Failure::new(Category::Server, format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
+    })
+}
+
+pub(crate) fn server(message: &str) -> Failure {
+    Failure::new(Category::Server, message)
+}
+
+/// A count; what is missing or no whole number is 0: a valid answer must not be lost over it.
+pub(crate) fn count(usage: &Value, pointer: &str) -> u64 {
+    usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
+}
+
+pub(crate) fn text_at(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// A tool's parameters as a JSON schema.
+pub(crate) fn schema(tool: &Tool) -> Value {
+    let properties: Map<String, Value> = tool
+        .parameters
+        .iter()
+        .map(|p| (p.name.to_owned(), json!({ "type": "string", "description": p.description })))
+        .collect();
+    let required: Vec<_> = tool.parameters.iter().filter(|p| p.required).map(|p| p.name).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// A call's arguments: an object, or, in OpenAI's format, the text of one.
+pub(crate) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
+    match value {
+        Some(Value::Object(map)) => Ok(map.clone()),
+        Some(Value::String(text)) => serde_json::from_str(text)
+            .map_err(|e| format!("the arguments are not a JSON object: {}", one_line(&e.to_string(), 200))),
+        Some(_) => Err("the arguments are not a JSON object".to_owned()),
+        None => Err("the arguments are missing".to_owned()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod examples {
+    //! Requests and results that the tests of all three formats use.
+
+    use crate::provider::message::{Parameter, Request, Tool, ToolResult, Turn};
+    use serde_json::value::RawValue;
+
+    pub(crate) fn plain() -> Request {
+        Request {
+            model: "m-1".into(),
+            system: String::new(),
+            turns: vec![Turn::User("hi".into())],
+            tools: vec![],
+            temperature: None,
+            max_tokens: None,
+        }
+    }
+
+    pub(crate) fn with_tools(assistant: &str) -> Request {
+        let parameter = |name, required| Parameter { name, description: format!("the {name}"), required };
+        let result = |id: &str, content: &str, is_error| ToolResult {
+            id: id.into(),
+            name: "call_agent".into(),
+            content: content.into(),
+            is_error,
+        };
+        Request {
+            system: "be brief".into(),
+            turns: vec![
+                Turn::User("hi".into()),
+                Turn::Assistant(RawValue::from_string(assistant.into()).unwrap()),
+                Turn::ToolResults(vec![result("a", "1", false), result("b", "broken", true)]),
+            ],
+            tools: vec![Tool {
+                name: "call_agent",
+                description: "calls".into(),
+                parameters: vec![parameter("agent", true), parameter("context", false)],
+            }],
+            temperature: Some(0.0),
+            max_tokens: Some(0),
+            ..plain()
+        }
+    }
+}
