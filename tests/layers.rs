@@ -18,12 +18,12 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
                 continue;
             }
             let name = match stem.as_str() {
-                "lib" => continue,
+                // What a file's tests need does not hold the house up.
+                "lib" | "tests" => continue,
                 "mod" => module.trim_end_matches("::").to_owned(),
                 stem => format!("{module}{stem}"),
             };
             let text = fs::read_to_string(&path).unwrap();
-            // What a file's tests need does not hold the house up.
             let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
             let mut used = BTreeSet::new();
             for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {

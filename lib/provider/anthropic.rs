@@ -1,6 +1,6 @@
 //! Anthropic's Messages API: `POST /v1/messages`.
 
-use crate::provider::Failure;
+use crate::provider::failure::Failure;
 use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, ToolResult, Turn};
 use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
 use serde::{Deserialize, Serialize};

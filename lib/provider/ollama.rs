@@ -1,6 +1,6 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
-use crate::provider::Failure;
+use crate::provider::failure::Failure;
 use crate::provider::message::{Reply, Request, Stop, Tokens, ToolCall, Turn};
 use crate::provider::openai;
 use crate::provider::wire::{Dialect, arguments, count, read, server, text_at};

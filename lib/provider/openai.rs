@@ -1,6 +1,6 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
-use crate::provider::Failure;
+use crate::provider::failure::Failure;
 use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, Turn};
 use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
 use serde::{Deserialize, Serialize};

@@ -4,9 +4,9 @@
 //! what it cannot do; the bytes behind the `CONNECT`, TLS or not, pass through.
 
 use crate::ground::deadline::Deadline;
+use crate::ground::http::fault::{Fault, FaultKind, from_io};
 use crate::ground::http::proxy::Proxy;
 use crate::ground::http::url::Url;
-use crate::ground::http::{Fault, FaultKind, from_io};
 use crate::ground::text::one_line;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, ToSocketAddrs};
