@@ -12,7 +12,8 @@
 )]
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -63,8 +64,12 @@ impl Home {
     }
 
     fn agent(&self, name: &str, toml: &str) {
+        self.agent_of(name, "cat/x", toml);
+    }
+
+    fn agent_of(&self, name: &str, model: &str, toml: &str) {
         let path = self.path().join(format!(".config/axe/agents/{name}.toml"));
-        let text = format!("name = \"{name}\"\nmodel = \"cat/x\"\nsystem_prompt = \"Be brief.\"\n{toml}");
+        let text = format!("name = \"{name}\"\nmodel = \"{model}\"\nsystem_prompt = \"Be brief.\"\n{toml}");
         fs::write(path, text).unwrap();
     }
 
@@ -130,6 +135,56 @@ impl Home {
     }
 }
 
+/// A model on 127.0.0.1 that answers at once, in OpenAI's format. An agent that is offered tools is told to call
+/// eight others first.
+fn serve() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || answer(stream.unwrap()));
+        }
+    });
+    port
+}
+
+fn answer(stream: TcpStream) {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let body = String::from_utf8(body).unwrap();
+    let message = if body.contains("\"tools\"") && !body.contains("\"role\":\"tool\"") {
+        let call = |n| {
+            format!(
+                r#"{{"id":"c{n}","type":"function","function":{{"name":"call_agent","arguments":"{{\"agent\":\"remote\",\"task\":\"t{n}\"}}"}}}}"#
+            )
+        };
+        let calls: Vec<String> = (0..8).map(call).collect();
+        format!(r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))
+    } else {
+        r#"{"role":"assistant","content":"done"}"#.to_owned()
+    };
+    let reply = format!(
+        r#"{{"model":"m","choices":[{{"message":{message},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":1,"completion_tokens":1}}}}"#
+    );
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        reply.len()
+    );
+    reader.get_mut().write_all((head + &reply).as_bytes()).unwrap();
+}
+
 fn median(times: &mut [Duration]) -> Duration {
     times.sort();
     times[times.len() / 2]
@@ -173,6 +228,23 @@ fn bench() {
     let mib = |kib: f64| kib / 1024.0;
     row("peak memory of a run with cat", "", Some(mib(home.peak(plain))), Some(8.0), " MiB");
 
+    let port = serve();
+    let config = home.path().join(".config/axe/config.toml");
+    let local = format!(
+        "[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:{port}\"\napi_key = \"k\"\n"
+    );
+    fs::write(&config, fs::read_to_string(&config).unwrap() + &local).unwrap();
+    home.agent_of("remote", "local/m", "");
+    home.agent_of("eight", "local/m", "sub_agents = [\"remote\"]");
+    let remote: &[&str] = &[axe_run, "remote"];
+    let eight: &[&str] = &[axe_run, "eight"];
+    let times = home.times(&[nothing, remote, eight], RUNS);
+    let ratio = |time: Duration| Some(time.as_secs_f64() / times[0].as_secs_f64());
+    row("a run against a server on this machine", &ms(times[1]), ratio(times[1]), Some(3.0), "×");
+    row("the same with eight sub-agents at once", &ms(times[2]), ratio(times[2]), None, "×");
+    row("peak memory of a run against a server", "", Some(mib(home.peak(remote))), Some(8.0), " MiB");
+    row("peak memory with eight sub-agents at once", "", Some(mib(home.peak(eight))), Some(16.0), " MiB");
+
     home.agent("tiny", "[memory]\nenabled = true\nlast_n = 10");
     home.agent("huge", "[memory]\nenabled = true\nlast_n = 10");
     home.log("tiny", 8 * 1024);
@@ -194,12 +266,13 @@ fn bench() {
     for binary in [
         env!("CARGO_BIN_EXE_axe"),
         axe_run,
+        env!("CARGO_BIN_EXE_axe-gc"),
         env!("CARGO_BIN_EXE_axe-agents"),
         env!("CARGO_BIN_EXE_axe-config"),
     ] {
         let size = fs::metadata(binary).unwrap().len() as f64 / (1 << 20) as f64;
         let name = Path::new(binary).file_name().unwrap().to_str().unwrap();
-        let aim = (name == "axe-run").then_some(4.0);
+        let aim = (name == "axe-run" || name == "axe-gc").then_some(4.0);
         row(&format!("size of {name}"), "", Some(size), aim, " MiB");
     }
 }

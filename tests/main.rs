@@ -6,7 +6,12 @@
     reason = "a test may write files, and fails by panicking"
 )]
 
+mod children;
 mod support;
 
 mod axe_run;
+mod commands;
+mod crowd;
 mod layers;
+mod signals;
+mod stdin;

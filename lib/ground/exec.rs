@@ -1,18 +1,22 @@
 //! Runs a shell command as a filter: bytes in, bytes out, in a process group of its own, under a deadline.
 
 use crate::ground::deadline::Deadline;
+use crate::ground::stderr;
 use crate::ground::text::last_line;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a group gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(150);
+/// What is still in a pipe when the group is gone is read for so long.
+const LAST_WORDS: Duration = Duration::from_millis(40);
 /// How much of stderr is kept for the error message, in bytes.
 const STDERR_KEPT: usize = 8 * 1024;
 
@@ -25,6 +29,13 @@ pub(crate) struct Job<'a> {
     /// More than this many bytes on stdout end the command.
     pub(crate) stdout_cap: usize,
     pub(crate) deadline: Deadline,
+    /// How many commands of ours are above this process. An inner one must be done with its group before
+    /// the outer one ends it: each level has two thirds of the grace of the one above.
+    pub(crate) level: u32,
+}
+
+fn grace(level: u32) -> Duration {
+    (0..level).fold(GRACE, |grace, _| grace * 2 / 3)
 }
 
 pub(crate) struct Finished {
@@ -54,50 +65,91 @@ enum Event {
 /// it comes. When the command itself has exited, what it left behind gets a short grace to finish.
 pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
     let mut child = spawn(&job).map_err(Fault::NotStarted)?;
-    let group = Group(child.id());
+    let group = Group { id: child.id(), grace: grace(job.level) };
     let (sender, events) = channel();
     let stdout = Arc::new(Mutex::new(Vec::new()));
-    let stderr = Arc::new(Mutex::new(Vec::new()));
+    let stderr = Arc::new(Heard::default());
     feed(child.stdin.take(), job.input);
     collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone());
     pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone());
     group.watch_exit(sender);
 
-    let waited = wait(&events, job.deadline, &mut child);
+    let mut ended = Ended::default();
+    let waited = wait(&events, &mut ended, job.deadline, &mut child);
     let status = group.end(&mut child);
-    locked(&GROUPS).remove(&group.0);
+    locked(&GROUPS).remove(&group.id);
+    let waited = waited.and(last_words(&events, &mut ended));
+    stderr.over.store(true, SeqCst);
     waited?;
 
     let stdout = std::mem::take(&mut *locked(&stdout));
-    let stderr = std::mem::take(&mut *locked(&stderr));
+    let stderr = std::mem::take(&mut *locked(&stderr.tail));
     let said = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
     let last_line = last_line(&String::from_utf8_lossy(said)).to_owned();
     let status = status.ok_or(Fault::Deadline)?;
     Ok(Finished { stdout, status, last_line })
 }
 
+/// What of a command has come to its end.
+#[derive(Default)]
+struct Ended {
+    exited: bool,
+    stdout: bool,
+    stderr: bool,
+}
+
+impl Ended {
+    fn note(&mut self, event: Event) -> Result<(), Fault> {
+        match event {
+            Event::Exited => self.exited = true,
+            Event::StderrEnded => self.stderr = true,
+            Event::Stdout(ended) => {
+                self.stdout = true;
+                ended?;
+            }
+        }
+        Ok(())
+    }
+
+    fn streams(&self) -> bool {
+        self.stdout && self.stderr
+    }
+}
+
 /// Until the command has exited and its streams have ended, or time is up.
-fn wait(events: &Receiver<Event>, deadline: Deadline, child: &mut Child) -> Result<(), Fault> {
-    let (mut exited, mut stdout_ended, mut stderr_ended) = (false, false, false);
+fn wait(
+    events: &Receiver<Event>,
+    ended: &mut Ended,
+    deadline: Deadline,
+    child: &mut Child,
+) -> Result<(), Fault> {
     let mut until = deadline;
-    while !(exited && stdout_ended && stderr_ended) {
+    while !(ended.exited && ended.streams()) {
         let pause = if cfg!(unix) { until.remaining() } else { until.remaining().min(TICK) };
         match events.recv_timeout(pause) {
-            Ok(Event::Exited) => exited = true,
-            Ok(Event::Stdout(ended)) => {
-                ended?;
-                stdout_ended = true;
-            }
-            Ok(Event::StderrEnded) => stderr_ended = true,
+            Ok(event) => ended.note(event)?,
             Err(RecvTimeoutError::Timeout) if until.passed() => {
                 // Whoever still holds the streams, the command's own answer is complete.
-                return if exited { Ok(()) } else { Err(Fault::Deadline) };
+                return if ended.exited { Ok(()) } else { Err(Fault::Deadline) };
             }
             Err(_) if cfg!(unix) => {}
-            Err(_) => exited = exited || matches!(child.try_wait(), Ok(Some(_))),
+            Err(_) => ended.exited = ended.exited || matches!(child.try_wait(), Ok(Some(_))),
         }
-        if exited {
+        if ended.exited {
             until = until.earlier(Deadline::after(GRACE));
+        }
+    }
+    Ok(())
+}
+
+/// The group is gone: what it had still said is in the pipes, and they end. Only somebody who left the
+/// group holds them longer.
+fn last_words(events: &Receiver<Event>, ended: &mut Ended) -> Result<(), Fault> {
+    let until = Deadline::after(LAST_WORDS);
+    while !ended.streams() {
+        match events.recv_timeout(until.remaining()) {
+            Ok(event) => ended.note(event)?,
+            Err(_) => break,
         }
     }
     Ok(())
@@ -107,7 +159,7 @@ fn wait(events: &Receiver<Event>, deadline: Deadline, child: &mut Child) -> Resu
 const TICK: Duration = Duration::from_millis(10);
 
 /// The groups that run now. Whoever holds the lock keeps new ones from starting.
-static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+static GROUPS: Mutex<BTreeMap<u32, Group>> = Mutex::new(BTreeMap::new());
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -117,15 +169,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(unix)]
 pub(crate) fn end_all() {
     let groups = locked(&GROUPS);
-    for group in groups.iter() {
-        Group(*group).signal(rustix::process::Signal::TERM);
+    for group in groups.values() {
+        group.signal(rustix::process::Signal::TERM);
     }
-    let grace = Deadline::after(GRACE);
-    while groups.iter().any(|group| Group(*group).is_alive()) && !grace.passed() {
+    let grace = Deadline::after(groups.values().map(|group| group.grace).max().unwrap_or_default());
+    // Their last words come before ours.
+    while (groups.values().any(Group::is_alive) || SPEAKING.load(SeqCst) > 0) && !grace.passed() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    for group in groups.iter() {
-        Group(*group).signal(rustix::process::Signal::KILL);
+    for group in groups.values() {
+        group.signal(rustix::process::Signal::KILL);
     }
     // Never unlocked again: a command that died of our signal must not be reported as a failure.
     std::mem::forget(groups);
@@ -140,7 +193,7 @@ fn spawn(job: &Job) -> io::Result<Child> {
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut groups = locked(&GROUPS);
     let child = command.spawn()?;
-    groups.insert(child.id());
+    groups.insert(child.id(), Group { id: child.id(), grace: grace(job.level) });
     Ok(child)
 }
 
@@ -179,23 +232,44 @@ fn collect(
     });
 }
 
-fn pass_on(from: Option<impl Read + Send + 'static>, tail: Arc<Mutex<Vec<u8>>>, events: Sender<Event>) {
+/// What a command says on stderr.
+#[derive(Default)]
+struct Heard {
+    /// The end of it, at most [`STDERR_KEPT`] bytes.
+    tail: Mutex<Vec<u8>>,
+    /// The command's time is over: nothing more of it is passed on.
+    over: AtomicBool,
+}
+
+/// How many commands' stderr is being passed on.
+static SPEAKING: AtomicUsize = AtomicUsize::new(0);
+
+fn pass_on(from: Option<impl Read + Send + 'static>, heard: Arc<Heard>, events: Sender<Event>) {
     let Some(mut from) = from else { return };
+    SPEAKING.fetch_add(1, SeqCst);
     std::thread::spawn(move || {
         let mut buffer = vec![0; 8 * 1024];
         while let Ok(n @ 1..) = from.read(&mut buffer) {
-            let _ = io::stderr().write_all(&buffer[..n]);
-            let mut tail = locked(&tail);
-            tail.extend_from_slice(&buffer[..n]);
-            let surplus = tail.len().saturating_sub(STDERR_KEPT);
-            tail.drain(..surplus);
+            {
+                let mut tail = locked(&heard.tail);
+                tail.extend_from_slice(&buffer[..n]);
+                let surplus = tail.len().saturating_sub(STDERR_KEPT);
+                tail.drain(..surplus);
+            }
+            if !stderr::pass_on(&buffer[..n], &heard.over) {
+                break;
+            }
         }
+        SPEAKING.fetch_sub(1, SeqCst);
         let _ = events.send(Event::StderrEnded);
     });
 }
 
 /// A process group, named by the id of its first process.
-struct Group(u32);
+struct Group {
+    id: u32,
+    grace: Duration,
+}
 
 #[cfg(unix)]
 impl Group {
@@ -214,7 +288,7 @@ impl Group {
     /// SIGTERM, a short grace, SIGKILL, to everything in the group. `None`: even that did not end it.
     fn end(&self, child: &mut Child) -> Option<ExitStatus> {
         self.signal(rustix::process::Signal::TERM);
-        let grace = Deadline::after(GRACE);
+        let grace = Deadline::after(self.grace);
         let mut status = child.try_wait().ok().flatten();
         while status.is_none() || self.is_alive() {
             if grace.passed() {
@@ -244,7 +318,7 @@ impl Group {
     }
 
     fn pid(&self) -> Option<rustix::process::Pid> {
-        i32::try_from(self.0).ok().and_then(rustix::process::Pid::from_raw)
+        i32::try_from(self.id).ok().and_then(rustix::process::Pid::from_raw)
     }
 }
 

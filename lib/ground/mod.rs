@@ -9,5 +9,6 @@ pub(crate) mod file;
 pub(crate) mod http;
 pub(crate) mod secret;
 pub(crate) mod signal;
+pub(crate) mod stderr;
 pub(crate) mod stdin;
 pub(crate) mod text;

@@ -2,6 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// How long the last line may take.
+#[cfg(unix)]
+const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
+
 static SHIELD: Mutex<()> = Mutex::new(());
 
 /// While this is held, a signal waits. For writes that must not be torn: microseconds, never a wait.
@@ -11,10 +15,13 @@ pub(crate) fn shield() -> MutexGuard<'static, ()> {
 
 /// From here on a signal ends the program's commands too, each with its whole process group.
 ///
+/// With `json`, what is said of it is a JSON object, as every error is.
+///
 /// A signal that was ignored when the program started (`nohup`, a background job) stays ignored.
 #[cfg(unix)]
-pub(crate) fn watch(program: &'static str) {
-    use crate::ground::{cli, exec};
+pub(crate) fn watch(program: &'static str, json: bool) {
+    use crate::ground::{exec, stderr};
+    use serde_json::json;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
     let ignored = ignored_at_start();
@@ -34,8 +41,17 @@ pub(crate) fn watch(program: &'static str) {
                 SIGQUIT => "SIGQUIT",
                 _ => "SIGTERM",
             };
-            cli::line(&format!("{program}: ended by {name}"));
-            leave(128 + signal);
+            let said = format!("ended by {name}");
+            let code = 128 + signal;
+            let line = match json {
+                true => {
+                    json!({"error": {"kind": "signal", "message": said, "hint": null}, "exit_code": code})
+                        .to_string()
+                }
+                false => format!("{program}: {said}"),
+            };
+            stderr::last_line(&line, LAST_LINE);
+            leave(code);
         }
     });
 }
@@ -47,7 +63,7 @@ fn leave(code: i32) -> ! {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn watch(_program: &'static str) {}
+pub(crate) fn watch(_program: &'static str, _json: bool) {}
 
 /// The set of ignored signals, bit N-1 for signal N. Known on Linux only; elsewhere none counts as ignored.
 #[cfg(unix)]

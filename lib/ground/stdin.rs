@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// The most that is read, in bytes: no model's context holds a hundredth of it, but a command may be any filter.
-const CAP: u64 = 256 * 1024 * 1024;
+const CAP: usize = 256 * 1024 * 1024;
 /// An open pipe that has said nothing for so long gets a word about `--no-stdin`.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -25,15 +25,8 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
     }
     let (sender, events) = channel();
     std::thread::spawn(move || {
-        let mut all = vec![0; 8 * 1024];
-        let mut from = stdin.lock();
-        let ended = from.read(&mut all).and_then(|n| {
-            all.truncate(n);
-            if n > 0 {
-                let _ = sender.send(Event::Speaks);
-                from.take(CAP).read_to_end(&mut all)?;
-            }
-            Ok(all)
+        let ended = read_all(&mut stdin.lock(), || {
+            let _ = sender.send(Event::Speaks);
         });
         let _ = sender.send(Event::Ended(ended));
     });
@@ -57,7 +50,7 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
             }
         }
     };
-    if bytes.len() as u64 > CAP {
+    if bytes.len() > CAP {
         return Err(Error::io(format!("stdin is larger than {} MiB", CAP >> 20)).hint("pipe in less"));
     }
     let (text, damaged) = lossy(bytes);
@@ -65,4 +58,26 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
         notes.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
     }
     Ok(if text.trim().is_empty() { None } else { Some(text) })
+}
+
+/// Everything up to the end, or a little more than [`CAP`]. `speaks` is called at the first byte.
+fn read_all(from: &mut impl Read, speaks: impl Fn()) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    while all.len() <= CAP {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => {
+                if all.is_empty() {
+                    speaks();
+                }
+                all.extend_from_slice(&buffer[..n]);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // Some parents hand down a pipe that does not block. The deadline is kept by who waits for us.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(all)
 }

@@ -7,11 +7,12 @@ use crate::agent::gc;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, line, seconds, text, value};
+use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, seconds, text, value};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
+use crate::ground::stderr::line;
 use crate::store::run_log;
 use std::io;
 use std::process::ExitCode;
@@ -90,7 +91,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    signal::watch(ABOUT.name);
+    signal::watch(ABOUT.name, false);
     let notes = Notes::new(false);
     match &args.agent {
         Some(name) => {

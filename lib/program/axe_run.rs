@@ -130,7 +130,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    signal::watch(ABOUT.name);
+    signal::watch(ABOUT.name, args.json);
     let started = Instant::now();
     let timeout = args.timeout.unwrap_or(TIMEOUT);
     let deadline = Deadline::after_seconds(timeout);

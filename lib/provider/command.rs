@@ -46,6 +46,7 @@ impl ShellCommand {
             vars,
             stdout_cap: CAP,
             deadline,
+            level: self.level,
         })
         .map_err(|fault| match fault {
             Fault::NotStarted(e) => server(format!("command \"{word}\" could not be started: {e}")),

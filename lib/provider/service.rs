@@ -12,7 +12,7 @@ use crate::ground::http::proxy::Route;
 use crate::ground::http::url::Url;
 use crate::ground::secret::Secret;
 use crate::ground::text::one_line;
-use crate::provider::command::how_it_ended;
+use crate::provider::command::{how_it_ended, level};
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
@@ -228,6 +228,7 @@ fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secr
         vars: Vec::new(),
         stdout_cap: KEY_CAP,
         deadline,
+        level: level(env),
     })
     .map_err(|fault| match fault {
         exec::Fault::NotStarted(e) => failed(&format!("could not be started: {e}")),

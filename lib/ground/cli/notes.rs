@@ -1,6 +1,6 @@
 //! What goes to stderr beside errors: warnings, and the lines of `--verbose`.
 
-use std::io::Write;
+use crate::ground::stderr::line;
 
 /// Who may speak, and how. A sub-agent's notes bear a prefix and are heard only with `--verbose`.
 #[derive(Debug, Clone, Copy)]
@@ -37,10 +37,4 @@ impl Notes {
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose
     }
-}
-
-/// One whole line in one write, so that programs that run side by side do not mix theirs. A stderr that
-/// nobody reads is no reason to fail.
-pub(crate) fn line(text: &str) {
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

@@ -1,11 +1,11 @@
 //! The frame around every program: arguments in, exit code out.
 
 use crate::ground::cli::about::About;
-use crate::ground::cli::notes::line;
 use crate::ground::cli::stdout::Stdout;
 use crate::ground::deadline::LONGEST_SECONDS;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
+use crate::ground::stderr::line;
 use crate::ground::text::nearest;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ impl<A> Program<A> {
         let flushed = stdout.flush();
         match result.and_then(|code| flushed.map(|()| code)) {
             Ok(code) => code,
-            Err(error) => self.report(&error),
+            Err(error) => self.report(error),
         }
     }
 
@@ -48,20 +48,20 @@ impl<A> Program<A> {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn report(&self, error: &Error) -> ExitCode {
-        let nearest = match error {
-            Error::UnknownFlag { flag, .. } => self.nearest_flag(flag),
-            _ => None,
+    fn report(&self, error: Error) -> ExitCode {
+        let error = match error {
+            Error::UnknownFlag { flag, .. } => {
+                let nearest = self.nearest_flag(&flag).unwrap_or_else(|| "--help".to_owned());
+                Error::UnknownFlag { flag, nearest: Some(nearest) }
+            }
+            other => other,
         };
-        let json = self.wants_json();
-        let error = match (error, nearest) {
-            (Error::UnknownFlag { flag, .. }, near) => Error::UnknownFlag {
-                flag: flag.clone(),
-                nearest: Some(near.unwrap_or_else(|| "--help".to_owned())),
-            },
-            (other, _) => return finish(other, json, self.about.name),
-        };
-        finish(&error, json, self.about.name)
+        if self.wants_json() {
+            line(&error.json());
+        } else {
+            line(&format!("{}: {}", self.about.name, error.line()));
+        }
+        ExitCode::from(error.exit_code())
     }
 
     fn nearest_flag(&self, wrong: &str) -> Option<String> {
@@ -74,15 +74,6 @@ impl<A> Program<A> {
         self.about.flags.iter().any(|flag| flag.long == "json")
             && std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
     }
-}
-
-fn finish(error: &Error, json: bool, name: &str) -> ExitCode {
-    if json {
-        line(&error.json());
-    } else {
-        line(&format!("{name}: {}", error.line()));
-    }
-    ExitCode::from(error.exit_code())
 }
 
 /// A flag's value as text.

@@ -1,7 +1,8 @@
 //! A line on a terminal that says what is being waited for, and how long already.
 
-use std::io::{IsTerminal, Write};
-use std::sync::mpsc::{Sender, channel};
+use crate::ground::stderr;
+use std::io::IsTerminal;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,17 +20,11 @@ impl Progress {
         let (stop, stopped) = channel::<()>();
         let started = Instant::now();
         let thread = std::thread::spawn(move || {
-            let mut shown = false;
             // The channel never carries a value: it only closes.
-            while stopped.recv_timeout(Duration::from_secs(1))
-                == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-            {
-                shown = true;
-                show(&format!("\r\x1b[K{what} … {} s", started.elapsed().as_secs()));
+            while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                stderr::progress(&format!("{what} … {} s", started.elapsed().as_secs()));
             }
-            if shown {
-                show("\r\x1b[K");
-            }
+            stderr::wipe_progress();
         });
         Progress { running: Some((stop, thread)) }
     }
@@ -42,10 +37,4 @@ impl Drop for Progress {
             let _ = thread.join();
         }
     }
-}
-
-fn show(text: &str) {
-    let mut err = std::io::stderr();
-    let _ = err.write_all(text.as_bytes());
-    let _ = err.flush();
 }
