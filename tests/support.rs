@@ -4,6 +4,7 @@ use assert_cmd::Command;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -152,4 +153,55 @@ pub(crate) fn is_running(mark: &str) -> bool {
         fs::read(entry.path().join("cmdline"))
             .is_ok_and(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(mark))
     })
+}
+
+/// Runs `command` to its end: exit code, stdout, stderr.
+pub(crate) fn said(command: &mut Command) -> (Option<i32>, String, String) {
+    let output = command.output().unwrap();
+    (output.code(), output.out(), output.err())
+}
+
+/// The toolkit's programs, by the doors in `bins/`.
+pub(crate) fn programs() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir("bins")
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 4, "{names:?}");
+    names
+}
+
+/// A pipe whose reader is gone before the first byte.
+pub(crate) fn closed_pipe() -> Stdio {
+    let (_, writer) = std::io::pipe().unwrap();
+    writer.into()
+}
+
+/// A disk without room.
+pub(crate) fn full_disk() -> Stdio {
+    fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into()
+}
+
+/// The permission bits of a file.
+pub(crate) fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o7777
+}
+
+pub(crate) fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
+pub(crate) fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) {
+    fs::create_dir_all(link.as_ref().parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(target, link).unwrap();
+}
+
+/// Nothing is forbidden to root: tests of permissions have nothing to show there, and say so.
+pub(crate) fn is_root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if root {
+        let _ = writeln!(std::io::stderr(), "SKIPPED for root, whom no permission stops: {test}");
+    }
+    root
 }

@@ -65,6 +65,13 @@ struct Entry {
     command: Option<String>,
 }
 
+impl Entry {
+    /// An empty one is none.
+    fn holds_key(&self) -> bool {
+        self.api_key.as_ref().is_some_and(|key| !key.expose().trim().is_empty())
+    }
+}
+
 const KEYS: Keys = &[
     ("", &["providers", "retry", "limits"]),
     ("limits", &["max_calls"]),
@@ -122,7 +129,7 @@ impl Global {
         for what in unknown {
             notes.warn(&format!("config file \"{}\": {what}", path.display()));
         }
-        if global.providers.values().any(|entry| entry.api_key.is_some()) && others_can_read(&path) {
+        if global.providers.values().any(Entry::holds_key) && others_can_read(&path) {
             notes.warn(&format!(
                 "\"{0}\" holds an API key and others can read it; run: chmod 600 \"{0}\"",
                 path.display()

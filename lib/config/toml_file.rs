@@ -21,7 +21,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
         }
     };
     let value = toml::from_str(text).map_err(|e| {
-        let message = e.message().replace('\n', ", ");
+        let message = without_value(e.message());
         match e.span() {
             Some(span) => {
                 let (line, column) = place(&text.as_bytes()[..span.start]);
@@ -32,16 +32,16 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
     })?;
     let mut unknown = Vec::new();
     if let Ok(table) = DeTable::parse(text) {
-        find_unknown(table.get_ref(), "", keys, text, &mut unknown);
+        find_unknown(table.get_ref(), &[], keys, text, &mut unknown);
     }
     Ok((value, unknown))
 }
 
-fn find_unknown(table: &DeTable, path: &str, keys: Keys, text: &str, found: &mut Vec<String>) {
+fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &mut Vec<String>) {
     let known = keys.iter().find(|(name, _)| same_path(name, path)).map_or(&[][..], |(_, known)| *known);
     for (key, value) in table {
         let name: &str = key.get_ref();
-        let whole = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let whole = [path, &[name]].concat();
         if !known.contains(&name) && !known.contains(&"*") {
             let (line, _) = place(&text.as_bytes()[..key.span().start]);
             let near = match nearest(name, known.iter().copied()) {
@@ -49,22 +49,29 @@ fn find_unknown(table: &DeTable, path: &str, keys: Keys, text: &str, found: &mut
                 None if known.is_empty() => String::new(),
                 None => format!(", known keys are {}", known.join(", ")),
             };
-            found.push(format!("unknown key \"{whole}\" on line {line}{near}"));
+            found.push(format!("unknown key \"{}\" on line {line}{near}", whole.join(".")));
         } else if let DeValue::Table(inner) = value.get_ref() {
             find_unknown(inner, &whole, keys, text, found);
         }
     }
 }
 
-fn same_path(pattern: &str, path: &str) -> bool {
-    let (mut pattern, mut path) = (pattern.split('.'), path.split('.'));
-    loop {
-        match (pattern.next(), path.next()) {
-            (None, None) => return true,
-            (Some(p), Some(q)) if p == "*" || p == q => {}
-            _ => return false,
-        }
-    }
+/// Names in a path may hold dots themselves, as in `[providers."a.b"]`; those in a pattern do not.
+fn same_path(pattern: &str, path: &[&str]) -> bool {
+    let pattern: Vec<&str> = pattern.split('.').filter(|part| !part.is_empty()).collect();
+    pattern.len() == path.len() && pattern.iter().zip(path).all(|(p, q)| *p == "*" || p == q)
+}
+
+/// serde's message without the value that it quotes: `invalid type: string, expected a map`.
+fn without_value(message: &str) -> String {
+    let (what, kind) = match message.split_once(": ") {
+        Some((what @ ("invalid type" | "invalid value"), rest)) => (what, rest.split(' ').next()),
+        _ if message.starts_with("unknown variant ") => ("unknown variant", None),
+        _ => return message.replace('\n', ", "),
+    };
+    let kind = kind.map(|kind| format!(": {}", kind.trim_end_matches(','))).unwrap_or_default();
+    let expected = message.rfind(", expected ").map_or("", |at| &message[at..]);
+    format!("{what}{kind}{expected}")
 }
 
 /// Line and column, from 1, of the end of `before`. Columns count characters.

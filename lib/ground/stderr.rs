@@ -30,15 +30,24 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 /// The program has said its last word.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes one whole line.
+/// Writes one whole line. Control characters in names and values are spelled out: they could fake a line, or
+/// move the cursor.
 pub(crate) fn line(text: &str) {
-    patiently(text.to_owned(), PATIENCE);
+    patiently(spelled_out(text), PATIENCE);
 }
 
 /// Writes one whole line, after which nothing else comes.
 pub(crate) fn last_line(text: &str, patience: Duration) {
     CLOSED.store(true, SeqCst);
-    patiently(text.to_owned(), patience);
+    patiently(spelled_out(text), patience);
+}
+
+fn spelled_out(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { line.extend(c.escape_debug()) } else { line.push(c) }
+    }
+    line
 }
 
 fn patiently(text: String, patience: Duration) {

@@ -35,7 +35,11 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count().min(word.len()) / 3)
+        .filter(|(distance, candidate)| {
+            let (ours, theirs) = (word.chars().count(), candidate.chars().count());
+            // Where every character differs, nothing is near.
+            *distance <= 1 + ours.min(theirs) / 3 && *distance < ours.max(theirs)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

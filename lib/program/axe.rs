@@ -38,7 +38,8 @@ const ALL: &[&About] = &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::A
 #[derive(Debug)]
 enum Action {
     Dispatch { command: OsString, arguments: Vec<OsString> },
-    Help(Option<String>),
+    Help(String),
+    Version,
     Completions(Shell),
     Generate { form: Form, program: Option<String> },
 }
@@ -53,71 +54,61 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
+/// The commands that are not programs of their own.
+const OWN: &[&str] = &["completions", "help", "version"];
+
 fn parse(mut p: lexopt::Parser) -> Result<Parsed<Action>> {
     use lexopt::prelude::*;
-    let Some(arg) = p.next()? else { return Ok(Parsed::Help) };
-    match arg {
-        Short('h') | Long("help") => Ok(Parsed::Help),
-        Short('V') | Long("version") => Ok(Parsed::Version),
-        Long("generate") => {
-            let form = text("--generate", p.value()?)?;
-            let form = match (form.as_str(), Shell::named(&form)) {
-                (_, Some(shell)) => Form::Completions(shell),
-                ("man", None) => Form::Man,
-                _ => {
-                    return Err(
-                        Error::usage(format!("unknown form \"{form}\"")).hint("use man, bash, zsh or fish")
-                    );
-                }
-            };
-            let program = optional(&mut p)?;
-            Ok(Parsed::Run(Action::Generate { form, program }))
-        }
-        Value(word) => match word.to_str() {
-            Some("version") => none_left(&mut p).map(|()| Parsed::Version),
-            Some("help") => Ok(Parsed::Run(Action::Help(optional(&mut p)?))),
-            Some("completions") => {
-                let shell = optional(&mut p)?
-                    .ok_or_else(|| Error::usage("a shell is required: bash, zsh or fish"))?;
-                match Shell::named(&shell) {
-                    Some(shell) => Ok(Parsed::Run(Action::Completions(shell))),
-                    None => {
-                        Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"))
-                    }
-                }
+    let mut form = None;
+    let mut words = Vec::new();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("generate") => form = Some(Form::parse(&text("--generate", p.value()?)?)?),
+            Value(word) if form.is_none() && words.is_empty() && !OWN.iter().any(|own| word == *own) => {
+                let arguments = p.raw_args()?.collect();
+                return Ok(Parsed::Run(Action::Dispatch { command: word, arguments }));
             }
-            _ => Ok(Parsed::Run(Action::Dispatch { command: word, arguments: p.raw_args()?.collect() })),
-        },
-        _ => Err(arg.unexpected().into()),
-    }
-}
-
-/// At most one more word.
-fn optional(p: &mut lexopt::Parser) -> Result<Option<String>> {
-    use lexopt::prelude::*;
-    match p.next()? {
-        None => Ok(None),
-        Some(Value(word)) => {
-            none_left(p)?;
-            text("argument", word).map(Some)
+            Value(word) => words.push(text("argument", word)?),
+            _ => return Err(arg.unexpected().into()),
         }
-        Some(other) => Err(other.unexpected().into()),
     }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Ok(Parsed::Run(match (form, &words[..]) {
+        (Some(form), []) => Action::Generate { form, program: None },
+        (Some(form), [program]) => Action::Generate { form, program: Some((*program).to_owned()) },
+        (None, [] | ["help"]) => return Ok(Parsed::Help),
+        (None, ["help", command]) => Action::Help((*command).to_owned()),
+        (None, ["version"]) => Action::Version,
+        (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
+        (None, ["completions", shell]) => match Shell::named(shell) {
+            Some(shell) => Action::Completions(shell),
+            None => {
+                return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
+            }
+        },
+        (_, [.., extra]) => return Err(Error::usage(format!("unexpected argument \"{extra}\""))),
+    }))
 }
 
-fn none_left(p: &mut lexopt::Parser) -> Result<()> {
-    match p.next()? {
-        None => Ok(()),
-        Some(extra) => Err(extra.unexpected().into()),
+impl Form {
+    fn parse(text: &str) -> Result<Form> {
+        match (text, Shell::named(text)) {
+            (_, Some(shell)) => Ok(Form::Completions(shell)),
+            ("man", None) => Ok(Form::Man),
+            _ => Err(Error::usage(format!("unknown form \"{text}\"")).hint("use man, bash, zsh or fish")),
+        }
     }
 }
 
 fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     match action {
         Action::Dispatch { command, arguments } => dispatch("axe", &command, &arguments, env),
-        Action::Help(None) => stdout.text(&ABOUT.help()).map(|()| ExitCode::SUCCESS),
-        Action::Help(Some(command)) => match about(&command) {
+        Action::Version => stdout.line(&format!("axe version {VERSION}")).map(|()| ExitCode::SUCCESS),
+        Action::Help(command) => match about(&command) {
             Some(about) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
+            None if OWN.contains(&command.as_str()) => stdout.text(&ABOUT.help()).map(|()| ExitCode::SUCCESS),
             None => dispatch("axe", command.as_ref(), &["--help".into()], env),
         },
         Action::Completions(shell) => generate(&Form::Completions(shell), ALL, stdout),

@@ -40,24 +40,34 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, notes: &Notes) -> Res
             notes.warn(&format!("files: no file matches \"{text}\""));
         }
     }
-    let mut room = TOTAL_CAP;
-    let mut files = BTreeMap::new();
+    // Two ways to write one path are one file.
+    let mut places = BTreeMap::new();
     for (path, literal) in found {
-        match load(&root, &path, room) {
-            Ok(Some(file)) => {
-                room = room.saturating_sub(file.text.len() as u64);
-                files.insert(file.path.clone(), file);
+        match place(&root, &path) {
+            Ok((name, real)) => {
+                places.entry(name).or_insert((real, literal));
+            }
+            Err(why) => notes.warn(&left_out(&shown(&path), &why)),
+        }
+    }
+    let mut room = TOTAL_CAP;
+    let mut files = Vec::new();
+    for (path, (real, literal)) in places {
+        match load(&path, &real, room) {
+            Ok(Some(text)) => {
+                room = room.saturating_sub(text.len() as u64);
+                files.push(ContextFile { path, text });
             }
             Ok(None) if !literal => {}
             Ok(None) => notes.warn(&left_out(&path, "it is a binary file")),
             Err(why) => notes.warn(&left_out(&path, &why)),
         }
     }
-    Ok(files.into_values().collect())
+    Ok(files)
 }
 
-fn left_out(path: &Path, why: &str) -> String {
-    format!("files: \"{}\" is left out: {}", shown(path), one_line(why, 300))
+fn left_out(path: &str, why: &str) -> String {
+    format!("files: \"{path}\" is left out: {}", one_line(why, 300))
 }
 
 /// A pattern, split where its wildcards begin.
@@ -115,7 +125,7 @@ impl Pattern {
         match fs::canonicalize(&start) {
             Ok(real) if real.starts_with(root) => {}
             Ok(_) => {
-                notes.warn(&left_out(&self.base, "it leads out of the working directory"));
+                notes.warn(&left_out(&shown(&self.base), "it leads out of the working directory"));
                 return;
             }
             Err(_) => return,
@@ -151,8 +161,8 @@ impl Pattern {
     }
 }
 
-/// The file's text; `None` if it is not text; `Err` says why it is left out.
-fn load(root: &Path, path: &Path, room: u64) -> Result<Option<ContextFile>, String> {
+/// How a path is shown, and the file that it leads to; `Err` says why it is left out.
+fn place(root: &Path, path: &Path) -> Result<(String, PathBuf), String> {
     let real = root.join(path);
     let real = match std::fs::canonicalize(&real) {
         Ok(real) => real,
@@ -162,14 +172,21 @@ fn load(root: &Path, path: &Path, room: u64) -> Result<Option<ContextFile>, Stri
     let Ok(inside) = real.strip_prefix(root) else {
         return Err("it leads out of the working directory".to_owned());
     };
-    let metadata = std::fs::metadata(&real).map_err(|e| e.to_string())?;
+    // `a/../b` is shown as what it is; a symlink under its own name.
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    Ok((shown(if is_plain { path } else { inside }), real))
+}
+
+/// The file's text; `None` if it is not text; `Err` says why it is left out.
+fn load(name: &str, real: &Path, room: u64) -> Result<Option<String>, String> {
+    let metadata = std::fs::metadata(real).map_err(|e| e.to_string())?;
     if metadata.is_dir() {
-        return Err(format!("it is a directory; write \"{}/**\" for what is in it", shown(path)));
+        return Err(format!("it is a directory; write \"{name}/**\" for what is in it"));
     }
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    let mut file = std::fs::File::open(&real).map_err(|e| e.to_string())?;
+    let mut file = std::fs::File::open(real).map_err(|e| e.to_string())?;
     let mut bytes = Vec::new();
     file.by_ref().take(SNIFF as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.contains(&0) {
@@ -183,10 +200,7 @@ fn load(root: &Path, path: &Path, room: u64) -> Result<Option<ContextFile>, Stri
     if length > room {
         return Err(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20));
     }
-    // `a/../b` is shown as what it is; a symlink under its own name.
-    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let path = shown(if is_plain { path } else { inside });
-    Ok(Some(ContextFile { path, text: lossy(bytes).0 }))
+    Ok(Some(lossy(bytes).0))
 }
 
 /// A path for people and models: forward slashes, and no control characters that could fake a line.

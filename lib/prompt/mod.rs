@@ -33,8 +33,10 @@ fn context(files: &[ContextFile]) -> String {
         .iter()
         .map(|file| {
             let fence = fence_for(&file.text);
-            let ending =
-                file.path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, e)| e);
+            let ending = file.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
+            // A backtick there would make the fence longer, or none.
+            let ending = ending.map_or("", |(_, ending)| ending);
+            let ending = if ending.contains('`') { "" } else { ending };
             format!("### {}\n{fence}{ending}\n{}\n{fence}", file.path, file.text)
         })
         .collect();

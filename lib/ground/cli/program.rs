@@ -71,8 +71,27 @@ impl<A> Program<A> {
 
     /// Even a command line that does not parse gets its error as JSON, where the program has `--json`.
     fn wants_json(&self) -> bool {
+        let mut is_value = false;
         self.about.flags.iter().any(|flag| flag.long == "json")
-            && std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
+            && std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| {
+                let is_flag = !std::mem::replace(&mut is_value, false);
+                is_value = is_flag && arg.to_str().is_some_and(|arg| self.takes_next(arg));
+                is_flag && arg == "--json"
+            })
+    }
+
+    /// Is the argument after `arg` its value, as in `--prompt TEXT` and `-vp TEXT`?
+    fn takes_next(&self, arg: &str) -> bool {
+        let mut with_value = self.about.flags.iter().filter(|flag| flag.value.is_some());
+        match (arg.strip_prefix("--"), arg.strip_prefix('-')) {
+            (Some(long), _) => with_value.any(|flag| flag.long == long),
+            // The first that takes a value takes the rest of the bundle, if there is one.
+            (None, Some(bundle)) => {
+                let shorts: Vec<char> = with_value.filter_map(|flag| flag.short).collect();
+                bundle.find(&shorts[..]).is_some_and(|at| at + 1 == bundle.len())
+            }
+            (None, None) => false,
+        }
     }
 }
 

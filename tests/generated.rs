@@ -1,0 +1,89 @@
+//! What `axe --generate` and `axe completions` print, read by the programs that it is for.
+
+use crate::support::{Sandbox, programs, said};
+use std::process::{Command, Stdio};
+
+fn generate(form: &str, program: Option<&str>) -> String {
+    let sandbox = Sandbox::new();
+    let mut axe = sandbox.command("axe");
+    let (code, out, err) = said(axe.args(["--generate", form]).args(program));
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{form} {program:?}");
+    out
+}
+
+/// Feeds `text` to a checker and returns what it complains of; `None`, loudly, where there is no such program.
+fn complaints(program: &str, args: &[&str], text: &str) -> Option<String> {
+    let started = Command::new(program)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = started else {
+        let _ =
+            std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED, no {program}\n").as_bytes());
+        return None;
+    };
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(if output.status.success() { complaint } else { format!("{}: {complaint}", output.status) })
+}
+
+#[test]
+fn every_man_page_has_its_sections_and_no_warnings() {
+    for program in programs() {
+        let page = generate("man", Some(&program));
+        assert!(
+            page.starts_with(&format!(".TH \"{}\" \"1\" ", program.to_uppercase().replace('-', "\\-"))),
+            "{page}"
+        );
+        let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS"] {
+            assert!(sections.contains(&section), "{program}: {sections:?}");
+        }
+        assert_eq!(page, generate("man", Some(program.strip_prefix("axe-").unwrap_or(&program))));
+        let said = complaints("groff", &["-man", "-ww", "-z", "-Tutf8"], &page);
+        assert!(said.as_deref().unwrap_or("").is_empty(), "{program}: {said:?}");
+    }
+    assert_eq!(generate("man", None).matches("\n.SH NAME\n").count(), programs().len());
+}
+
+#[test]
+fn completions_are_valid_scripts() {
+    let checkers =
+        [("bash", "bash", &["-n"][..]), ("zsh", "zsh", &["-n"]), ("fish", "fish", &["--no-execute"])];
+    for (form, checker, args) in checkers {
+        let script = generate(form, None);
+        let sandbox = Sandbox::new();
+        assert_eq!(
+            said(sandbox.command("axe").args(["completions", form])),
+            (Some(0), script.clone(), String::new())
+        );
+        for program in programs() {
+            assert!(script.contains(&program), "{form}: {program}");
+            let own = generate(form, Some(&program));
+            assert!(complaints(checker, args, &own).is_none_or(|said| said.is_empty()), "{form} {program}");
+        }
+        assert!(complaints(checker, args, &script).is_none_or(|said| said.is_empty()), "{form}");
+    }
+}
+
+#[test]
+fn bash_completes_commands_and_flags() {
+    let script = generate("bash", None);
+    for (program, typed, expected) in [
+        ("axe", "ru", "run"),
+        ("axe", "--gen", "--generate"),
+        ("axe-run", "--dry", "--dry-run"),
+        ("axe-agents", "sh", "show"),
+        ("axe-config", "in", "init"),
+    ] {
+        let function = format!("_{}", program.replace('-', "_"));
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({program} {typed}); COMP_CWORD=1; {function}; echo \"${{COMPREPLY[*]}}\""
+        );
+        let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{program} {typed}");
+    }
+}
