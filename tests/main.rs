@@ -7,12 +7,19 @@
 )]
 
 mod children;
+mod server;
+mod service;
 mod support;
 
+mod addresses;
 mod agent_file;
+mod agent_trees;
+mod anthropic;
 mod axe;
 mod axe_agents;
 mod axe_config;
+mod axe_gc;
+mod axe_gc_all;
 mod axe_run;
 mod axe_run_arguments;
 mod commands;
@@ -20,13 +27,24 @@ mod config_file;
 mod crowd;
 mod dry_run;
 mod every_program;
+mod fan_out;
+mod gc_http;
 mod generated;
+mod http_faults;
 mod layers;
+mod ollama;
+mod openai;
 mod prompt_files;
 mod prompt_symlinks;
+mod providers;
+mod retries;
 mod run_log;
 mod run_log_append;
 mod run_log_faults;
 mod signals;
 mod skill;
 mod stdin;
+mod sub_agents;
+mod trim_full;
+mod trim_kill;
+mod trim_races;

@@ -2,14 +2,15 @@
 
 use crate::agent::outcome::{Outcome, SubAgentRun, Tally};
 use crate::agent::prepare::Prepared;
-use crate::config::global::Global;
+use crate::config::global::{Endpoint, Global};
 use crate::ground::cli::Notes;
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::provider::Provider;
 use crate::provider::message::{Request, Tokens, Tool, ToolCall, ToolResult, Turn};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// After so many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
@@ -25,6 +26,25 @@ pub(crate) struct Run<'a> {
     /// How deep agents may call agents; 0: not at all.
     pub(crate) max_depth: u32,
     pub(crate) budget: Budget,
+    pub(crate) providers: Providers,
+}
+
+/// The services that the tree has asked so far, by name: a key is fetched once, and what a model does not
+/// take is learned once.
+#[derive(Default)]
+pub(crate) struct Providers(Mutex<BTreeMap<String, Arc<Provider>>>);
+
+impl Providers {
+    fn of(&self, agent: &Prepared, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
+        let connect = || Provider::connect(&agent.endpoint, &agent.workdir, env, deadline).map(Arc::new);
+        // A command runs in its agent's own directory.
+        let Endpoint::Http { provider, .. } = &agent.endpoint else { return connect() };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(provider) {
+            Some(known) => Ok(Arc::clone(known)),
+            None => Ok(Arc::clone(known.entry(provider.clone()).or_insert(connect()?))),
+        }
+    }
 }
 
 /// How many calls the tree may still make, and how many of them at once.
@@ -106,7 +126,7 @@ pub(crate) fn converse(
     tally: &mut Tally,
 ) -> Result<Outcome> {
     let Scope { deadline, notes, .. } = scope;
-    let provider = Provider::connect(&agent.endpoint, &agent.workdir, run.env, deadline)?;
+    let provider = run.providers.of(agent, run.env, deadline)?;
     let mut request = Request {
         model: agent.model.name.clone(),
         system,
@@ -116,6 +136,7 @@ pub(crate) fn converse(
         max_tokens: agent.agent.params.max_tokens(),
     };
     let with_tools = !request.tools.is_empty();
+    let mut warnings = Vec::new();
     for turn in 1..=MOST_TURNS {
         if with_tools {
             let pending = match request.turns.last() {
@@ -137,13 +158,14 @@ pub(crate) fn converse(
         }
         tally.tokens += reply.tokens;
         tally.retries += reply.retries;
+        warnings.extend(reply.warnings);
         if reply.calls.is_empty() {
             return Ok(Outcome {
                 text: reply.text,
                 stop: reply.stop,
                 stop_reason: reply.stop_reason,
                 model: reply.model,
-                warnings: reply.warnings,
+                warnings,
             });
         }
         tally.tool_calls += reply.calls.len() as u64;

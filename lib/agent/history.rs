@@ -29,7 +29,7 @@ impl History {
         let loaded = run_log::path(name, memory, env).map_err(|e| e.message()).and_then(|path| {
             let text = run_log::tail(&path, memory.last_n()).map_err(|e| e.to_string())?;
             if memory.max_entries() > 0 {
-                let count = run_log::count(&path).map_err(|e| e.to_string())?;
+                let count = run_log::count(&path).map_err(|e| e.to_string())?.entries;
                 if count >= memory.max_entries() {
                     notes.warn(&format!(
                         "agent \"{name}\" memory has {count} entries (max_entries: {}). Run 'axe gc {name}' to trim.",

@@ -113,9 +113,9 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
     }
 
     let started = Instant::now();
-    let Scope { notes, .. } = scope;
+    let notes = scope.notes.for_sub_agent();
     notes.verbose(&format!(
-        "[sub-agent] Calling \"{name}\" (depth {}) with task: {}",
+        "Calling \"{name}\" (depth {}) with task: {}",
         scope.depth + 1,
         one_line(&task.chars().take(80).collect::<String>(), 80)
     ));
@@ -124,7 +124,7 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
         0 => scope.deadline,
         limit => scope.deadline.earlier(Deadline::after_seconds(limit)),
     };
-    let below = Scope { depth: scope.depth + 1, deadline, notes: notes.for_sub_agent() };
+    let below = Scope { depth: scope.depth + 1, deadline, notes };
     let message = match context {
         "" => format!("Task: {task}"),
         context => format!("Task: {task}\n\nContext:\n{context}"),
@@ -135,13 +135,11 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
     let (result, error) = match ended {
         Ok(text) => {
             let length = text.chars().count();
-            notes.verbose(&format!(
-                "[sub-agent] \"{name}\" completed in {duration_ms}ms ({length} chars returned)"
-            ));
+            notes.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
             (result(text, false), None)
         }
         Err(why) => {
-            notes.verbose(&format!("[sub-agent] \"{name}\" failed: {why}"));
+            notes.verbose(&format!("\"{name}\" failed: {why}"));
             let told = format!(
                 "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
             );

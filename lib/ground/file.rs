@@ -126,7 +126,7 @@ pub(crate) fn replace(
         |e: io::Error| io::Error::new(e.kind(), format!("cannot replace \"{}\": {e}", path.display()));
     // A signal waits, so that it cannot leave the new file behind.
     let _whole = signal::shield();
-    let mut new = AtomicWriteFile::open(&path).map_err(named)?;
+    let mut new = open_beside(&path).map_err(named)?;
     // Dropped on an error, it removes itself. `commit` does not, so what can fail is done before it.
     write(&mut new).and_then(|()| new.sync_all()).map_err(named)?;
     let twin = new.try_clone().map_err(named)?;
@@ -134,6 +134,29 @@ pub(crate) fn replace(
         remove_twin(&path, &twin);
         named(e)
     })
+}
+
+/// A new file to replace `path`, with its mode and owner already; closed to others before.
+///
+/// `AtomicWriteFile` would copy them too, but leaves the new file behind where that fails.
+#[cfg(unix)]
+fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
+    use atomic_write_file::unix::OpenOptionsExt as _;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt as _, fchown};
+    let old = std::fs::metadata(path)?;
+    let new = AtomicWriteFile::options().preserve_mode(false).preserve_owner(false).mode(0o600).open(path)?;
+    match fchown(new.as_file(), Some(old.uid()), Some(old.gid())) {
+        // Not everyone may give a file away, and not every file system knows owners.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
+        given => given?,
+    }
+    new.set_permissions(old.permissions())?;
+    Ok(new)
+}
+
+#[cfg(not(unix))]
+fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
+    AtomicWriteFile::open(path)
 }
 
 /// Removes the entry beside `path` that is the open file, if the rename did not happen.

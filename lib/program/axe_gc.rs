@@ -153,7 +153,8 @@ fn one(
     }
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let path = run_log::path(name, memory, env)?;
-    let entries = run_log::count(&path).map_err(unreadable)?;
+    let counted = run_log::count(&path).map_err(unreadable)?;
+    let entries = counted.entries;
     // Without a call nothing but the count is needed of the log, however long it is.
     let log = if args.no_analysis && entries > 0 {
         None
@@ -181,7 +182,7 @@ fn one(
     let Some(keep) = gc::trim_target(memory) else {
         return stdout.line("No trim target configured (last_n and max_entries are both 0). Skipping trim.");
     };
-    let removed = run_log::trim(&path, keep, memory.path.is_empty())
+    let removed = run_log::trim(&path, keep, counted, memory.path.is_empty())
         .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
     stdout.line(&match removed {
         0 => format!("No trimming needed: {entries} entries within limit ({keep})."),

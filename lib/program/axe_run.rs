@@ -4,7 +4,7 @@
 //! for, and everything that can be wrong at all before a call is paid for. The answer is printed first and
 //! the entry written after it, whatever became of stdout.
 
-use crate::agent::conversation::{Budget, Run, Scope};
+use crate::agent::conversation::{Budget, Providers, Run, Scope};
 use crate::agent::history::History;
 use crate::agent::outcome::{Outcome, SubAgentRun, Tally, millis};
 use crate::agent::prepare::{Overrides, Prepared};
@@ -157,6 +157,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
         budget: Budget::new(global.max_calls()),
+        providers: Providers::default(),
     };
     let mut tally = Tally::default();
     let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));

@@ -22,7 +22,7 @@ pub(crate) fn backoff(tried: u32, retry_after: Option<Duration>, random: u64) ->
 pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+        return Some(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
     }
     let until = DateTimeParser::new().relaxed_weekday(true).parse_timestamp(value).ok()?;
     Some(Duration::try_from(until.duration_since(now)).unwrap_or_default())
@@ -61,6 +61,6 @@ mod tests {
         assert_eq!(seconds("Sat, 28 Feb 2026 15:04:00 GMT"), Some(0));
         assert_eq!(seconds("soon"), None);
         assert_eq!(seconds("NaN").unwrap_or(0), 0);
-        assert_eq!(seconds("1e300"), None);
+        assert_eq!(retry_after(&"9".repeat(40), now), Some(Duration::MAX));
     }
 }

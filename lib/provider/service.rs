@@ -16,14 +16,15 @@ use crate::provider::command::{how_it_ended, level};
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
-use crate::provider::trouble::{Trouble, hidden_status};
+use crate::provider::trouble::{Parameter, Trouble, hidden_status};
 use crate::provider::wire::Dialect;
 use crate::provider::{anthropic, ollama, openai};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The longest key, in bytes, that a file or a command may give.
@@ -35,7 +36,8 @@ pub(crate) struct Service {
     base: Url,
     route: Route,
     key: Option<Secret>,
-    dialect: Mutex<Dialect>,
+    /// What each model was found to take.
+    dialects: Mutex<BTreeMap<String, Dialect>>,
     /// The clock when the service was made, for `Retry-After` dates.
     made: (Timestamp, Instant),
 }
@@ -76,7 +78,7 @@ impl Service {
             )));
         }
         let made = (env.now(), Instant::now());
-        Ok(Service { api, base, route, key, dialect: Mutex::default(), made })
+        Ok(Service { api, base, route, key, dialects: Mutex::default(), made })
     }
 
     /// Asks, and asks again up to `retries` times where that may help and the deadline allows it. The last
@@ -87,20 +89,26 @@ impl Service {
         deadline: Deadline,
         retries: u32,
     ) -> std::result::Result<Reply, Failure> {
-        let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialect = self.dialects().get(&request.model).copied().unwrap_or_default();
         let mut notes = Vec::new();
         let mut tried = 0;
         loop {
             let trouble = match self.once(request, dialect, deadline) {
                 Ok(mut reply) => {
-                    *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = dialect;
+                    self.dialects().insert(request.model.clone(), dialect);
                     reply.warnings.splice(0..0, notes);
                     reply.retries = tried;
                     return Ok(reply);
                 }
                 Err(trouble) => trouble,
             };
-            if let Some((other, note)) = trouble.other_way(self.api, dialect) {
+            // What was not sent cannot be left out.
+            let sent = match trouble.unwanted {
+                Some(Parameter::Temperature) => request.temperature.is_some(),
+                Some(Parameter::MaxTokens) => request.max_tokens.is_some(),
+                None => false,
+            };
+            if sent && let Some((other, note)) = trouble.other_way(self.api, dialect) {
                 dialect = other;
                 notes.extend(Some(self.redacted(note)).filter(|note| !note.is_empty()));
                 continue;
@@ -159,6 +167,10 @@ impl Service {
         .map_err(Trouble::lasting)
     }
 
+    fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
+        self.dialects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = vec![("content-type", "application/json".to_owned())];
         if self.api == Api::Anthropic {
@@ -173,12 +185,15 @@ impl Service {
         headers
     }
 
-    /// A server may put the key that it was sent into its error.
+    /// A server may put the key that it was sent into its error. Messages are cut before they come here, and
+    /// the cut may be within the key.
     fn redacted(&self, message: String) -> String {
-        match &self.key {
-            Some(key) if key.expose().len() >= 4 => message.replace(key.expose(), "[key]"),
-            _ => message,
-        }
+        let Some(key) = self.key.as_ref().map(Secret::expose).filter(|key| key.len() >= 4) else {
+            return message;
+        };
+        let message = message.replace(key, "[key]");
+        let cuts = (4..key.len()).rev().filter_map(|n| key.get(..n));
+        cuts.fold(message, |message, part| message.replace(&format!("{part}..."), "[key]..."))
     }
 
     fn now(&self) -> Timestamp {

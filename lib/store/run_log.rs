@@ -76,11 +76,19 @@ pub(crate) fn tail(path: &Path, last_n: usize) -> io::Result<String> {
     Ok(lossy(bytes).0)
 }
 
-/// How many entries the file holds. A missing file holds none.
-pub(crate) fn count(path: &Path) -> io::Result<u64> {
+/// How many entries a file held, and up to where they were counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) entries: u64,
+    file: file::Id,
+    end: u64,
+}
+
+/// Counts the entries. A missing file holds none.
+pub(crate) fn count(path: &Path) -> io::Result<Count> {
     match file::open_settled(path)? {
-        Some((log, end)) => count_in(log.take(end)),
-        None => Ok(0),
+        Some((log, end)) => Ok(Count { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
+        None => Ok(Count::default()),
     }
 }
 
@@ -112,51 +120,35 @@ pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
 /// What stands before the first header goes with the entries after it.
 ///
 /// Appends and other trims wait meanwhile, so that none is lost between reading and replacing. After an
-/// error the log is as it was. `own_dir`: nobody else keeps files beside the log, leftovers can be swept.
-pub(crate) fn trim(path: &Path, keep: usize, own_dir: bool) -> io::Result<u64> {
+/// error the log is as it was. `counted` is what the log held a moment ago: counting all of it takes longer
+/// than the lock should be held, so only what came since is counted here. `own_dir`: nobody else keeps files
+/// beside the log, so leftovers can be swept.
+pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> io::Result<u64> {
     if keep == 0 {
         return Ok(0);
     }
-    // Counting the whole log takes longer than the lock should be held: most of it is counted before.
-    let early = match file::open_settled(path)? {
-        None => return Ok(0),
-        Some((mut log, end)) => {
-            let start = start_of_tail(&mut log, end, keep as u64)?.unwrap_or(0);
-            log.seek(SeekFrom::Start(0))?;
-            Counted { file: file::id(&log)?, start, entries: count_in(log.take(start))? }
-        }
-    };
     let Some(mut log) = file::lock_for_change(path, false)? else { return Ok(0) };
     if own_dir {
         file::sweep(path);
     }
     let end = log.metadata()?.len();
-    let start = start_of_tail(&mut log, end, keep as u64)?.unwrap_or(0);
-    let known = file::id(&log)? == early.file && early.start <= start;
-    let (from, before) = if known { (early.start, early.entries) } else { (0, 0) };
-    let removed = before + count_between(&mut log, from, start)?;
-    if removed == 0 {
+    let start = start_of_tail(&mut log, end, keep as u64)?;
+    // One more entry from the end lies before that, or there is nothing to remove.
+    let Some(start) = start.filter(|start| *start > 0) else { return Ok(0) };
+    if start_of_tail(&mut log, start, 1)?.is_none() {
         return Ok(0);
     }
+    let known =
+        if file::id(&log)? == counted.file && counted.end <= end { counted } else { Count::default() };
+    log.seek(SeekFrom::Start(known.end))?;
+    let entries = known.entries + count_in(log.by_ref().take(end - known.end))?;
     log.seek(SeekFrom::Start(start))?;
     file::replace(path, |new| {
         let copied = io::copy(&mut log.by_ref().take(end - start), new)?;
         if copied == end - start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     })?;
-    Ok(removed)
-}
-
-/// How many entries a file held before `start`, where an entry begins.
-struct Counted {
-    file: file::Id,
-    start: u64,
-    entries: u64,
-}
-
-/// Both ends lie where an entry begins, so that none straddles them.
-fn count_between(log: &mut (impl Read + Seek), from: u64, to: u64) -> io::Result<u64> {
-    log.seek(SeekFrom::Start(from))?;
-    count_in(log.take(to - from))
+    // At least one, even if somebody edited the log since it was counted.
+    Ok(entries.saturating_sub(keep as u64).max(1))
 }
 
 /// Where the `n`th entry from the end begins, else where the first one does; `None` without any entry.
@@ -190,77 +182,4 @@ fn start_of_tail(log: &mut (impl Read + Seek), end: u64, n: u64) -> io::Result<O
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Cursor;
-
-    fn log(n: usize) -> String {
-        (0..n).map(|i| format!("## t{i}\n**Task:** a\n**Result:** b\n\n")).collect()
-    }
-
-    fn tail_of(text: &str, n: u64) -> &str {
-        let start = start_of_tail(&mut Cursor::new(text), text.len() as u64, n).unwrap();
-        &text[start.unwrap_or(text.len() as u64) as usize..]
-    }
-
-    #[test]
-    fn the_tail_is_found_across_blocks() {
-        // Long entries put headers at, before and after the borders of the blocks that are read.
-        for padding in [0, 1, 2, 3, 4, 100, 65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 65_536] {
-            let text = format!("before\n## one\n{}\n## two\nx\n", "y".repeat(padding));
-            let two = text.find("## two").unwrap();
-            assert_eq!(tail_of(&text, 1), &text[two..], "{padding}");
-            assert_eq!(tail_of(&text, 2), &text[7..], "{padding}");
-            assert_eq!(tail_of(&text, 9), &text[7..], "{padding}");
-        }
-        assert_eq!(tail_of(&log(5), 2), &log(5)[log(3).len()..]);
-        assert_eq!(tail_of(&log(3), 3), log(3));
-        assert_eq!(tail_of("no headers\n### x\n##y\n", 3), "");
-        assert_eq!(tail_of("", 3), "");
-    }
-
-    #[test]
-    fn every_header_is_counted_once_however_the_reads_fall() {
-        struct Drops<'a>(&'a [u8], usize);
-        impl Read for Drops<'_> {
-            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-                let n = self.1.min(self.0.len()).min(into.len());
-                into[..n].copy_from_slice(&self.0[..n]);
-                self.0 = &self.0[n..];
-                Ok(n)
-            }
-        }
-        let text = format!("{}x\n## \n## z\r\n###\n ## no\n", log(5));
-        for step in 1..40 {
-            assert_eq!(count_in(Drops(text.as_bytes(), step)).unwrap(), 7, "{step}");
-        }
-        assert_eq!(count_in(&b""[..]).unwrap(), 0);
-        assert_eq!(count_in(&b"no\n##x\n"[..]).unwrap(), 0);
-    }
-
-    #[test]
-    fn an_entry_has_the_form_of_m6() {
-        let time: Timestamp = "2026-02-28T15:04:05.999Z".parse().unwrap();
-        assert_eq!(
-            entry(time, "do the thing", "it worked", 0),
-            "## 2026-02-28T15:04:05Z\n**Task:** do the thing\n**Result:** it worked\n\n"
-        );
-        assert_eq!(
-            entry(time, "", "", 0),
-            "## 2026-02-28T15:04:05Z\n**Task:** (none)\n**Result:** (none)\n\n"
-        );
-        assert_eq!(
-            entry(time, "a\nb\rc", "d\ne", 0),
-            "## 2026-02-28T15:04:05Z\n**Task:** a b c\n**Result:** d\ne\n\n"
-        );
-        assert!(entry(time, "abcdef", "x", 3).contains("**Task:** abc...\n"));
-    }
-
-    #[test]
-    fn results_are_cut_at_a_thousand_characters() {
-        let time = Timestamp::UNIX_EPOCH;
-        let exact = "ü".repeat(1000);
-        assert!(entry(time, "t", &exact, 0).ends_with(&format!("**Result:** {exact}\n\n")));
-        assert!(entry(time, "t", &format!("{exact}ü"), 0).ends_with(&format!("**Result:** {exact}...\n\n")));
-    }
-}
+mod tests;

@@ -1,0 +1,222 @@
+//! A disk without room, and a directory that takes no file: logs stay whole, nothing is left lying about.
+
+#![cfg(target_os = "linux")]
+
+use crate::axe_gc::{REPORT, calls};
+use crate::support::{NOW, Said, Sandbox, entries};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const PAGE: usize = 4096;
+
+/// Past the capture of output, so that it is seen in a test that passes.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("trim_full: {text}\n").as_bytes());
+}
+
+/// A file system of 128 KiB, in memory.
+struct Disk(TempDir);
+
+impl Disk {
+    /// `None` for those who may not mount.
+    fn new() -> Option<Disk> {
+        let dir = tempfile::tempdir().unwrap();
+        let options = "size=128k,nr_inodes=20";
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(dir.path()).stderr(Stdio::null());
+        if mount.status().is_ok_and(|status| status.success()) {
+            return Some(Disk(dir));
+        }
+        say("a small disk could not be mounted: NOTHING was tried on a full one");
+        None
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Takes the last byte.
+    fn fill(&self) {
+        let mut filler = fs::File::create(self.path("filler")).unwrap();
+        while filler.write_all(&[0; PAGE]).is_ok() {}
+    }
+
+    /// Takes the last name: there is room for bytes, and none for a file.
+    fn fill_names(&self) {
+        let mut n = 0;
+        while fs::write(self.path(&format!("filler{n}")), "").is_ok() {
+            n += 1;
+        }
+    }
+
+    fn free(&self) {
+        for entry in fs::read_dir(self.0.path()).unwrap().map(Result::unwrap) {
+            if entry.file_name().to_string_lossy().starts_with("filler") {
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// The agent `a`, that keeps the newest five entries of a log on `disk`.
+fn on(disk: &Disk, command: &str) -> (Sandbox, PathBuf) {
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", command, "[memory]\nenabled = true\nlast_n = 5");
+    (sandbox, disk.path("axe/memory/a.md"))
+}
+
+#[test]
+fn a_trim_on_a_full_disk_leaves_the_old_log_and_nothing_else() {
+    for fill in [Disk::fill, Disk::fill_names] {
+        let Some(disk) = Disk::new() else { return };
+        let (sandbox, log) = on(&disk, REPORT);
+        let old: String = (0..10).map(|n| format!("## {n}\n{}\n\n", "x".repeat(PAGE))).collect();
+        sandbox.write(&log, &old);
+        fill(&disk);
+        let mut command = sandbox.command("axe-gc");
+        command.arg("a").env("XDG_DATA_HOME", disk.0.path());
+        let output = command.output().unwrap();
+        let begin = "axe-gc: failed to trim memory for \"a\": cannot replace \"";
+        assert!(output.err().starts_with(begin), "{}", output.err());
+        assert!(output.err().contains("No space left on device"), "{}", output.err());
+        assert_eq!(output.out(), "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n");
+        assert_eq!((output.code(), calls(&sandbox)), (Some(1), 1));
+        assert!(fs::read_to_string(&log).unwrap() == old, "the old log does not stand");
+        assert_eq!(names_in(log.parent().unwrap()), ["a.md"]);
+        disk.free();
+        let output = command.output().unwrap();
+        assert!(output.out().ends_with("Trimmed: 5 entries removed, 5 entries kept.\n"), "{}", output.err());
+        assert!(fs::read_to_string(&log).unwrap() == old[old.len() / 2..], "the next trim failed");
+        assert_eq!(names_in(log.parent().unwrap()), ["a.md"]);
+    }
+}
+
+#[test]
+fn an_append_to_a_full_disk_is_taken_back_and_the_run_goes_well() {
+    let Some(disk) = Disk::new() else { return };
+    let (sandbox, log) = on(&disk, "cat > /dev/null; echo answer");
+    // The entry finds no room, or room for a part of it.
+    for (length, why) in [
+        (2 * PAGE, "No space left on device"),
+        (2 * PAGE - 30, "only 30 of "),
+        (2 * PAGE - 1, "only 1 of "),
+        (0, "No space left on device"),
+    ] {
+        let old: String = "## old\n".chars().chain("x".repeat(length).chars()).take(length).collect();
+        sandbox.write(&log, &old);
+        disk.fill();
+        let mut command = sandbox.run("a");
+        command.args(["--no-stdin", "-p", "task"]).env("XDG_DATA_HOME", disk.0.path());
+        let output = command.output().unwrap();
+        assert_eq!((output.out().as_str(), output.code()), ("answer", Some(0)), "{}", output.err());
+        let begin = "Warning: failed to save memory for \"a\": ";
+        assert!(output.err().starts_with(begin) && output.err().contains(why), "{}", output.err());
+        assert_eq!((fs::read_to_string(&log).unwrap(), output.err().lines().count()), (old.clone(), 1));
+        disk.free();
+        assert_eq!(command.output().unwrap().err(), "");
+        let newline = if old.is_empty() { "" } else { "\n" };
+        let entry = format!("## {NOW}\n**Task:** task\n**Result:** answer\n\n");
+        assert_eq!(fs::read_to_string(&log).unwrap(), format!("{old}{newline}{entry}"));
+    }
+}
+
+#[test]
+fn an_analysis_that_found_no_room_on_stdout_means_no_trim() {
+    let summary = "axe-gc: gc completed with errors: 1 of 2 agents failed\n";
+    // So short that it is all in a buffer first, and so long that no buffer holds it.
+    for (args, length, last) in
+        [(&["a"][..], PAGE + 1, ""), (&["a"], 50 * PAGE, ""), (&["--all"], PAGE + 1, summary)]
+    {
+        let Some(disk) = Disk::new() else { return };
+        let sandbox = Sandbox::new();
+        for name in ["a", "b"] {
+            let filler = disk.path("filler").display().to_string();
+            let fill = format!("cat /dev/zero > {filler} 2> /dev/null");
+            let command = format!("echo called >> calls; {fill}; head -c {length} /dev/zero | tr '\\0' x");
+            sandbox.agent(name, &command, "[memory]\nenabled = true\nlast_n = 1");
+            sandbox.write_log(name, &entries(3));
+        }
+        let stdout = fs::File::create(disk.path("out")).unwrap();
+        let mut command = sandbox.std_command("axe-gc");
+        let output = command.args(args).stdin(Stdio::null()).stdout(stdout).output().unwrap();
+        assert!(output.err().contains("cannot write to stdout: No space left on device"), "{}", output.err());
+        assert!(output.err().ends_with(last), "{}", output.err());
+        assert!(fs::read_to_string(disk.path("out")).unwrap().contains("Entries: 3\n--- Analysis ---\nxxx"));
+        assert_eq!((output.code(), calls(&sandbox)), (Some(1), 1));
+        assert_eq!((sandbox.log("a"), sandbox.log("b")), (entries(3), entries(3)));
+    }
+}
+
+/// Runs `axe-gc` on `a` as somebody who is held to the modes of files; `None` where that cannot be.
+fn powerless(sandbox: &Sandbox) -> Option<std::process::Output> {
+    let root = sandbox.home().parent().unwrap().to_owned();
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = sandbox.std_command("axe-gc");
+    command.args(["--no-analysis", "a"]).stdin(Stdio::null());
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    match command.output() {
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            say("the program cannot be run as another user: modes of files were NOT tried");
+            None
+        }
+        output => Some(output.unwrap()),
+    }
+}
+
+#[test]
+fn a_log_that_its_mode_protects_stays_as_it_is() {
+    let read = "axe-gc: failed to load memory: ";
+    let trim = "axe-gc: failed to trim memory for \"a\": ";
+    for (dir_mode, log_mode, begin) in
+        [(0o777, 0o000, read), (0o555, 0o666, trim), (0o777, 0o444, trim), (0o000, 0o666, read)]
+    {
+        let sandbox = Sandbox::new();
+        sandbox.agent("a", REPORT, "[memory]\nenabled = true\nlast_n = 1");
+        sandbox.write_log("a", &entries(3));
+        let log = sandbox.log_path("a");
+        let dir = log.parent().unwrap();
+        fs::set_permissions(&log, fs::Permissions::from_mode(log_mode)).unwrap();
+        fs::set_permissions(dir, fs::Permissions::from_mode(dir_mode)).unwrap();
+        let output = powerless(&sandbox);
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
+        let mode = fs::metadata(&log).unwrap().permissions().mode() & 0o777;
+        fs::set_permissions(&log, fs::Permissions::from_mode(0o644)).unwrap();
+        let Some(output) = output else { return };
+        assert!(output.err().starts_with(begin), "{log_mode:o} in {dir_mode:o}: {}", output.err());
+        assert!(output.err().contains("Permission denied"), "{}", output.err());
+        assert_eq!((output.code(), mode, sandbox.log("a")), (Some(1), log_mode, entries(3)));
+        assert_eq!(names_in(dir), ["a.md"], "{log_mode:o} in {dir_mode:o}");
+    }
+}
+
+#[test]
+fn a_log_of_somebody_else_is_trimmed_where_its_directory_allows_it() {
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", REPORT, "[memory]\nenabled = true\nlast_n = 1");
+    sandbox.write_log("a", &entries(3));
+    let log = sandbox.log_path("a");
+    for (path, mode) in [(log.as_path(), 0o666), (log.parent().unwrap(), 0o777)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let Some(output) = powerless(&sandbox) else { return };
+    assert!(output.out().ends_with("Trimmed: 2 entries removed, 1 entries kept.\n"), "{}", output.err());
+    assert_eq!(sandbox.log("a"), entries(3)[entries(2).len()..]);
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o666);
+}
