@@ -12,7 +12,7 @@
 )]
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -106,16 +106,21 @@ impl Home {
         command
     }
 
+    fn time(&self, words: &[&str]) -> Duration {
+        let mut command = self.command(words);
+        let started = Instant::now();
+        let status = command.status().unwrap();
+        let taken = started.elapsed();
+        assert!(status.success(), "{words:?}: {status}");
+        taken
+    }
+
     /// Median times of the commands, run in turn.
     fn times(&self, commands: &[&[&str]], runs: usize) -> Vec<Duration> {
         let mut times = vec![Vec::with_capacity(runs); commands.len()];
         for run in 0..=runs {
             for (words, times) in commands.iter().zip(&mut times) {
-                let mut command = self.command(words);
-                let started = Instant::now();
-                let status = command.status().unwrap();
-                let taken = started.elapsed();
-                assert!(status.success(), "{words:?}: {status}");
+                let taken = self.time(words);
                 // The first round warms the caches.
                 if run > 0 {
                     times.push(taken);
@@ -133,6 +138,62 @@ impl Home {
         let output = self.command(&all).stdout(Stdio::piped()).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
     }
+}
+
+/// What counting and trimming a long log cost. The log has to be read once to say how many entries it holds;
+/// what the trim itself adds is held against copying the kept bytes by hand.
+fn trimming(home: &Home) {
+    let axe_gc = env!("CARGO_BIN_EXE_axe-gc");
+    let keep = "[memory]\nenabled = true\nlast_n = 10";
+    home.agent("long", keep);
+    home.agent("longest", keep);
+    let count: &[&str] = &[axe_gc, "--no-analysis", "--dry-run", "longest"];
+    home.log("longest", 1 << 30);
+    let time = home.times(&[count], 5)[0];
+    let rate = 1.0 / time.as_secs_f64();
+    println!("{:<52} {:>12} {rate:>7.2} GiB/s  ≥ 1 GiB/s", "count of a 1 GiB log", ms(time));
+    row("  peak memory of the same", "", Some(home.peak(count) / 1024.0), Some(8.0), " MiB");
+    fs::remove_file(home.log("longest", 0)).unwrap();
+
+    let whole = home.path().join("whole.md");
+    let log = home.log("long", 100 << 20);
+    fs::rename(&log, &whole).unwrap();
+    let trim: &[&str] = &[axe_gc, "--no-analysis", "long"];
+    let only_count: &[&str] = &[axe_gc, "--no-analysis", "--dry-run", "long"];
+    let (mut trims, mut counts, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..9 {
+        fs::copy(&whole, &log).unwrap();
+        File::open(&log).unwrap().sync_all().unwrap();
+        counts.push(home.time(only_count));
+        trims.push(home.time(trim));
+        let kept = fs::read(&log).unwrap();
+        let started = Instant::now();
+        copy_by_hand(&whole, &home.path().join("copy.md"), &kept);
+        copies.push(started.elapsed());
+    }
+    let (trim_time, count_time, copy) = (median(&mut trims), median(&mut counts), median(&mut copies));
+    row("trim of a 100 MiB log to 10 entries", &ms(trim_time), None, None, "");
+    row("  of which counting, to say how many went", &ms(count_time), None, None, "");
+    let own = trim_time.saturating_sub(count_time);
+    let ratio = own.as_secs_f64() / copy.as_secs_f64();
+    row("  the trim alone against copying the kept bytes", &ms(own), Some(ratio), Some(3.0), "×");
+    fs::copy(&whole, &log).unwrap();
+    row("  peak memory of the trim", "", Some(home.peak(trim) / 1024.0), Some(8.0), " MiB");
+}
+
+/// Reads the tail of `log` and writes `kept` to a new file as a careful program would: synced, renamed, and the
+/// directory synced.
+fn copy_by_hand(log: &Path, to: &Path, kept: &[u8]) {
+    let mut tail = vec![0; 64 * 1024];
+    let mut file = File::open(log).unwrap();
+    file.seek(SeekFrom::End(-(tail.len() as i64))).unwrap();
+    file.read_exact(&mut tail).unwrap();
+    let beside = to.with_extension("new");
+    let mut new = File::create(&beside).unwrap();
+    new.write_all(kept).unwrap();
+    new.sync_all().unwrap();
+    fs::rename(beside, to).unwrap();
+    File::open(to.parent().unwrap()).unwrap().sync_all().unwrap();
 }
 
 /// A model on 127.0.0.1 that answers at once, in OpenAI's format. An agent that is offered tools is told to call
@@ -262,6 +323,8 @@ fn bench() {
         Some(1.1),
         "×",
     );
+
+    trimming(&home);
 
     for binary in [
         env!("CARGO_BIN_EXE_axe"),

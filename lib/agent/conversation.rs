@@ -1,14 +1,14 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
-use crate::agent::outcome::{Outcome, SubAgentRun, Tally};
 use crate::agent::prepare::Prepared;
+use crate::agent::tally::{SubAgentRun, Tally};
 use crate::config::global::{Endpoint, Global};
 use crate::ground::cli::Notes;
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::provider::Provider;
-use crate::provider::message::{Request, Tokens, Tool, ToolCall, ToolResult, Turn};
+use crate::provider::message::{Reply, Request, Tokens, Tool, ToolCall, ToolResult, Turn};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -115,7 +115,8 @@ pub(crate) struct Answer {
     pub(crate) retries: u32,
 }
 
-/// Runs the conversation of one agent to its last answer, and adds what it costs to `tally`.
+/// Runs the conversation of one agent to its last reply, which has the warnings of all turns, and adds what it
+/// costs to `tally`.
 pub(crate) fn converse(
     run: &Run,
     agent: &Prepared,
@@ -124,7 +125,7 @@ pub(crate) fn converse(
     toolbox: Toolbox,
     scope: Scope,
     tally: &mut Tally,
-) -> Result<Outcome> {
+) -> Result<Reply> {
     let Scope { deadline, notes, .. } = scope;
     let provider = run.providers.of(agent, run.env, deadline)?;
     let mut request = Request {
@@ -148,7 +149,8 @@ pub(crate) fn converse(
                 request.turns.len()
             ));
         }
-        let reply = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)?))?;
+        let mut reply =
+            run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)?))?;
         if with_tools {
             notes.verbose(&format!(
                 "[turn {turn}] Received response: {} ({} tool calls)",
@@ -158,15 +160,9 @@ pub(crate) fn converse(
         }
         tally.tokens += reply.tokens;
         tally.retries += reply.retries;
-        warnings.extend(reply.warnings);
+        warnings.append(&mut reply.warnings);
         if reply.calls.is_empty() {
-            return Ok(Outcome {
-                text: reply.text,
-                stop: reply.stop,
-                stop_reason: reply.stop_reason,
-                model: reply.model,
-                warnings,
-            });
+            return Ok(Reply { warnings, ..reply });
         }
         tally.tool_calls += reply.calls.len() as u64;
         let mut results = Vec::with_capacity(reply.calls.len());

@@ -3,6 +3,6 @@
 pub(crate) mod conversation;
 pub(crate) mod gc;
 pub(crate) mod history;
-pub(crate) mod outcome;
 pub(crate) mod prepare;
 pub(crate) mod sub_agent;
+pub(crate) mod tally;

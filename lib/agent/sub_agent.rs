@@ -3,14 +3,14 @@
 
 use crate::agent::conversation::{Answer, MOST_AT_ONCE, Run, Scope, Toolbox, converse};
 use crate::agent::history::History;
-use crate::agent::outcome::{Outcome, SubAgentRun, Tally, millis};
 use crate::agent::prepare::{Overrides, Prepared};
+use crate::agent::tally::{SubAgentRun, Tally, millis};
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
 use crate::ground::deadline::Deadline;
 use crate::ground::error::{Error, Result};
 use crate::ground::text::one_line;
-use crate::provider::message::{Parameter, Tokens, Tool, ToolCall, ToolResult};
+use crate::provider::message::{Parameter, Reply, Tokens, Tool, ToolCall, ToolResult};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(crate) fn run_agent(
     message: &str,
     scope: Scope,
     tally: &mut Tally,
-) -> Result<Outcome> {
+) -> Result<Reply> {
     let toolbox = Toolbox {
         tools: tools(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
@@ -179,10 +179,10 @@ fn run_sub_agent(
         .map_err(|e| e.message())?;
     let history = History::load(&prepared.name, &prepared.agent, env, &notes);
     let system = prepared.system(&history);
-    let outcome = run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message())?;
-    for warning in &outcome.warnings {
+    let reply = run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message())?;
+    for warning in reply.warnings.iter().chain(&reply.flaw()) {
         notes.warn(warning);
     }
-    history.append(&prepared.name, &prepared.agent, message, &outcome.text, env, &notes);
-    Ok(outcome.text)
+    history.append(&prepared.name, &prepared.agent, message, &reply.text, env, &notes);
+    Ok(reply.text)
 }

@@ -207,7 +207,7 @@ fn analyse(
     let reply = gc::analyse(&endpoint, &model.name, log, &workdir, global.retries(env)?, deadline, env);
     drop(progress);
     let reply = reply?;
-    for warning in &reply.warnings {
+    for warning in reply.warnings.iter().chain(&reply.flaw()) {
         notes.warn(warning);
     }
     Ok(reply.text)

@@ -6,9 +6,9 @@
 
 use crate::agent::conversation::{Budget, Providers, Run, Scope};
 use crate::agent::history::History;
-use crate::agent::outcome::{Outcome, SubAgentRun, Tally, millis};
 use crate::agent::prepare::{Overrides, Prepared};
 use crate::agent::sub_agent::run_agent;
+use crate::agent::tally::{SubAgentRun, Tally, millis};
 use crate::config::agent::{self, AgentName};
 use crate::config::global::Global;
 use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, seconds, text, value};
@@ -17,6 +17,7 @@ use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::{signal, stdin};
 use crate::prompt;
+use crate::provider::message::Reply;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -161,29 +162,27 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     };
     let mut tally = Tally::default();
     let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
-    let outcome =
-        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, notes }, &mut tally);
+    let reply = run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, notes }, &mut tally);
     drop(progress);
-    let outcome = outcome?;
+    let reply = reply?;
 
-    for warning in &outcome.warnings {
+    for warning in &reply.warnings {
         notes.warn(warning);
     }
     if tally.retries > 0 {
         let tries = if tally.retries == 1 { "try" } else { "tries" };
         notes.warn(&format!("the answer took {} further {tries} after passing errors", tally.retries));
     }
-    let printed = print(&args, &prepared, &outcome, &tally, started, stdout);
-    report(&outcome, &tally, started, &notes);
-    if args.strict
-        && let Some(flaw) = outcome.flaw()
-    {
+    let printed = print(&args, &prepared, &reply, &tally, started, stdout);
+    report(&reply, &tally, started, &notes);
+    match reply.flaw() {
         // Not written down: for whoever asked for strictness the task is not done.
-        printed?;
-        return Err(Error::refused(format!("{flaw} (stop reason: {})", outcome.stop_reason)));
+        Some(flaw) if args.strict => return printed.and(Err(Error::refused(flaw))),
+        Some(flaw) => notes.warn(&flaw),
+        None => {}
     }
     let task = args.prompt.as_deref().unwrap_or(&message);
-    history.append(&prepared.name, &prepared.agent, task, &outcome.text, env, &notes);
+    history.append(&prepared.name, &prepared.agent, task, &reply.text, env, &notes);
     printed?;
     Ok(ExitCode::SUCCESS)
 }
@@ -209,18 +208,18 @@ struct Envelope<'a> {
 fn print(
     args: &Args,
     prepared: &Prepared,
-    outcome: &Outcome,
+    reply: &Reply,
     tally: &Tally,
     started: Instant,
     stdout: &mut Stdout,
 ) -> Result<()> {
     if args.json {
         stdout.json(&Envelope {
-            model: &outcome.model,
-            content: &outcome.text,
+            model: &reply.model,
+            content: &reply.text,
             input_tokens: tally.tokens.input,
             output_tokens: tally.tokens.output,
-            stop_reason: &outcome.stop_reason,
+            stop_reason: &reply.stop_reason,
             duration_ms: millis(started.elapsed()),
             tool_calls: tally.tool_calls,
             agent: prepared.name.as_str(),
@@ -231,7 +230,7 @@ fn print(
             cache_write_tokens: tally.tokens.cache_write,
         })?;
     } else {
-        stdout.text(&outcome.text)?;
+        stdout.text(&reply.text)?;
     }
     stdout.flush()
 }
@@ -249,14 +248,14 @@ fn describe(prepared: &Prepared, piped: bool, timeout: u64, notes: &Notes) {
 }
 
 /// The verbose lines after it.
-fn report(outcome: &Outcome, tally: &Tally, started: Instant, notes: &Notes) {
+fn report(reply: &Reply, tally: &Tally, started: Instant, notes: &Notes) {
     let cumulative = if tally.tool_calls > 0 { " (cumulative)" } else { "" };
     notes.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
     notes.verbose(&format!(
         "Tokens:   {} input, {} output{cumulative}",
         tally.tokens.input, tally.tokens.output
     ));
-    notes.verbose(&format!("Stop:     {}", outcome.stop_reason));
+    notes.verbose(&format!("Stop:     {}", reply.stop_reason));
 }
 
 /// Unset ones print as 0.

@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
         assert_eq!(reply.raw.get(), content);
         assert_eq!(reply.tokens, Tokens { input: 5, output: 6, cache_read: 7, cache_write: 8 });
-        assert!(reply.warnings.is_empty());
+        assert_eq!(reply.flaw(), None);
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             ("end_turn", Stop::Complete, "the answer is empty (stop reason: end_turn)"),
         ] {
             let reply = got(&format!(r#"{{"content":[],"stop_reason":"{reason}"}}"#));
-            assert_eq!((reply.stop, reply.warnings), (stop, vec![warning.to_owned()]));
+            assert_eq!((reply.stop, reply.flaw().as_deref()), (stop, Some(warning)));
         }
     }
 

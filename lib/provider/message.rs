@@ -69,7 +69,7 @@ pub(crate) struct Reply {
     /// The model that answered, by its own account.
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
-    /// What the user should know of this answer, one line each.
+    /// What the user should know of how it was asked, one line each.
     pub(crate) warnings: Vec<String>,
     /// Further tries that it took.
     pub(crate) retries: u32,
@@ -77,7 +77,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// The last step of every provider's reading: calls decide whether this is a tool turn, whatever the
-    /// stop reason says, and an answer that is not what was asked for bears a warning.
+    /// stop reason says.
     pub(crate) fn judged(mut self) -> Reply {
         self.stop_reason = one_line(&self.stop_reason, 100);
         self.stop = match self.stop {
@@ -90,19 +90,18 @@ impl Reply {
             Stop::ToolUse => Stop::Complete,
             other => other,
         };
-        let reason = &self.stop_reason;
-        match self.stop {
-            Stop::ToolUse => {}
-            Stop::Cut => self.warnings.push(format!("the answer was cut off (stop reason: {reason})")),
-            Stop::Refused => {
-                self.warnings.push(format!("the model refused to answer (stop reason: {reason})"))
-            }
-            Stop::Complete if self.text.trim().is_empty() => {
-                self.warnings.push(format!("the answer is empty (stop reason: {reason})"));
-            }
-            Stop::Complete => {}
-        }
         self
+    }
+
+    /// What is wrong with the answer, if it is not what was asked for.
+    pub(crate) fn flaw(&self) -> Option<String> {
+        let what = match self.stop {
+            Stop::Cut => "the answer was cut off",
+            Stop::Refused => "the model refused to answer",
+            Stop::Complete if self.text.trim().is_empty() => "the answer is empty",
+            Stop::Complete | Stop::ToolUse => return None,
+        };
+        Some(format!("{what} (stop reason: {})", self.stop_reason))
     }
 }
 

@@ -254,6 +254,6 @@ mod tests {
             assert_eq!(failure.to_string(), "server: response contains no content");
         }
         let empty = reply(br#"{"message":{"content":""},"done":true}"#, &plain()).unwrap();
-        assert_eq!((empty.stop, empty.warnings.len()), (Stop::Complete, 1));
+        assert_eq!((empty.stop, empty.flaw().is_some()), (Stop::Complete, true));
     }
 }

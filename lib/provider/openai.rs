@@ -202,7 +202,7 @@ mod tests {
         let parts = r#"{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#;
         assert_eq!(got(parts, r#""stop""#).text, "ab");
         let empty = got(r#"{"content":null}"#, r#""stop""#);
-        assert_eq!((empty.stop, empty.warnings.len()), (Stop::Complete, 1));
+        assert_eq!((empty.stop, empty.flaw().is_some()), (Stop::Complete, true));
         assert_eq!(got(r#"{"content":"a"}"#, "null").stop, Stop::Complete);
     }
 

@@ -1,20 +1,7 @@
-//! What a conversation came to.
+//! What a conversation cost, of this agent and of those below it.
 
-use crate::provider::message::{Stop, Tokens};
+use crate::provider::message::Tokens;
 use std::time::Duration;
-
-/// The answer that a conversation ended with.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// The model's last text.
-    pub(crate) text: String,
-    pub(crate) stop: Stop,
-    /// The provider's own word for it.
-    pub(crate) stop_reason: String,
-    /// The model that answered, by its own account.
-    pub(crate) model: String,
-    pub(crate) warnings: Vec<String>,
-}
 
 /// What a conversation cost, counted while it goes on, so that a failed one is counted too.
 #[derive(Debug, Default)]
@@ -40,18 +27,6 @@ pub(crate) struct SubAgentRun {
     /// The agents that it called in turn; their tokens are in its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRun>,
-}
-
-impl Outcome {
-    /// Whether the answer is one that `--strict` lets pass; else what is wrong with it.
-    pub(crate) fn flaw(&self) -> Option<&'static str> {
-        match self.stop {
-            Stop::Cut => Some("the answer is cut off"),
-            Stop::Refused => Some("the model refused"),
-            Stop::Complete | Stop::ToolUse if self.text.trim().is_empty() => Some("the answer is empty"),
-            Stop::Complete | Stop::ToolUse => None,
-        }
-    }
 }
 
 /// Milliseconds for people and programs.
