@@ -27,6 +27,7 @@ mod config_file;
 mod crowd;
 mod dry_run;
 mod every_program;
+mod examples;
 mod fan_out;
 mod gc_http;
 mod generated;

@@ -21,7 +21,7 @@ const LAST_WORDS: Duration = Duration::from_millis(40);
 const STDERR_KEPT: usize = 8 * 1024;
 
 pub(crate) struct Job<'a> {
-    /// Given to `/bin/sh -c` as it stands. Values reach it through `vars`, never pasted in.
+    /// A line for `/bin/sh -c`. Values reach it through `vars`, never pasted in.
     pub(crate) line: &'a str,
     pub(crate) input: Vec<u8>,
     pub(crate) dir: &'a Path,
@@ -184,25 +184,57 @@ pub(crate) fn end_all() {
     std::mem::forget(groups);
 }
 
+/// Starts the command: by itself where no shell is needed to read its line, else by the shell.
 fn spawn(job: &Job) -> io::Result<Child> {
-    let mut command = if cfg!(windows) { Command::new("cmd") } else { Command::new("/bin/sh") };
-    command.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(job.line);
-    command.current_dir(job.dir).envs(job.vars.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut groups = locked(&GROUPS);
-    let child = command.spawn()?;
+    let by_itself = plain_words(job.line).and_then(|words| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        // A builtin, or a script without `#!`: the shell knows it, or says what is wrong.
+        prepared(command, job).spawn().ok()
+    });
+    let child = match by_itself {
+        Some(child) => child,
+        None => {
+            let mut shell = Command::new(if cfg!(windows) { "cmd" } else { "/bin/sh" });
+            shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(job.line);
+            prepared(shell, job).spawn()?
+        }
+    };
     groups.insert(child.id(), Group { id: child.id(), grace: grace(job.level) });
     Ok(child)
 }
 
+fn prepared(mut command: Command, job: &Job) -> Command {
+    command.current_dir(job.dir).envs(job.vars.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
+/// The words of a line that means to a shell just what it says; `None` if it may mean more.
+fn plain_words(line: &str) -> Option<Vec<&str>> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,".contains(c);
+    let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+    (line.chars().all(is_plain) && !words.is_empty()).then_some(words)
+}
+
+/// What every new pipe holds, in bytes.
+const PIPE: usize = 4096;
+
 fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
     let Some(mut stdin) = stdin else { return };
-    std::thread::spawn(move || {
-        // An error here is the command's choice not to read; its exit status decides.
+    let at_once = input.len() <= PIPE;
+    // An error here is the command's choice not to read; its exit status decides.
+    let mut write = move || {
         let _ = stdin.write_all(&input);
-    });
+    };
+    if at_once {
+        write();
+    } else {
+        std::thread::spawn(write);
+    }
 }
 
 fn collect(
@@ -347,6 +379,17 @@ pub(crate) fn first_word(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_lines_that_a_shell_would_not_touch_go_without_one() {
+        assert_eq!(plain_words(" llm  -m gpt-4 "), Some(vec!["llm", "-m", "gpt-4"]));
+        for line in [
+            "", " ", "a | b", "A=1 b", "a > b", "a 'b c'", "a $b", "a*", "~/a", "a\nb", "a; b", "a\tb", "ä",
+            "a#b",
+        ] {
+            assert_eq!(plain_words(line), None, "{line:?}");
+        }
+    }
 
     #[test]
     fn the_first_word_is_the_program() {

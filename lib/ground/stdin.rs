@@ -23,6 +23,10 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
         Speaks,
         Ended(io::Result<Vec<u8>>),
     }
+    if ends_by_itself() {
+        let all = read_all(&mut stdin.lock(), || {}).map_err(unreadable)?;
+        return as_text(all, notes);
+    }
     let (sender, events) = channel();
     std::thread::spawn(move || {
         let ended = read_all(&mut stdin.lock(), || {
@@ -36,7 +40,7 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
         match events.recv_timeout(patience.min(deadline.remaining())) {
             Ok(Event::Speaks) => patience = Duration::MAX,
             Ok(Event::Ended(ended)) => {
-                break ended.map_err(|e| Error::io(format!("cannot read stdin: {e}")))?;
+                break ended.map_err(unreadable)?;
             }
             Err(RecvTimeoutError::Timeout) if !deadline.passed() => {
                 notes.warn(
@@ -50,6 +54,10 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
             }
         }
     };
+    as_text(bytes, notes)
+}
+
+fn as_text(bytes: Vec<u8>, notes: &Notes) -> Result<Option<String>> {
     if bytes.len() > CAP {
         return Err(Error::io(format!("stdin is larger than {} MiB", CAP >> 20)).hint("pipe in less"));
     }
@@ -58,6 +66,26 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
         notes.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
     }
     Ok(if text.trim().is_empty() { None } else { Some(text) })
+}
+
+fn unreadable(e: io::Error) -> Error {
+    Error::io(format!("cannot read stdin: {e}"))
+}
+
+/// A file or `/dev/null` needs no thread to be waited for.
+#[cfg(unix)]
+fn ends_by_itself() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let Ok(stdin) = io::stdin().as_fd().try_clone_to_owned() else { return false };
+    let Ok(metadata) = std::fs::File::from(stdin).metadata() else { return false };
+    let is_null = |null: std::fs::Metadata| (null.rdev(), null.mode()) == (metadata.rdev(), metadata.mode());
+    metadata.is_file() || std::fs::metadata("/dev/null").is_ok_and(is_null)
+}
+
+#[cfg(not(unix))]
+fn ends_by_itself() -> bool {
+    false
 }
 
 /// Everything up to the end, or a little more than [`CAP`]. `speaks` is called at the first byte.

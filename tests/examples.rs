@@ -1,0 +1,133 @@
+//! What the README and `examples/` show, run as it stands.
+
+use crate::support::{NOW, Said, Sandbox, binary};
+use predicates::prelude::*;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// The README's blocks of a language.
+fn blocks(language: &str) -> Vec<String> {
+    let readme = read("README.md");
+    let fence = format!("```{language}\n");
+    readme.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_quickstart_shows_a_second_run_that_read_the_first_ones_entry() {
+    let sandbox = Sandbox::new();
+    assert_cmd::Command::new("sh")
+        .arg(root().join("examples/quickstart.sh"))
+        .env("AXE_BIN", binary("axe").parent().unwrap())
+        .env("AXE_NOW", NOW)
+        .env("HOME", sandbox.home())
+        .env_remove("LLM_COMMAND")
+        .assert()
+        .success()
+        .stdout(
+            predicate::str::contains(
+                "My log has 1 earlier run(s). At 2026-02-28T15:04:05Z I said: I was given",
+            )
+            .and(predicate::str::contains("## 2026-02-28T15:04:05Z\n**Task:** # ").count(2)),
+        )
+        .stderr(predicate::str::is_empty());
+}
+
+#[test]
+fn the_quickstart_takes_another_command_for_a_model() {
+    let sandbox = Sandbox::new();
+    let output = Command::new("sh")
+        .arg(root().join("examples/quickstart.sh"))
+        .env("AXE_BIN", binary("axe").parent().unwrap())
+        .env("LLM_COMMAND", "grep -c '' | sed 's/^/lines: /'")
+        .env("TMPDIR", sandbox.work())
+        .output()
+        .unwrap();
+    assert!(output.out().contains("\nlines: "), "{}{}", output.out(), output.err());
+    assert_eq!(std::fs::read_dir(sandbox.work()).unwrap().count(), 0, "it cleans up");
+}
+
+#[test]
+fn the_example_agents_and_their_configuration_are_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&sandbox.config().join("config.toml"), read("examples/config.toml"));
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(root().join("examples/agents")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        sandbox.agent_file(&name, &std::fs::read_to_string(&path).unwrap());
+        names.push(name);
+    }
+    for file in ["README.md", "CONTRIBUTING.md"] {
+        sandbox.file(file, "x");
+    }
+    // A key in the file would be a warning about its mode; this one is no secret.
+    #[cfg(unix)]
+    crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
+    assert!(names.len() >= 3);
+    for name in names {
+        let output = sandbox.run(&name).arg("--dry-run").output().unwrap();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""), "{name}");
+    }
+}
+
+#[test]
+fn the_toml_of_the_readme_is_valid() {
+    let blocks = blocks("toml");
+    let (agents, configs): (Vec<_>, Vec<_>) =
+        blocks.iter().partition(|block| block.contains("\nmodel = ") || block.starts_with("name"));
+    assert!(!agents.is_empty() && !configs.is_empty());
+    for (agent, config) in agents.iter().flat_map(|agent| configs.iter().map(move |config| (agent, config))) {
+        let sandbox = Sandbox::new();
+        sandbox.file("README.md", "x");
+        sandbox.file("docs/a.md", "x");
+        sandbox.agent_file("reviewer", agent);
+        sandbox.write(&sandbox.config().join("config.toml"), config);
+        #[cfg(unix)]
+        crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
+        let output = sandbox.run("reviewer").arg("--dry-run").output().unwrap();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""), "{agent}\n{config}");
+    }
+}
+
+#[test]
+fn every_program_and_flag_that_the_readme_names_exists() {
+    let readme = read("README.md");
+    let mut helps = String::new();
+    for program in crate::support::programs() {
+        let output = Command::new(binary(&program)).arg("--help").output().unwrap();
+        assert!(readme.contains(&program), "{program}");
+        helps += &output.out();
+    }
+    let flags = readme.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter(|word| {
+        word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+    });
+    for flag in flags {
+        // Flags of cargo and of git, in commands that are not ours.
+        if !["--path", "--since"].contains(&flag) {
+            assert!(helps.contains(flag), "{flag}");
+        }
+    }
+}
+
+#[test]
+fn a_real_history_and_real_files_end_in_an_answer_and_an_entry() {
+    let git = Command::new("git").args(["log", "-p", "-n", "3"]).current_dir(root()).output().unwrap();
+    // Without a history (a source archive) the sources themselves will do.
+    let input = if git.stdout.is_empty() { read("Cargo.lock").into_bytes() } else { git.stdout };
+    let sandbox = Sandbox::new();
+    let toml = "files = ['lib/**/*.rs', 'README.md']\n[memory]\nenabled = true\nmax_task_chars = 60";
+    sandbox.agent("a", "wc -l", toml);
+    let output = sandbox.run("a").arg("--workdir").arg(root()).write_stdin(input).output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    let lines: usize = output.out().trim().parse().unwrap();
+    assert!(lines > 3000, "{lines}");
+    assert!(sandbox.log("a").ends_with(&format!("**Result:** {}\n\n", output.out())));
+}
