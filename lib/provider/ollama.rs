@@ -3,7 +3,7 @@
 use crate::provider::failure::Failure;
 use crate::provider::message::{Reply, Request, Stop, Tokens, ToolCall, Turn};
 use crate::provider::openai;
-use crate::provider::wire::{Dialect, arguments, count, read, server, text_at};
+use crate::provider::wire::{Dialect, Message, arguments, count, messages, read, server, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -41,30 +41,12 @@ impl Options {
     }
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Message<'a> {
-    Text { role: &'static str, content: &'a str },
-    Raw(&'a RawValue),
-    Result { role: &'static str, tool_name: &'a str, content: &'a str },
-}
-
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let mut messages = Vec::with_capacity(request.turns.len() + 1);
-    if !request.system.is_empty() {
-        messages.push(Message::Text { role: "system", content: &request.system });
-    }
-    for turn in &request.turns {
-        match turn {
-            Turn::User(text) => messages.push(Message::Text { role: "user", content: text }),
-            Turn::Assistant(raw) => messages.push(Message::Raw(raw)),
-            Turn::ToolResults(results) => messages.extend(results.iter().map(|result| Message::Result {
-                role: "tool",
-                tool_name: &result.name,
-                content: &result.content,
-            })),
-        }
-    }
+    let messages = messages(request, |result| Message::ResultByName {
+        role: "tool",
+        tool_name: &result.name,
+        content: &result.content,
+    });
     let needed = (prompt_bytes(request) / 3).saturating_add(request.max_tokens.unwrap_or(0));
     let body = Body {
         model: &request.model,

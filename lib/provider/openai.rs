@@ -1,8 +1,8 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
 use crate::provider::failure::Failure;
-use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, Turn};
-use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
+use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall};
+use crate::provider::wire::{Dialect, Message, arguments, count, messages, read, schema, server, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,30 +23,12 @@ struct Body<'a> {
     tools: Vec<Value>,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Message<'a> {
-    Text { role: &'static str, content: &'a str },
-    Raw(&'a RawValue),
-    Result { role: &'static str, tool_call_id: &'a str, content: &'a str },
-}
-
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let mut messages = Vec::with_capacity(request.turns.len() + 1);
-    if !request.system.is_empty() {
-        messages.push(Message::Text { role: "system", content: &request.system });
-    }
-    for turn in &request.turns {
-        match turn {
-            Turn::User(text) => messages.push(Message::Text { role: "user", content: text }),
-            Turn::Assistant(raw) => messages.push(Message::Raw(raw)),
-            Turn::ToolResults(results) => messages.extend(results.iter().map(|result| Message::Result {
-                role: "tool",
-                tool_call_id: &result.id,
-                content: &result.content,
-            })),
-        }
-    }
+    let messages = messages(request, |result| Message::ResultById {
+        role: "tool",
+        tool_call_id: &result.id,
+        content: &result.content,
+    });
     let body = Body {
         model: &request.model,
         messages,

@@ -2,8 +2,9 @@
 
 use crate::ground::text::one_line;
 use crate::provider::failure::{Category, Failure};
-use crate::provider::message::Tool;
-use serde::Deserialize;
+use crate::provider::message::{Request, Tool, ToolResult, Turn};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// What a model was found not to take. Learned from its errors, and kept for the rest of the run.
@@ -12,6 +13,35 @@ pub(crate) struct Dialect {
     pub(crate) no_temperature: bool,
     /// `max_completion_tokens` in place of `max_tokens` (openai).
     pub(crate) new_max_tokens: bool,
+}
+
+/// A message, as OpenAI's format and Ollama's have it. They differ in how a tool's result names its call.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Message<'a> {
+    Text { role: &'static str, content: &'a str },
+    Raw(&'a RawValue),
+    ResultById { role: &'static str, tool_call_id: &'a str, content: &'a str },
+    ResultByName { role: &'static str, tool_name: &'a str, content: &'a str },
+}
+
+/// The conversation so far, with the system prompt as its first message.
+pub(crate) fn messages<'a>(
+    request: &'a Request,
+    result: fn(&'a ToolResult) -> Message<'a>,
+) -> Vec<Message<'a>> {
+    let mut messages = Vec::with_capacity(request.turns.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(Message::Text { role: "system", content: &request.system });
+    }
+    for turn in &request.turns {
+        match turn {
+            Turn::User(text) => messages.push(Message::Text { role: "user", content: text }),
+            Turn::Assistant(raw) => messages.push(Message::Raw(raw)),
+            Turn::ToolResults(results) => messages.extend(results.iter().map(result)),
+        }
+    }
+    messages
 }
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
