@@ -42,7 +42,12 @@ fn each_check_has_its_own_words_and_the_first_fault_wins() {
         (format!("{good}[params]\nmax_tokens = -1"), "params.max_tokens must be non-negative"),
     ];
     for (text, message) in cases {
-        assert_eq!(refusal(&text), (Some(2), format!("axe-run: {message}\n")), "{text}");
+        let (code, err) = refusal(&text);
+        assert!(
+            code == Some(2) && err.starts_with(&format!("axe-run: {message}; mend \"/")),
+            "{text}: {err}"
+        );
+        assert!(err.ends_with("/agents/a.toml\"\n"), "{err}");
     }
 }
 

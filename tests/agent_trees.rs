@@ -184,6 +184,7 @@ fn agents_call_agents_as_deep_as_the_first_one_allows() {
 fn after_fifty_turns_the_run_ends() {
     let sandbox = Sandbox::new();
     sandbox.model("parent", Anthropic, "sub_agents = ['b']\n[memory]\nenabled = true");
+    sandbox.agent("b", "cat", "");
     let server = Server::answering(|_| Anthropic.calls(&[json!({})]));
     let output = sandbox.asking("parent", &server.url()).output().unwrap();
     let line = "axe-run: agent exceeded maximum conversation turns (50)\n";
@@ -266,4 +267,13 @@ fn one_that_fails_does_not_hold_up_the_others() {
     assert_eq!(told[2..], [2, 3, 4, 5, 6, 7].map(|n| format!("Task: t{n}")));
     let failed = envelope["sub_agents"].as_array().unwrap().iter().filter(|b| b["error"].is_string());
     assert_eq!(failed.count(), 2);
+}
+
+#[test]
+fn a_sub_agent_that_does_not_exist_is_told_before_anything_is_paid_for() {
+    let sandbox = Sandbox::new();
+    sandbox.model("parent", Anthropic, "sub_agents = ['b', 'c']");
+    sandbox.agent("b", "cat", "");
+    let output = sandbox.asking("parent", "http://127.0.0.1:9").arg("--dry-run").output().unwrap();
+    assert_eq!(output.err(), "Warning: agent \"parent\" may call \"c\", which does not exist\n");
 }

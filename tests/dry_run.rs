@@ -126,6 +126,9 @@ Params:   temperature=0, max_tokens=0
 #[test]
 fn sub_agents_come_last() {
     let sandbox = Sandbox::new();
+    for callee in ["helper", "linter"] {
+        sandbox.agent_file(callee, &format!("name = '{callee}'\nmodel = 'a/b'"));
+    }
     for (config, lines) in [
         ("", "Max Depth: 3\nParallel:  yes\nTimeout:   0s\n"),
         (

@@ -38,7 +38,10 @@ fn every_status_has_a_category_and_an_exit_code() {
     ] {
         for (status, category, code) in STATUSES {
             let (output, server) = ask(kind, "", &[], vec![json(*status, body.clone())]);
-            let line = format!("axe-run: {category}: it broke\n");
+            let base = server.url();
+            let next = format!("; check the model's name and the base URL {base}");
+            let next = if *status == 404 { next.as_str() } else { "" };
+            let line = format!("axe-run: {category}: it broke{next}\n");
             assert_eq!(
                 (output.code(), output.out().as_str(), output.err()),
                 (Some(*code), "", line),
@@ -58,7 +61,7 @@ fn without_a_message_the_status_text_stands() {
     ] {
         for body in ["", "{}", "<html>", "{\"error\":{\"message\":\" \"}}"] {
             let (output, _server) = ask(OpenAi, "", &[], vec![http(head, body)]);
-            assert_eq!(output.err(), format!("axe-run: {line}\n"), "{body}");
+            assert!(output.err().starts_with(&format!("axe-run: {line}")), "{body}: {}", output.err());
         }
     }
 }

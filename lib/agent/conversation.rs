@@ -32,17 +32,23 @@ pub(crate) struct Run<'a> {
 /// The services that the tree has asked so far, by name: a key is fetched once, and what a model does not
 /// take is learned once.
 #[derive(Default)]
-pub(crate) struct Providers(Mutex<BTreeMap<String, Arc<Provider>>>);
+pub(crate) struct Providers(Mutex<BTreeMap<String, Slot>>);
+
+/// Has a lock of its own, so that one service's slow key command keeps nobody from the others.
+type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
 
 impl Providers {
     fn of(&self, agent: &Prepared, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
         let connect = || Provider::connect(&agent.endpoint, &agent.workdir, env, deadline).map(Arc::new);
         // A command runs in its agent's own directory.
         let Endpoint::Http { provider, .. } = &agent.endpoint else { return connect() };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.get(provider) {
+        let slot = Arc::clone(
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(provider.clone()).or_default(),
+        );
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*slot {
             Some(known) => Ok(Arc::clone(known)),
-            None => Ok(Arc::clone(known.entry(provider.clone()).or_insert(connect()?))),
+            None => Ok(Arc::clone(slot.insert(connect()?))),
         }
     }
 }
@@ -163,6 +169,10 @@ pub(crate) fn converse(
         warnings.append(&mut reply.warnings);
         if reply.calls.is_empty() {
             return Ok(Reply { warnings, ..reply });
+        }
+        if turn == MOST_TURNS {
+            // Nobody would hear the answers.
+            break;
         }
         tally.tool_calls += reply.calls.len() as u64;
         let mut results = Vec::with_capacity(reply.calls.len());

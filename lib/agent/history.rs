@@ -4,6 +4,7 @@ use crate::config::agent::{Agent, AgentName};
 use crate::ground::cli::Notes;
 use crate::ground::env::Env;
 use crate::store::run_log;
+use std::io;
 use std::path::PathBuf;
 
 /// The log as a run found it.
@@ -27,7 +28,14 @@ impl History {
             return History::Off;
         }
         let loaded = run_log::path(name, memory, env).map_err(|e| e.message()).and_then(|path| {
-            let text = run_log::tail(&path, memory.last_n()).map_err(|e| e.to_string())?;
+            let text = match run_log::tail(&path, memory.last_n()) {
+                // It can be read, only not all at once: the run goes on without it, and is written down.
+                Err(e) if e.kind() == io::ErrorKind::FileTooLarge => {
+                    notes.warn(&format!("failed to load memory for \"{name}\": {e}"));
+                    String::new()
+                }
+                read => read.map_err(|e| e.to_string())?,
+            };
             if memory.max_entries() > 0 {
                 let count = run_log::count(&path).map_err(|e| e.to_string())?.entries;
                 if count >= memory.max_entries() {

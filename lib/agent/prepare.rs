@@ -17,7 +17,6 @@ use std::path::PathBuf;
 pub(crate) struct Overrides {
     pub(crate) skill: Option<String>,
     pub(crate) workdir: Option<String>,
-    pub(crate) model: Option<String>,
 }
 
 /// An agent that is ready but for its log.
@@ -39,12 +38,12 @@ impl Prepared {
     pub(crate) fn new(
         name: AgentName,
         agent: Agent,
+        model: Model,
         overrides: &Overrides,
         global: &Global,
         env: &Env,
         notes: &Notes,
     ) -> Result<Prepared> {
-        let model = Model::parse(overrides.model.as_deref().unwrap_or(&agent.model))?;
         let endpoint = global.endpoint(&model, env)?;
         if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
             return Err(Error::config(format!(
@@ -52,6 +51,7 @@ impl Prepared {
             ))
             .hint("use a model with tools, or remove sub_agents"));
         }
+        warn_of_missing(&name, &agent, env, notes);
         let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
         let files = files::collect(&agent.files, &workdir, notes)?;
         let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
@@ -65,5 +65,15 @@ impl Prepared {
     /// The whole system prompt, with what the agent remembers.
     pub(crate) fn system(&self, history: &History) -> String {
         prompt::system(&self.agent.system_prompt, &self.skill, &self.files, history.text())
+    }
+}
+
+/// A misspelt sub-agent would otherwise be found by the model, which pays for it.
+fn warn_of_missing(name: &AgentName, agent: &Agent, env: &Env, notes: &Notes) {
+    for callee in &agent.sub_agents {
+        let exists = AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, env)?.exists()));
+        if !exists.unwrap_or(false) {
+            notes.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
+        }
     }
 }

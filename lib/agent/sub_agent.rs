@@ -64,17 +64,20 @@ fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) ->
     }
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::with_capacity(calls.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..calls.len().min(MOST_AT_ONCE) {
-            scope.spawn(|| {
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(call) = calls.get(n) else { return };
-                    let answer = answer(call);
-                    answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, answer));
-                }
-            });
+    let work = || {
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            let Some(call) = calls.get(n) else { return };
+            let answer = answer(call);
+            answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, answer));
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..calls.len().min(MOST_AT_ONCE) {
+            // One that does not start leaves its calls to the others.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
     let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
     answers.sort_by_key(|(n, _)| *n);
@@ -174,8 +177,9 @@ fn run_sub_agent(
     let not_loaded = |e: Error| format!("failed to load agent \"{name}\": {}", e.message());
     let agent_name = AgentName::parse(name).map_err(not_loaded)?;
     let agent = agent::load(&agent_name, env, &notes).map_err(not_loaded)?;
-    Model::parse(&agent.model).map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
-    let prepared = Prepared::new(agent_name, agent, &Overrides::default(), run.global, env, &notes)
+    let model = Model::parse(&agent.model)
+        .map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
+    let prepared = Prepared::new(agent_name, agent, model, &Overrides::default(), run.global, env, &notes)
         .map_err(|e| e.message())?;
     let history = History::load(&prepared.name, &prepared.agent, env, &notes);
     let system = prepared.system(&history);

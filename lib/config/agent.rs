@@ -7,10 +7,10 @@ use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::ground::text::nearest;
 use fs_err as fs;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How deep agents may call agents, when the file does not say.
 const DEFAULT_DEPTH: i64 = 3;
@@ -51,7 +51,7 @@ impl fmt::Display for AgentName {
     }
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Agent {
     pub(crate) name: String,
@@ -68,7 +68,7 @@ pub(crate) struct Agent {
 }
 
 /// `[sub_agents_config]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct SubAgents {
     pub(crate) max_depth: i64,
@@ -96,7 +96,7 @@ impl SubAgents {
 }
 
 /// `[memory]`: the log of past runs (M6).
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Memory {
     pub(crate) enabled: bool,
@@ -125,7 +125,7 @@ impl Memory {
 }
 
 /// `[params]`: sent only where set; an explicit 0 counts as set.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Params {
     pub(crate) temperature: Option<f64>,
@@ -170,14 +170,20 @@ pub(crate) fn load(name: &AgentName, env: &Env, notes: &Notes) -> Result<Agent> 
     let path = path(name, env)?;
     let bytes = match file::read(&path, toml_file::CAP) {
         Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(not_found(name, env)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(not_found(name, &path, env)),
         Err(e) => return Err(Error::config(format!("failed to read agent config \"{name}\": {e}"))),
     };
     let (agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS)
         .map_err(|why| Error::config(format!("failed to parse agent config \"{name}\": {why}")))?;
-    check(&agent)?;
+    // Before the check: a required key that is missing may only be misspelt.
     for what in unknown {
         notes.warn(&format!("agent config \"{name}\": {what}"));
+    }
+    check(&agent).map_err(|e| e.hint(format!("mend \"{}\"", path.display())))?;
+    if agent.memory.path.starts_with("~/") {
+        notes.warn(&format!(
+            "agent config \"{name}\": memory.path is used as it stands, and ~ is not expanded"
+        ));
     }
     if agent.name != name.0 {
         notes.warn(&format!(
@@ -188,14 +194,23 @@ pub(crate) fn load(name: &AgentName, env: &Env, notes: &Notes) -> Result<Agent> 
     Ok(agent)
 }
 
-fn not_found(name: &AgentName, env: &Env) -> Error {
+fn not_found(name: &AgentName, path: &Path, env: &Env) -> Error {
+    let error = Error::config(format!("agent config not found: {name}"));
+    if path.is_symlink() {
+        return error.hint(format!("\"{}\" is a symlink that leads nowhere", path.display()));
+    }
     let known = names(env).unwrap_or_default();
-    Error::config(format!("agent config not found: {name}")).hint(
-        match nearest(name.as_str(), known.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("make it with: axe agents init {name}"),
-        },
-    )
+    let stem = name.0.strip_suffix(".toml").unwrap_or(&name.0);
+    error.hint(match nearest(stem, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("make it with: axe agents init {}", as_argument(&name.0)),
+    })
+}
+
+/// As a shell takes it for one argument that is no flag.
+fn as_argument(name: &str) -> String {
+    let quoted = shlex::try_quote(name).map_or_else(|_| name.to_owned(), |quoted| quoted.into_owned());
+    if name.starts_with('-') { format!("-- {quoted}") } else { quoted }
 }
 
 /// The stems of all agent files, sorted; also those that are not valid names.

@@ -102,7 +102,8 @@ impl Error {
             | Error::Api(said)
             | Error::Refused(said)
             | Error::Io(said) => said.hint.clone(),
-            Error::UnknownFlag { nearest, .. } => nearest.as_ref().map(|n| format!("did you mean \"{n}\"?")),
+            Error::UnknownFlag { nearest: Some(near), .. } => Some(format!("did you mean \"{near}\"?")),
+            Error::UnknownFlag { nearest: None, .. } => Some("see --help".to_owned()),
         }
     }
 

@@ -69,13 +69,17 @@ pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
     let (sender, events) = channel();
     let stdout = Arc::new(Mutex::new(Vec::new()));
     let stderr = Arc::new(Heard::default());
-    feed(child.stdin.take(), job.input);
-    collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone());
-    pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone());
-    group.watch_exit(sender);
+    let attached = feed(child.stdin.take(), job.input)
+        .and_then(|()| collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone()))
+        .and_then(|()| pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone()))
+        .and_then(|()| group.watch_exit(sender));
 
     let mut ended = Ended::default();
-    let waited = wait(&events, &mut ended, job.deadline, &mut child);
+    // Where no thread is to be had the command is ended at once.
+    let waited = match attached {
+        Ok(()) => wait(&events, &mut ended, job.deadline, &mut child),
+        Err(e) => Err(Fault::NotStarted(e)),
+    };
     let status = group.end(&mut child);
     locked(&GROUPS).remove(&group.id);
     let waited = waited.and(last_words(&events, &mut ended));
@@ -217,14 +221,23 @@ fn prepared(mut command: Command, job: &Job) -> Command {
 fn plain_words(line: &str) -> Option<Vec<&str>> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,".contains(c);
     let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
-    (line.chars().all(is_plain) && !words.is_empty()).then_some(words)
+    let first = words.first()?;
+    (line.chars().all(is_plain) && !BUILTINS.contains(first)).then_some(words)
 }
+
+/// What shells do themselves, and differently from the programs of these names.
+const BUILTINS: &[&str] = &["echo", "kill", "printf", "pwd", "test", "time"];
 
 /// What every new pipe holds, in bytes.
 const PIPE: usize = 4096;
 
-fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
-    let Some(mut stdin) = stdin else { return };
+/// A thread that is not waited for. Unlike `std::thread::spawn`, no panic where the system has none to give.
+fn thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().spawn(work).map(drop)
+}
+
+fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -> io::Result<()> {
+    let Some(mut stdin) = stdin else { return Ok(()) };
     let at_once = input.len() <= PIPE;
     // An error here is the command's choice not to read; its exit status decides.
     let mut write = move || {
@@ -232,9 +245,9 @@ fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
     };
     if at_once {
         write();
-    } else {
-        std::thread::spawn(write);
+        return Ok(());
     }
+    thread(write)
 }
 
 fn collect(
@@ -242,9 +255,9 @@ fn collect(
     cap: usize,
     into: Arc<Mutex<Vec<u8>>>,
     events: Sender<Event>,
-) {
-    let Some(mut from) = from else { return };
-    std::thread::spawn(move || {
+) -> io::Result<()> {
+    let Some(mut from) = from else { return Ok(()) };
+    thread(move || {
         let mut buffer = vec![0; 64 * 1024];
         let ended = loop {
             match from.read(&mut buffer) {
@@ -261,7 +274,7 @@ fn collect(
             }
         };
         let _ = events.send(Event::Stdout(ended));
-    });
+    })
 }
 
 /// What a command says on stderr.
@@ -276,10 +289,14 @@ struct Heard {
 /// How many commands' stderr is being passed on.
 static SPEAKING: AtomicUsize = AtomicUsize::new(0);
 
-fn pass_on(from: Option<impl Read + Send + 'static>, heard: Arc<Heard>, events: Sender<Event>) {
-    let Some(mut from) = from else { return };
+fn pass_on(
+    from: Option<impl Read + Send + 'static>,
+    heard: Arc<Heard>,
+    events: Sender<Event>,
+) -> io::Result<()> {
+    let Some(mut from) = from else { return Ok(()) };
     SPEAKING.fetch_add(1, SeqCst);
-    std::thread::spawn(move || {
+    let speaker = thread(move || {
         let mut buffer = vec![0; 8 * 1024];
         while let Ok(n @ 1..) = from.read(&mut buffer) {
             {
@@ -295,6 +312,10 @@ fn pass_on(from: Option<impl Read + Send + 'static>, heard: Arc<Heard>, events: 
         SPEAKING.fetch_sub(1, SeqCst);
         let _ = events.send(Event::StderrEnded);
     });
+    if speaker.is_err() {
+        SPEAKING.fetch_sub(1, SeqCst);
+    }
+    speaker
 }
 
 /// A process group, named by the id of its first process.
@@ -306,15 +327,15 @@ struct Group {
 #[cfg(unix)]
 impl Group {
     /// Tells of the exit without reaping, so that the id stays ours until the whole group is gone.
-    fn watch_exit(&self, events: Sender<Event>) {
+    fn watch_exit(&self, events: Sender<Event>) -> io::Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let Some(pid) = self.pid() else { return };
-        std::thread::spawn(move || {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        thread(move || {
             while let Err(rustix::io::Errno::INTR) =
                 waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
             {}
             let _ = events.send(Event::Exited);
-        });
+        })
     }
 
     /// SIGTERM, a short grace, SIGKILL, to everything in the group. `None`: even that did not end it.
@@ -356,7 +377,9 @@ impl Group {
 
 #[cfg(not(unix))]
 impl Group {
-    fn watch_exit(&self, _events: Sender<Event>) {}
+    fn watch_exit(&self, _events: Sender<Event>) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Without process groups only the command itself can be ended.
     fn end(&self, child: &mut Child) -> Option<ExitStatus> {

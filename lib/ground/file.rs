@@ -11,6 +11,9 @@ use std::time::Duration;
 /// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
+/// How long a reader waits for a writer to be done.
+const SETTLE_WAIT: Duration = Duration::from_secs(1);
+
 /// The whole of a regular file of at most `cap` bytes.
 pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     regular_or_missing(path)?;
@@ -106,7 +109,7 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
             Err(e) if e.kind() == io::ErrorKind::NotFound && !make => return Ok(None),
             Err(e) => return Err(e),
         };
-        lock(&file, path, std::fs::File::try_lock)?;
+        lock(&file, path, std::fs::File::try_lock, LOCK_WAIT)?;
         if names(path, &file)? {
             return Ok(Some(file));
         }
@@ -207,17 +210,21 @@ pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };
-    lock(&file, path, std::fs::File::try_lock_shared)?;
+    // Whoever holds the lock for longer has been stopped, and is not writing.
+    if lock(&file, path, std::fs::File::try_lock_shared, SETTLE_WAIT).is_ok() {
+        let length = file.metadata()?.len();
+        file.file().unlock()?;
+        return Ok(Some((file, length)));
+    }
     let length = file.metadata()?.len();
-    file.file().unlock()?;
     Ok(Some((file, length)))
 }
 
 type TryLock = fn(&std::fs::File) -> Result<(), std::fs::TryLockError>;
 
-/// Waits for a lock, up to [`LOCK_WAIT`].
-fn lock(file: &fs::File, path: &Path, try_lock: TryLock) -> io::Result<()> {
-    let patience = Deadline::after(LOCK_WAIT);
+/// Waits for a lock, up to `wait`.
+fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::Result<()> {
+    let patience = Deadline::after(wait);
     let mut pause = Duration::from_micros(200);
     loop {
         match try_lock(file.file()) {
@@ -231,7 +238,7 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock) -> io::Result<()> {
                     format!(
                         "\"{}\" is locked by another program for over {} s",
                         path.display(),
-                        LOCK_WAIT.as_secs()
+                        wait.as_secs()
                     ),
                 ));
             }

@@ -8,7 +8,8 @@ const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
 
 static SHIELD: Mutex<()> = Mutex::new(());
 
-/// While this is held, a signal waits. For writes that must not be torn: microseconds, never a wait.
+/// While this is held, a signal waits. For writes that must not be torn or leave something behind: microseconds
+/// for an entry, longer only for a trim that keeps gigabytes.
 pub(crate) fn shield() -> MutexGuard<'static, ()> {
     SHIELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -31,7 +32,7 @@ pub(crate) fn watch(program: &'static str, json: bool) {
         .collect();
     // Without the thread a signal still ends the program, only less tidily.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
-    std::thread::spawn(move || {
+    let _ = std::thread::Builder::new().spawn(move || {
         if let Some(signal) = signals.forever().next() {
             exec::end_all();
             let _finish_the_write = shield();

@@ -55,17 +55,25 @@ fn patiently(text: String, patience: Duration) {
         return;
     }
     let (done, written) = channel::<()>();
-    std::thread::spawn(move || {
-        put(|before| match before {
-            LastLine::Empty => (format!("{text}\n").into_bytes(), LastLine::Empty),
-            LastLine::Open => (format!("\n{text}\n").into_bytes(), LastLine::Empty),
-            LastLine::Progress => (format!("{WIPE}{text}\n").into_bytes(), LastLine::Empty),
-        });
+    let copy = text.clone();
+    let writer = std::thread::Builder::new().spawn(move || {
+        put_line(&copy);
         drop(done);
     });
-    if written.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+    if writer.is_err() {
+        // No thread is to be had: better to wait for the reader than to say nothing.
+        put_line(&text);
+    } else if written.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
         STUCK.store(true, SeqCst);
     }
+}
+
+fn put_line(text: &str) {
+    put(|before| match before {
+        LastLine::Empty => (format!("{text}\n").into_bytes(), LastLine::Empty),
+        LastLine::Open => (format!("\n{text}\n").into_bytes(), LastLine::Empty),
+        LastLine::Progress => (format!("{WIPE}{text}\n").into_bytes(), LastLine::Empty),
+    });
 }
 
 /// Passes on what a command says, unless its time is `over` by now. Waits for the reader.

@@ -28,12 +28,13 @@ pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> 
         return as_text(all, notes);
     }
     let (sender, events) = channel();
-    std::thread::spawn(move || {
+    let reader = std::thread::Builder::new().spawn(move || {
         let ended = read_all(&mut stdin.lock(), || {
             let _ = sender.send(Event::Speaks);
         });
         let _ = sender.send(Event::Ended(ended));
     });
+    reader.map_err(unreadable)?;
 
     let mut patience = QUIET;
     let bytes = loop {

@@ -37,8 +37,9 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|(distance, candidate)| {
             let (ours, theirs) = (word.chars().count(), candidate.chars().count());
-            // Where every character differs, nothing is near.
-            *distance <= 1 + ours.min(theirs) / 3 && *distance < ours.max(theirs)
+            // A slip or two; in a short word one. Where every character differs, nothing is near.
+            let slips = if ours.min(theirs) < 4 { 1 } else { 2.max(ours.min(theirs) / 3) };
+            *distance <= slips && *distance < ours.max(theirs)
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

@@ -5,7 +5,6 @@ use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use serde_json::json;
 use std::io;
 use std::process::{Command, ExitCode};
 
@@ -22,8 +21,21 @@ pub(crate) const ABOUT: About = About {
     flags: &[flag("json", "list: one JSON object a line; show: one JSON object")],
     more: "Agents are TOML files, agents/NAME.toml in the configuration directory (see \"axe-config path\"). \
            A file's name is its agent's name.\n\n    \
-           axe-agents list --json | jq -r 'select(.memory_enabled).name'",
-    sections: &[],
+           axe-agents list --json | jq -r 'select(.memory.enabled).name'",
+    sections: &[(
+        "AGENT FILE",
+        "name and model (provider/model-name) are required. Further keys: description; system_prompt; skill, a \
+         file relative to the configuration directory; files, a list of patterns relative to the working \
+         directory, in which ** spans folders; workdir; sub_agents, a list of the agents that this one may call.\n\n\
+         [sub_agents_config]: max_depth (default 3, at most 5), parallel (default true), timeout in seconds \
+         (default 0, only the run's own).\n\n\
+         [memory]: enabled (default false), path (used as it stands), last_n (how many of the newest entries \
+         are read before a run, 0: all), max_entries (from so many on a run warns, 0: never), max_task_chars (a \
+         longer task is cut in the log, 0: whole).\n\n\
+         [params]: temperature, max_tokens; sent only where set.\n\n    \
+         name = \"reviewer\"\n    model = \"anthropic/claude-sonnet-4-5\"\n    \
+         system_prompt = \"You review a change.\"\n    [memory]\n    enabled = true\n    last_n = 10",
+    )],
 };
 
 #[derive(Debug)]
@@ -112,23 +124,9 @@ fn list(json: bool, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()>
     Ok(())
 }
 
-fn as_json(name: &AgentName, agent: &Agent) -> serde_json::Value {
-    json!({
-        "name": name.as_str(),
-        "description": agent.description,
-        "model": agent.model,
-        "system_prompt": agent.system_prompt,
-        "skill": agent.skill,
-        "files": agent.files,
-        "workdir": agent.workdir,
-        "sub_agents": agent.sub_agents,
-        "memory_enabled": agent.memory.enabled,
-        "memory_path": agent.memory.path,
-        "memory_last_n": agent.memory.last_n,
-        "memory_max_entries": agent.memory.max_entries,
-        "temperature": agent.params.temperature,
-        "max_tokens": agent.params.max_tokens,
-    })
+/// The file as JSON, every key of it, under the name that counts.
+fn as_json(name: &AgentName, agent: &Agent) -> Agent {
+    Agent { name: name.to_string(), ..agent.clone() }
 }
 
 /// `Label: value`, values in one column, only what is set.
@@ -167,6 +165,7 @@ fn show(name: &AgentName, agent: &Agent, stdout: &mut Stdout) -> Result<()> {
             ("Memory Path", text(&memory.path)),
             ("Memory LastN", number(memory.last_n)),
             ("Memory MaxEntries", number(memory.max_entries)),
+            ("Memory MaxTaskChars", number(memory.max_task_chars)),
         ]);
     }
     add_all(vec![
@@ -211,6 +210,11 @@ fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<()> {
     let words = shlex::split(editor)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| Error::usage(format!("the editor's command line has an open quote: {editor}")))?;
+    // Ctrl-C is the editor's business while it runs; we go on to look at what it wrote.
+    #[cfg(unix)]
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
+    }
     let failed = |why: String| Error::io(format!("editor \"{}\" {why}", words[0]));
     let status = Command::new(&words[0])
         .args(&words[1..])

@@ -13,6 +13,7 @@ use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
 use crate::ground::stderr::line;
+use crate::provider::message::Reply;
 use crate::store::run_log;
 use std::io;
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ pub(crate) const ABOUT: About = About {
     ],
     more: "One call looks for patterns, repeated work and things to recommend; its answer is printed. Then \
            the newest entries are kept: memory.last_n of them, else memory.max_entries, else all. What other \
-           runs append meanwhile stays. Nothing is trimmed when the call fails.\n\n    \
+           runs append meanwhile stays too, however many. Nothing is trimmed when the call fails.\n\n    \
            axe-gc reviewer | tee -a findings.md\n    \
            axe-gc --all --no-analysis",
     sections: &[
@@ -45,7 +46,8 @@ pub(crate) const ABOUT: About = About {
         (
             "SCHEDULE",
             "A crontab line that trims every log on Sunday night and mails what the models saw:\n\n    \
-             0 3 * * 0  axe-gc --all",
+             0 3 * * 0  ~/.cargo/bin/axe-gc --all\n\ncron has no key in its environment: use api_key_file in \
+             config.toml.",
         ),
     ],
 };
@@ -182,11 +184,11 @@ fn one(
     let Some(keep) = gc::trim_target(memory) else {
         return stdout.line("No trim target configured (last_n and max_entries are both 0). Skipping trim.");
     };
-    let removed = run_log::trim(&path, keep, counted, memory.path.is_empty())
+    let trimmed = run_log::trim(&path, keep, counted, memory.path.is_empty())
         .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
-    stdout.line(&match removed {
-        0 => format!("No trimming needed: {entries} entries within limit ({keep})."),
-        removed => format!("Trimmed: {removed} entries removed, {keep} entries kept."),
+    stdout.line(&match trimmed {
+        None => format!("No trimming needed: {entries} entries within limit ({keep})."),
+        Some(done) => format!("Trimmed: {} entries removed, {} entries kept.", done.removed, done.kept),
     })
 }
 
@@ -207,7 +209,7 @@ fn analyse(
     let reply = gc::analyse(&endpoint, &model.name, log, &workdir, global.retries(env)?, deadline, env);
     drop(progress);
     let reply = reply?;
-    for warning in reply.warnings.iter().chain(&reply.flaw()) {
+    for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {
         notes.warn(warning);
     }
     Ok(reply.text)

@@ -11,6 +11,7 @@ use crate::agent::sub_agent::run_agent;
 use crate::agent::tally::{SubAgentRun, Tally, millis};
 use crate::config::agent::{self, AgentName};
 use crate::config::global::Global;
+use crate::config::model::Model;
 use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, seconds, text, value};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
@@ -39,7 +40,8 @@ pub(crate) const ABOUT: About = About {
         flag("verbose", "say on stderr what happens").short('v'),
     ],
     more: "AGENT is described in agents/AGENT.toml in the configuration directory; make one with \
-           \"axe agents init AGENT\". What is piped in becomes the user message. With [memory] enabled, \
+           \"axe agents init AGENT\". What is piped in becomes the user message; without any it is \"Execute the \
+           task described in your instructions.\" With [memory] enabled, \
            the newest entries of the agent's log are part of the prompt, and the run is added to it.\n\n    \
            git diff | axe-run reviewer | tee review.md\n    \
            axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
@@ -66,6 +68,13 @@ pub(crate) const ABOUT: About = About {
              ~/.local/share/axe/memory/AGENT.md its log\n\nXDG_CONFIG_HOME and XDG_DATA_HOME move them.",
         ),
         (
+            "ENVIRONMENT",
+            "PROVIDER_API_KEY (ANTHROPIC_API_KEY, OPENAI_API_KEY …) holds a provider's key, and \
+             AXE_PROVIDER_BASE_URL its address; both win over config.toml. AXE_RETRY_MAX is how often a failed \
+             call is tried again (default 2). https_proxy, http_proxy, all_proxy and no_proxy are honoured, and \
+             SSL_CERT_FILE names the certificates to trust. AXE_NOW pins the clock, for tests.",
+        ),
+        (
             "JSON",
             "The envelope has model, content, input_tokens, output_tokens, stop_reason, duration_ms, \
              tool_calls, agent, provider, sub_agents (name, input_tokens, output_tokens, duration_ms, error \
@@ -78,6 +87,7 @@ pub(crate) const ABOUT: About = About {
 #[derive(Debug, Default)]
 struct Args {
     agent: String,
+    model: Option<String>,
     overrides: Overrides,
     prompt: Option<String>,
     timeout: Option<u64>,
@@ -102,7 +112,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
     while let Some(arg) = p.next()? {
         match arg {
             Short('p') | Long("prompt") => args.prompt = Some(text("--prompt", p.value()?)?),
-            Long("model") => args.overrides.model = Some(text("--model", p.value()?)?),
+            Long("model") => args.model = Some(text("--model", p.value()?)?),
             Long("skill") => args.overrides.skill = Some(text("--skill", p.value()?)?),
             Long("workdir") => args.overrides.workdir = Some(text("--workdir", p.value()?)?),
             Long("timeout") => args.timeout = Some(seconds("--timeout", p.value()?)?),
@@ -139,8 +149,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
     let name = AgentName::parse(&args.agent)?;
     let agent = agent::load(&name, env, &notes)?;
+    let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &notes)?;
-    let prepared = Prepared::new(name, agent, &args.overrides, &global, env, &notes)?;
+    let prepared = Prepared::new(name, agent, model, &args.overrides, &global, env, &notes)?;
     let piped = if args.no_stdin { None } else { stdin::read(deadline, &notes)? };
     if notes.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &notes);
@@ -166,12 +177,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     drop(progress);
     let reply = reply?;
 
-    for warning in &reply.warnings {
+    for warning in reply.warnings.iter().chain(&Reply::tries(tally.retries)) {
         notes.warn(warning);
-    }
-    if tally.retries > 0 {
-        let tries = if tally.retries == 1 { "try" } else { "tries" };
-        notes.warn(&format!("the answer took {} further {tries} after passing errors", tally.retries));
     }
     let printed = print(&args, &prepared, &reply, &tally, started, stdout);
     report(&reply, &tally, started, &notes);
@@ -231,6 +238,10 @@ fn print(
         })?;
     } else {
         stdout.text(&reply.text)?;
+        // In a pipe the answer is as it came. On a terminal the shell's prompt must not stick to it.
+        if stdout.is_terminal() && !reply.text.is_empty() && !reply.text.ends_with('\n') {
+            stdout.text("\n")?;
+        }
     }
     stdout.flush()
 }

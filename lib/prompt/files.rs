@@ -88,8 +88,11 @@ impl Pattern {
         }
         let parts: Vec<&str> = text.split('/').filter(|part| *part != ".").collect();
         let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).count();
-        let base = if text.starts_with('/') { "/".to_owned() } else { String::new() };
-        let base = PathBuf::from(base + &parts[..literal].join("/"));
+        let base = match parts[..literal].join("/") {
+            // What stands before the first slash of an absolute path is empty.
+            root if root.is_empty() && text.starts_with('/') => PathBuf::from("/"),
+            base => PathBuf::from(base),
+        };
         let rest = parts[literal..].join("/");
         if rest.is_empty() {
             return Ok(Pattern { base, rest: None, depth: None });
@@ -192,14 +195,15 @@ fn load(name: &str, real: &Path, room: u64) -> Result<Option<String>, String> {
     if bytes.contains(&0) {
         return Ok(None);
     }
+    // What is too large is not read to find that out.
+    let fits = |length: u64| match length {
+        length if length > FILE_CAP => Err(format!("it is larger than {} MiB", FILE_CAP >> 20)),
+        length if length > room => Err(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20)),
+        _ => Ok(()),
+    };
+    fits(metadata.len())?;
     file.take(FILE_CAP + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    let length = bytes.len() as u64;
-    if length > FILE_CAP {
-        return Err(format!("it is larger than {} MiB", FILE_CAP >> 20));
-    }
-    if length > room {
-        return Err(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20));
-    }
+    fits(bytes.len() as u64)?;
     Ok(Some(lossy(bytes).0))
 }
 

@@ -22,11 +22,13 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Further tries that were made before giving up.
     pub(crate) retries: u32,
+    /// What to do next, where that is known.
+    pub(crate) hint: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(category: Category, message: impl Into<String>) -> Failure {
-        Failure { category, message: message.into(), retries: 0 }
+        Failure { category, message: message.into(), retries: 0, hint: None }
     }
 }
 
@@ -50,9 +52,13 @@ impl From<Failure> for Error {
             0 => failure.to_string(),
             more => format!("{failure} (tried {} times)", more + 1),
         };
-        match failure.category {
+        let error = match failure.category {
             Category::BadRequest => Error::refused(line),
             _ => Error::api(line),
+        };
+        match failure.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
         }
     }
 }

@@ -86,11 +86,23 @@ impl Reply {
                 self.calls.clear();
                 Stop::Refused
             }
-            _ if !self.calls.is_empty() => Stop::ToolUse,
+            stop if !self.calls.is_empty() => {
+                if stop == Stop::Cut {
+                    let reason = &self.stop_reason;
+                    self.warnings.push(format!("a turn with tool calls was cut off (stop reason: {reason})"));
+                }
+                Stop::ToolUse
+            }
             Stop::ToolUse => Stop::Complete,
             other => other,
         };
         self
+    }
+
+    /// The line that tells of further tries, if there were any.
+    pub(crate) fn tries(retries: u32) -> Option<String> {
+        let tries = if retries == 1 { "try" } else { "tries" };
+        (retries > 0).then(|| format!("the answer took {retries} further {tries} after passing errors"))
     }
 
     /// What is wrong with the answer, if it is not what was asked for.

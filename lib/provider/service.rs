@@ -59,9 +59,11 @@ impl Service {
             Api::Ollama => "http://localhost:11434",
         });
         let base = Url::parse(base).map_err(|why| {
-            // What holds a password is not shown.
-            let quoted =
-                if base.contains('@') { String::new() } else { format!(" \"{}\"", one_line(base, 200)) };
+            // What may hold a password or a key is not shown.
+            let quoted = match base.contains(['@', '?', '#']) {
+                true => String::new(),
+                false => format!(" \"{}\"", one_line(base, 200)),
+            };
             Error::config(format!("invalid base URL{quoted} of provider \"{provider}\": {why}"))
                 .hint("write it like https://host:port/path")
         })?;
@@ -117,7 +119,12 @@ impl Service {
             let wait = backoff(tried, asked, random());
             if !trouble.passing || tried >= retries || wait >= deadline.remaining() {
                 let message = self.redacted(trouble.failure.message);
-                return Err(Failure { message, retries: tried, ..trouble.failure });
+                let late = trouble.passing && asked.is_some_and(|asked| asked >= deadline.remaining());
+                let hint = match late {
+                    true => Some("the service asks to wait longer than --timeout allows".to_owned()),
+                    false => trouble.failure.hint,
+                };
+                return Err(Failure { message, hint, retries: tried, ..trouble.failure });
             }
             std::thread::sleep(wait);
             tried += 1;
@@ -145,7 +152,11 @@ impl Service {
             },
         )?;
         if !(200..=299).contains(&answer.status) {
-            return Err(Trouble::from_answer(answer.status, &answer));
+            let mut trouble = Trouble::from_answer(answer.status, &answer);
+            if answer.status == 404 {
+                trouble.failure.hint = Some(format!("check the model's name and the base URL {}", self.base));
+            }
+            return Err(trouble);
         }
         // minreq cannot tell a body in chunks that was cut from a whole one. A JSON document can.
         if let Err(e) = serde_json::from_slice::<&RawValue>(&answer.body) {

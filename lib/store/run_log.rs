@@ -116,39 +116,48 @@ pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
     }
 }
 
-/// Keeps the newest `keep` entries, byte for byte, and returns how many were removed; 0 keeps all (M7 3.1).
+/// What a trim did, in entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Trimmed {
+    pub(crate) removed: u64,
+    pub(crate) kept: u64,
+}
+
+/// Keeps the newest `keep` entries, byte for byte; 0 keeps all (M7 3.1). `None`: there was nothing to remove.
 /// What stands before the first header goes with the entries after it.
 ///
+/// `counted` is what the log held when it was read for its analysis. What was appended since has been seen by
+/// nobody, so it stays even if it is more than `keep`; and only that needs to be counted under the lock.
 /// Appends and other trims wait meanwhile, so that none is lost between reading and replacing. After an
-/// error the log is as it was. `counted` is what the log held a moment ago: counting all of it takes longer
-/// than the lock should be held, so only what came since is counted here. `own_dir`: nobody else keeps files
-/// beside the log, so leftovers can be swept.
-pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> io::Result<u64> {
+/// error the log is as it was. `own_dir`: nobody else keeps files beside the log, so leftovers can be swept.
+pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> io::Result<Option<Trimmed>> {
     if keep == 0 {
-        return Ok(0);
+        return Ok(None);
     }
-    let Some(mut log) = file::lock_for_change(path, false)? else { return Ok(0) };
+    let Some(mut log) = file::lock_for_change(path, false)? else { return Ok(None) };
     if own_dir {
         file::sweep(path);
     }
     let end = log.metadata()?.len();
-    let start = start_of_tail(&mut log, end, keep as u64)?;
-    // One more entry from the end lies before that, or there is nothing to remove.
-    let Some(start) = start.filter(|start| *start > 0) else { return Ok(0) };
+    let grown = file::id(&log)? == counted.file && counted.end <= end;
+    // Another file in its place was put there by another trim: there is no telling what is new in it.
+    let (before, since) = if grown { (counted.entries, counted.end) } else { (0, 0) };
+    log.seek(SeekFrom::Start(since))?;
+    let new = count_in(log.by_ref().take(end - since))?;
+    let kept = if grown { new.max(keep as u64) } else { keep as u64 };
+    let start = start_of_tail(&mut log, end, kept)?;
+    // One more entry lies before that, or there is nothing to remove.
+    let Some(start) = start.filter(|start| *start > 0) else { return Ok(None) };
     if start_of_tail(&mut log, start, 1)?.is_none() {
-        return Ok(0);
+        return Ok(None);
     }
-    let known =
-        if file::id(&log)? == counted.file && counted.end <= end { counted } else { Count::default() };
-    log.seek(SeekFrom::Start(known.end))?;
-    let entries = known.entries + count_in(log.by_ref().take(end - known.end))?;
     log.seek(SeekFrom::Start(start))?;
     file::replace(path, |new| {
         let copied = io::copy(&mut log.by_ref().take(end - start), new)?;
         if copied == end - start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     })?;
     // At least one, even if somebody edited the log since it was counted.
-    Ok(entries.saturating_sub(keep as u64).max(1))
+    Ok(Some(Trimmed { removed: (before + new).saturating_sub(kept).max(1), kept }))
 }
 
 /// Where the `n`th entry from the end begins, else where the first one does; `None` without any entry.

@@ -41,10 +41,24 @@ fn bash(programs: &[&About]) -> String {
             .chain(about.all_flags().map(|flag| format!("--{}", flag.long)))
             .chain(about.all_flags().filter_map(|flag| flag.short).map(|short| format!("-{short}")))
             .collect();
+        // Commands of a dispatcher are completed as the programs that they are.
+        let below = match about.commands {
+            [] => String::new(),
+            _ => format!(
+                "    if [ \"$COMP_CWORD\" -gt 1 ] && declare -F \"{function}_${{COMP_WORDS[1]}}\" >/dev/null; then\n        \
+                 \"{function}_${{COMP_WORDS[1]}}\"\n        return\n    fi\n"
+            ),
+        };
+        let agents = match about.usage.iter().any(|usage| usage.contains("AGENT")) {
+            true => "    words=\"$words $(axe-agents list 2>/dev/null | sed 's/ - .*//')\"\n",
+            false => "",
+        };
+        // Arrays are filled as bash 3.2 can, which macOS has.
         let _ = write!(
             out,
-            "{function}() {{\n    COMPREPLY=()\n    local word=\"${{COMP_WORDS[COMP_CWORD]}}\"\n    \
-             mapfile -t COMPREPLY < <(compgen -W {} -- \"$word\")\n}}\ncomplete -o default -F {function} {}\n",
+            "{function}() {{\n{below}    local words={}\n{agents}    \
+             COMPREPLY=($(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n}}\n\
+             complete -o default -F {function} {}\n",
             quote(&words.join(" ")),
             about.name
         );

@@ -63,7 +63,11 @@ fn paragraphs(out: &mut String, text: &str) {
 
 /// Backslashes and hyphens mean something in troff; flags must be copyable from the page.
 fn escape(text: &str) -> String {
-    text.replace('\\', "\\e").replace('-', "\\-").replace('~', "\\(ti").replace('^', "\\(ha")
+    text.replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('~', "\\(ti")
+        .replace('^', "\\(ha")
+        .replace('…', "...")
 }
 
 /// A line that begins with `.` or `'` would be taken for a request.

@@ -51,8 +51,8 @@ impl<A> Program<A> {
     fn report(&self, error: Error) -> ExitCode {
         let error = match error {
             Error::UnknownFlag { flag, .. } => {
-                let nearest = self.nearest_flag(&flag).unwrap_or_else(|| "--help".to_owned());
-                Error::UnknownFlag { flag, nearest: Some(nearest) }
+                let nearest = self.nearest_flag(&flag);
+                Error::UnknownFlag { flag, nearest }
             }
             other => other,
         };

@@ -2,14 +2,13 @@
 
 use crate::ground::stderr;
 use std::io::IsTerminal;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Shows itself from the second second on, wipes itself when dropped. In a pipe, a log or a timer's
 /// journal it does nothing.
 pub(crate) struct Progress {
-    running: Option<(Sender<()>, JoinHandle<()>)>,
+    running: Option<(Sender<()>, Receiver<()>)>,
 }
 
 impl Progress {
@@ -18,23 +17,27 @@ impl Progress {
             return Progress { running: None };
         }
         let (stop, stopped) = channel::<()>();
+        let (wiped, done) = channel();
         let started = Instant::now();
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             // The channel never carries a value: it only closes.
             while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 stderr::progress(&format!("{what} … {} s", started.elapsed().as_secs()));
             }
             stderr::wipe_progress();
+            drop::<Sender<()>>(wiped);
         });
-        Progress { running: Some((stop, thread)) }
+        // Without a thread there is no progress to see, and nothing lost.
+        Progress { running: thread.is_ok().then_some((stop, done)) }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.running.take() {
+        if let Some((stop, done)) = self.running.take() {
             drop(stop);
-            let _ = thread.join();
+            // A terminal that has stopped its output (^S) must not keep us.
+            let _ = done.recv_timeout(Duration::from_secs(1));
         }
     }
 }

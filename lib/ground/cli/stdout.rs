@@ -2,7 +2,7 @@
 
 use crate::ground::error::{Error, Result};
 use serde::Serialize;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Remembers whether its reader left (`| head -1`): that alone is success, and everything after it is
 /// thrown away. Any other fault, a full disk say, is an error. A child's broken pipe is not seen here.
@@ -38,6 +38,11 @@ impl Stdout {
     pub(crate) fn flush(&mut self) -> Result<()> {
         let written = self.out.flush();
         self.judge(written)
+    }
+
+    /// Does a person look at it?
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.get_ref().is_terminal()
     }
 
     /// Has a write failed for a reason that is not the reader's leaving?

@@ -11,7 +11,23 @@ use tempfile::TempDir;
 
 /// Counts and trims, as `axe-gc` does.
 fn trim_now(path: &Path, keep: usize, own_dir: bool) -> io::Result<u64> {
-    trim(path, keep, count(path)?, own_dir)
+    let trimmed = trim(path, keep, count(path)?, own_dir)?;
+    Ok(trimmed.map_or(0, |trimmed| trimmed.removed))
+}
+
+#[test]
+fn what_came_after_the_count_stays_even_if_it_is_more_than_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.md");
+    fs::write(&path, log(5).trim_end()).unwrap();
+    let counted = count(&path).unwrap();
+    for task in ["new 1", "new 2", "new 3"] {
+        append(&path, Timestamp::UNIX_EPOCH, task, "x", 0).unwrap();
+    }
+    let trimmed = trim(&path, 2, counted, true).unwrap();
+    assert_eq!(trimmed, Some(Trimmed { removed: 5, kept: 3 }));
+    let left = fs::read_to_string(&path).unwrap();
+    assert!(left.starts_with("## 1970") && left.contains("new 1") && left.contains("new 3"), "{left}");
 }
 
 fn log(n: usize) -> String {
