@@ -25,7 +25,7 @@ fn bad_base_urls_are_configuration_errors() {
         ("http://h:65536", "not a port"),
         ("http://h:x", "not a port"),
         ("http://u:sk-secret-0123@h", "user or password"),
-        ("http://h?key=1", "query"),
+        ("http://h?key=sk-secret-0123", "query"),
         ("http://h/#x", "fragment"),
         ("http://[::1", "closing ]"),
         ("http://[::g]", "IPv6"),

@@ -226,3 +226,14 @@ fn xdg_config_home_moves_the_configuration_unless_it_is_empty() {
         );
     }
 }
+
+#[test]
+fn a_misspelt_required_key_is_named_before_it_is_missed() {
+    let (code, err) = refusal("name = 'a'\nmodle = 'x/y'");
+    let warning = "Warning: agent config \"a\": unknown key \"modle\" on line 2, did you mean \"model\"?\n";
+    assert!(err.starts_with(warning), "{err}");
+    assert!(
+        code == Some(2) && err.contains("\naxe-run: agent config missing required field: model; mend "),
+        "{err}"
+    );
+}

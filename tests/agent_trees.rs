@@ -277,3 +277,15 @@ fn a_sub_agent_that_does_not_exist_is_told_before_anything_is_paid_for() {
     let output = sandbox.asking("parent", "http://127.0.0.1:9").arg("--dry-run").output().unwrap();
     assert_eq!(output.err(), "Warning: agent \"parent\" may call \"c\", which does not exist\n");
 }
+
+#[test]
+fn calls_of_the_last_turn_are_not_carried_out() {
+    let sandbox = Sandbox::new();
+    sandbox.model("parent", Anthropic, "sub_agents = ['b']");
+    sandbox.agent("b", "echo x >> calls; cat", "");
+    let server = Server::answering(|_| Anthropic.calls(&[to("b", "t")]));
+    let output = sandbox.asking("parent", &server.url()).output().unwrap();
+    assert_eq!((output.code(), server.requests().len()), (Some(1), 50));
+    let calls = std::fs::read_to_string(sandbox.work().join("calls")).unwrap();
+    assert_eq!(calls.lines().count(), 49, "nobody would hear the fiftieth");
+}

@@ -2,7 +2,7 @@
 
 use crate::server::{Answer, Server, http, json, raw};
 use crate::service::{KINDS, OpenAi, to};
-use crate::support::{Said, Sandbox};
+use crate::support::{Said, Sandbox, entries};
 use serde_json::{Value, json};
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -152,4 +152,21 @@ fn each_service_is_tried_again_and_a_sub_agents_tries_count_too() {
         assert_eq!((&envelope["retries"], &envelope["content"]), (&json!(3), &json!("done")));
         assert_eq!(output.err(), "Warning: the answer took 3 further tries after passing errors\n");
     }
+}
+
+#[test]
+fn gc_tells_of_its_tries_too() {
+    let sandbox = Sandbox::new();
+    sandbox.model("a", OpenAi, "[memory]\nenabled = true\nlast_n = 5");
+    sandbox.write_log("a", &entries(1));
+    let server = Server::playing(vec![again(429), OpenAi.says("fine")]);
+    let output = sandbox
+        .command("axe-gc")
+        .arg("a")
+        .env("OPENAI_API_KEY", "k")
+        .env("AXE_OPENAI_BASE_URL", server.url())
+        .output()
+        .unwrap();
+    assert_eq!(output.err(), "Warning: the answer took 1 further try after passing errors\n");
+    assert!(output.out().contains("--- Analysis ---\nfine\n"), "{}", output.out());
 }

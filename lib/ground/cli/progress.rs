@@ -37,7 +37,7 @@ impl Drop for Progress {
         if let Some((stop, done)) = self.running.take() {
             drop(stop);
             // A terminal that has stopped its output (^S) must not keep us.
-            let _ = done.recv_timeout(Duration::from_secs(1));
+            let _ = done.recv_timeout(Duration::from_millis(100));
         }
     }
 }
