@@ -289,3 +289,16 @@ fn calls_of_the_last_turn_are_not_carried_out() {
     let calls = std::fs::read_to_string(sandbox.work().join("calls")).unwrap();
     assert_eq!(calls.lines().count(), 49, "nobody would hear the fiftieth");
 }
+
+#[test]
+fn tries_of_a_failed_sub_agent_count() {
+    let sandbox = Sandbox::new();
+    sandbox.model("parent", Anthropic, "sub_agents = ['b']");
+    sandbox.model("b", Anthropic, "");
+    let server = family(Anthropic, vec![to("b", "t")], |_| http("500 No\r\nRetry-After: 0", "{}"));
+    let output =
+        sandbox.asking("parent", &server.url()).arg("--json").env("AXE_RETRY_MAX", "2").output().unwrap();
+    let envelope: Value = serde_json::from_str(&output.out()).unwrap();
+    assert_eq!(envelope["retries"], 2, "{envelope}");
+    assert!(output.err().contains("the answer took 2 further tries"), "{}", output.err());
+}

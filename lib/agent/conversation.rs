@@ -155,8 +155,8 @@ pub(crate) fn converse(
                 request.turns.len()
             ));
         }
-        let mut reply =
-            run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)?))?;
+        let asked = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)))?;
+        let mut reply = asked.inspect_err(|failure| tally.retries += failure.retries)?;
         if with_tools {
             notes.verbose(&format!(
                 "[turn {turn}] Received response: {} ({} tool calls)",
