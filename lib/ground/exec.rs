@@ -1,9 +1,9 @@
 //! Runs a shell command as a filter: bytes in, bytes out, in a process group of its own, under a deadline.
 
 use crate::ground::deadline::Deadline;
+use crate::ground::group::{self, GRACE, Group};
 use crate::ground::stderr;
 use crate::ground::text::last_line;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -13,8 +13,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a group gets between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_millis(150);
 /// What is still in a pipe when the group is gone is read for so long.
 const LAST_WORDS: Duration = Duration::from_millis(40);
 /// How much of stderr is kept for the error message, in bytes.
@@ -29,13 +27,8 @@ pub(crate) struct Job<'a> {
     /// More than this many bytes on stdout end the command.
     pub(crate) stdout_cap: usize,
     pub(crate) deadline: Deadline,
-    /// How many commands of ours are above this process. An inner one must be done with its group before
-    /// the outer one ends it: each level has two thirds of the grace of the one above.
+    /// How many commands of ours are above this process.
     pub(crate) level: u32,
-}
-
-fn grace(level: u32) -> Duration {
-    (0..level).fold(GRACE, |grace, _| grace * 2 / 3)
 }
 
 pub(crate) struct Finished {
@@ -64,15 +57,18 @@ enum Event {
 /// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as
 /// it comes. When the command itself has exited, what it left behind gets a short grace to finish.
 pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
-    let mut child = spawn(&job).map_err(Fault::NotStarted)?;
-    let group = Group { id: child.id(), grace: grace(job.level) };
+    let (mut child, group) = Group::start(job.level, || spawn(&job)).map_err(Fault::NotStarted)?;
     let (sender, events) = channel();
     let stdout = Arc::new(Mutex::new(Vec::new()));
     let stderr = Arc::new(Heard::default());
     let attached = feed(child.stdin.take(), job.input)
         .and_then(|()| collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone()))
         .and_then(|()| pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone()))
-        .and_then(|()| group.watch_exit(sender));
+        .and_then(|()| {
+            group.watch_exit(move || {
+                let _ = sender.send(Event::Exited);
+            })
+        });
 
     let mut ended = Ended::default();
     // Where no thread is to be had the command is ended at once.
@@ -81,7 +77,6 @@ pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
         Err(e) => Err(Fault::NotStarted(e)),
     };
     let status = group.end(&mut child);
-    locked(&GROUPS).remove(&group.id);
     let waited = waited.and(last_words(&events, &mut ended));
     stderr.over.store(true, SeqCst);
     waited?;
@@ -162,58 +157,39 @@ fn last_words(events: &Receiver<Event>, ended: &mut Ended) -> Result<(), Fault> 
 /// Where no signal tells of an exit, it is asked for this often.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The groups that run now. Whoever holds the lock keeps new ones from starting.
-static GROUPS: Mutex<BTreeMap<u32, Group>> = Mutex::new(BTreeMap::new());
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends every group, and lets no other start: the program is about to leave.
+/// Ends every command, and lets no other start: the program is about to leave.
 #[cfg(unix)]
 pub(crate) fn end_all() {
-    let groups = locked(&GROUPS);
-    for group in groups.values() {
-        group.signal(rustix::process::Signal::TERM);
-    }
-    let grace = Deadline::after(groups.values().map(|group| group.grace).max().unwrap_or_default());
     // Their last words come before ours.
-    while (groups.values().any(Group::is_alive) || SPEAKING.load(SeqCst) > 0) && !grace.passed() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    for group in groups.values() {
-        group.signal(rustix::process::Signal::KILL);
-    }
-    // Never unlocked again: a command that died of our signal must not be reported as a failure.
-    std::mem::forget(groups);
+    group::end_all(|| SPEAKING.load(SeqCst) > 0);
 }
 
 /// Starts the command: by itself where no shell is needed to read its line, else by the shell.
 fn spawn(job: &Job) -> io::Result<Child> {
-    let mut groups = locked(&GROUPS);
     let by_itself = plain_words(job.line).and_then(|words| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
         // A builtin, or a script without `#!`: the shell knows it, or says what is wrong.
         prepared(command, job).spawn().ok()
     });
-    let child = match by_itself {
-        Some(child) => child,
+    match by_itself {
+        Some(child) => Ok(child),
         None => {
             let mut shell = Command::new(if cfg!(windows) { "cmd" } else { "/bin/sh" });
             shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(job.line);
-            prepared(shell, job).spawn()?
+            prepared(shell, job).spawn()
         }
-    };
-    groups.insert(child.id(), Group { id: child.id(), grace: grace(job.level) });
-    Ok(child)
+    }
 }
 
 fn prepared(mut command: Command, job: &Job) -> Command {
     command.current_dir(job.dir).envs(job.vars.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    group::lead(&mut command);
     command
 }
 
@@ -316,76 +292,6 @@ fn pass_on(
         SPEAKING.fetch_sub(1, SeqCst);
     }
     speaker
-}
-
-/// A process group, named by the id of its first process.
-struct Group {
-    id: u32,
-    grace: Duration,
-}
-
-#[cfg(unix)]
-impl Group {
-    /// Tells of the exit without reaping, so that the id stays ours until the whole group is gone.
-    fn watch_exit(&self, events: Sender<Event>) -> io::Result<()> {
-        use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let Some(pid) = self.pid() else { return Ok(()) };
-        thread(move || {
-            while let Err(rustix::io::Errno::INTR) =
-                waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-            {}
-            let _ = events.send(Event::Exited);
-        })
-    }
-
-    /// SIGTERM, a short grace, SIGKILL, to everything in the group. `None`: even that did not end it.
-    fn end(&self, child: &mut Child) -> Option<ExitStatus> {
-        self.signal(rustix::process::Signal::TERM);
-        let grace = Deadline::after(self.grace);
-        let mut status = child.try_wait().ok().flatten();
-        while status.is_none() || self.is_alive() {
-            if grace.passed() {
-                self.signal(rustix::process::Signal::KILL);
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-            status = status.or_else(|| child.try_wait().ok().flatten());
-        }
-        // A process in an uninterruptible system call outlives even SIGKILL; we do not wait for it.
-        let killed = Deadline::after(GRACE / 3);
-        while status.is_none() && !killed.passed() {
-            std::thread::sleep(Duration::from_millis(2));
-            status = child.try_wait().ok().flatten();
-        }
-        status
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(pid) = self.pid() {
-            let _ = rustix::process::kill_process_group(pid, signal);
-        }
-    }
-
-    fn is_alive(&self) -> bool {
-        self.pid().is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
-    }
-
-    fn pid(&self) -> Option<rustix::process::Pid> {
-        i32::try_from(self.id).ok().and_then(rustix::process::Pid::from_raw)
-    }
-}
-
-#[cfg(not(unix))]
-impl Group {
-    fn watch_exit(&self, _events: Sender<Event>) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Without process groups only the command itself can be ended.
-    fn end(&self, child: &mut Child) -> Option<ExitStatus> {
-        let _ = child.kill();
-        child.wait().ok()
-    }
 }
 
 /// The program that a command line runs, for messages: its first word that is not an assignment.

@@ -6,6 +6,7 @@ pub(crate) mod env;
 pub(crate) mod error;
 pub(crate) mod exec;
 pub(crate) mod file;
+pub(crate) mod group;
 pub(crate) mod http;
 pub(crate) mod secret;
 pub(crate) mod signal;

@@ -35,7 +35,7 @@ pub(crate) const ABOUT: About = About {
         value("timeout", "SECONDS", "the whole run: stdin, calls, sub-agents (default 120)"),
         flag("no-stdin", "do not read stdin"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
-        flag("dry-run", "show everything that would be sent, call nothing"),
+        flag("dry-run", "show the prompt and the settings, call nothing"),
         flag("json", "print an envelope with counts instead of the bare answer"),
         flag("verbose", "say on stderr what happens").short('v'),
     ],

@@ -42,9 +42,9 @@ fn bash(programs: &[&About]) -> String {
             .chain(about.all_flags().filter_map(|flag| flag.short).map(|short| format!("-{short}")))
             .collect();
         // Commands of a dispatcher are completed as the programs that they are.
-        let below = match about.commands {
-            [] => String::new(),
-            _ => format!(
+        let below = match about.name.contains('-') {
+            true => String::new(),
+            false => format!(
                 "    if [ \"$COMP_CWORD\" -gt 1 ] && declare -F \"{function}_${{COMP_WORDS[1]}}\" >/dev/null; then\n        \
                  \"{function}_${{COMP_WORDS[1]}}\"\n        return\n    fi\n"
             ),
