@@ -1,6 +1,6 @@
 //! What `axe --generate` and `axe completions` print, read by the programs that it is for.
 
-use crate::support::{Sandbox, programs, said};
+use crate::support::{Said, Sandbox, binary, programs, said};
 use std::process::{Command, Stdio};
 
 fn generate(form: &str, program: Option<&str>) -> String {
@@ -86,4 +86,20 @@ fn bash_completes_commands_and_flags() {
         let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{program} {typed}");
     }
+}
+
+#[test]
+fn completing_an_agents_name_runs_nothing() {
+    let sandbox = Sandbox::new();
+    for name in ["$(touch OWNED)", "`touch OWNED`", "plain"] {
+        sandbox.agent_file(name, &format!("name = '{name}'\nmodel = 'a/b'"));
+    }
+    let script = "eval \"$(axe completions bash)\"; COMP_WORDS=(axe-run ''); COMP_CWORD=1; _axe_run; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-c", script]).current_dir(sandbox.work()).env("HOME", sandbox.home());
+    bash.env_remove("XDG_CONFIG_HOME");
+    let path = format!("{}:/usr/bin:/bin", binary("axe").parent().unwrap().display());
+    let output = bash.env("PATH", path).output().unwrap();
+    assert!(output.out().lines().any(|line| line == "plain"), "{}{}", output.out(), output.err());
+    assert!(!sandbox.work().join("OWNED").exists() && !output.out().contains("touch"), "{}", output.out());
 }

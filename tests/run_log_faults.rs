@@ -196,3 +196,21 @@ fn memory_settings_below_zero_are_refused() {
         assert!(!sandbox.log_path("a").exists());
     }
 }
+
+#[test]
+fn a_log_too_long_for_any_prompt_is_a_warning_and_still_gets_its_entry() {
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", "echo ok", ON);
+    sandbox.write_log("a", "");
+    // A hole, which takes no room on the disk.
+    fs::OpenOptions::new().write(true).open(sandbox.log_path("a")).unwrap().set_len(65 << 20).unwrap();
+    let (code, out, err) = said(sandbox.run("a").args(["-v", "--dry-run"]));
+    assert!(code == Some(0) && out.contains("--- Memory ---\n(error: 68157440 bytes of \""), "{out}");
+    assert!(
+        err.contains("Warning: failed to load memory for \"a\": ") && !err.contains("no memory file"),
+        "{err}"
+    );
+    let (code, out, err) = said(&mut sandbox.run("a"));
+    assert_eq!((code, out.as_str(), err.lines().count()), (Some(0), "ok", 1), "{err}");
+    assert!(fs::metadata(sandbox.log_path("a")).unwrap().len() > 65 << 20, "the entry is there");
+}

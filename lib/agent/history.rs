@@ -14,6 +14,8 @@ pub(crate) enum History {
     Off,
     /// It keeps one that cannot be read. It gets no entry either: what we cannot see we do not touch.
     Unreadable(String),
+    /// It is longer than any prompt. The run goes on without it, and is written down.
+    TooLong { path: PathBuf, why: String },
     Loaded {
         path: PathBuf,
         /// The entries that go into the prompt.
@@ -29,12 +31,8 @@ impl History {
         }
         let loaded = run_log::path(name, memory, env).map_err(|e| e.message()).and_then(|path| {
             let text = match run_log::tail(&path, memory.last_n()) {
-                // It can be read, only not all at once: the run goes on without it, and is written down.
-                Err(e) if e.kind() == io::ErrorKind::FileTooLarge => {
-                    notes.warn(&format!("failed to load memory for \"{name}\": {e}"));
-                    String::new()
-                }
-                read => read.map_err(|e| e.to_string())?,
+                Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(e.to_string()),
+                read => Ok(read.map_err(|e| e.to_string())?),
             };
             if memory.max_entries() > 0 {
                 let count = run_log::count(&path).map_err(|e| e.to_string())?.entries;
@@ -48,7 +46,11 @@ impl History {
             Ok((path, text))
         });
         match loaded {
-            Ok((path, text)) => {
+            Ok((path, Err(why))) => {
+                notes.warn(&format!("failed to load memory for \"{name}\": {why}"));
+                History::TooLong { path, why }
+            }
+            Ok((path, Ok(text))) => {
                 if notes.is_verbose() {
                     notes.verbose(&match run_log::count_in(text.as_bytes()) {
                         Ok(count) if !text.is_empty() => {
@@ -70,7 +72,7 @@ impl History {
     pub(crate) fn text(&self) -> &str {
         match self {
             History::Loaded { text, .. } => text,
-            History::Off | History::Unreadable(_) => "",
+            History::Off | History::Unreadable(_) | History::TooLong { .. } => "",
         }
     }
 
@@ -84,7 +86,7 @@ impl History {
         env: &Env,
         notes: &Notes,
     ) {
-        let History::Loaded { path, .. } = self else { return };
+        let (History::Loaded { path, .. } | History::TooLong { path, .. }) = self else { return };
         if let Err(e) = run_log::append(path, env.now(), task, result, agent.memory.max_task_chars()) {
             notes.warn(&format!("failed to save memory for \"{name}\": {e}"));
         }

@@ -210,13 +210,15 @@ pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(e),
     };
-    // Whoever holds the lock for longer has been stopped, and is not writing.
-    if lock(&file, path, std::fs::File::try_lock_shared, SETTLE_WAIT).is_ok() {
-        let length = file.metadata()?.len();
-        file.file().unlock()?;
-        return Ok(Some((file, length)));
-    }
+    let locked = match lock(&file, path, std::fs::File::try_lock_shared, SETTLE_WAIT) {
+        // Whoever holds the lock for longer has been stopped, and is not writing.
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => false,
+        locked => locked.map(|()| true)?,
+    };
     let length = file.metadata()?.len();
+    if locked {
+        file.file().unlock()?;
+    }
     Ok(Some((file, length)))
 }
 

@@ -30,9 +30,11 @@ pub(crate) fn watch(program: &'static str, json: bool) {
         .into_iter()
         .filter(|signal| ignored & (1 << (signal - 1)) == 0)
         .collect();
-    // Without the thread a signal still ends the program, only less tidily.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
-    let _ = std::thread::Builder::new().spawn(move || {
+    let (ready, registered) = std::sync::mpsc::channel::<()>();
+    // Registered in the thread: without one a signal must end the program as it always does.
+    let watcher = std::thread::Builder::new().spawn(move || {
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
+        drop(ready);
         if let Some(signal) = signals.forever().next() {
             exec::end_all();
             let _finish_the_write = shield();
@@ -55,6 +57,10 @@ pub(crate) fn watch(program: &'static str, json: bool) {
             leave(code);
         }
     });
+    if watcher.is_ok() {
+        // Until the channel closes.
+        let _ = registered.recv();
+    }
 }
 
 #[cfg(unix)]

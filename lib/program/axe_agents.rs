@@ -101,7 +101,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             if args.json { stdout.json(&as_json(&name, &agent))? } else { show(&name, &agent, stdout)? }
         }
         Action::Init(name) => init(&name, env, stdout)?,
-        Action::Edit(name) => edit(&name, env, &notes)?,
+        Action::Edit(name) => return edit(&name, env, &notes),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -198,7 +198,8 @@ fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
     }
 }
 
-fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<()> {
+/// Ends with the editor's signal, if that is how the editor ended.
+fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<ExitCode> {
     let path = agent::path(name, env)?;
     if !path.exists() {
         return Err(Error::config(format!("agent config not found: {name}"))
@@ -221,6 +222,10 @@ fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<()> {
         .arg(&path)
         .status()
         .map_err(|e| failed(format!("could not be started: {e}")))?;
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));
+    }
     if !status.success() {
         return Err(failed(format!("failed ({status})")));
     }
@@ -228,5 +233,5 @@ fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<()> {
     if let Err(error) = agent::load(name, env, notes) {
         notes.warn(&error.message());
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -32,7 +32,7 @@ pub(crate) const ABOUT: About = About {
     ],
     more: "One call looks for patterns, repeated work and things to recommend; its answer is printed. Then \
            the newest entries are kept: memory.last_n of them, else memory.max_entries, else all. What other \
-           runs append meanwhile stays too, however many. Nothing is trimmed when the call fails.\n\n    \
+           runs append meanwhile stays too, however many, unless another gc replaces the log. Nothing is trimmed when the call fails.\n\n    \
            axe-gc reviewer | tee -a findings.md\n    \
            axe-gc --all --no-analysis",
     sections: &[

@@ -310,7 +310,9 @@ fn dry_run(
     parts.push(("--- Stdin ---".to_owned(), or_none(piped.unwrap_or_default())));
     match history {
         History::Off => {}
-        History::Unreadable(why) => parts.push(("--- Memory ---".to_owned(), format!("(error: {why})"))),
+        History::Unreadable(why) | History::TooLong { why, .. } => {
+            parts.push(("--- Memory ---".to_owned(), format!("(error: {why})")))
+        }
         History::Loaded { text, .. } => parts.push(("--- Memory ---".to_owned(), or_none(text))),
     }
     let agent = &prepared.agent;

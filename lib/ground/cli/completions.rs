@@ -49,8 +49,11 @@ fn bash(programs: &[&About]) -> String {
                  \"{function}_${{COMP_WORDS[1]}}\"\n        return\n    fi\n"
             ),
         };
+        // compgen expands what it is given as the shell would: only names that mean nothing to it go in.
         let agents = match about.usage.iter().any(|usage| usage.contains("AGENT")) {
-            true => "    words=\"$words $(axe-agents list 2>/dev/null | sed 's/ - .*//')\"\n",
+            true => {
+                "    words=\"$words $(axe-agents list 2>/dev/null | sed -n 's/ - .*//; /^[A-Za-z0-9_.-]*$/p')\"\n"
+            }
             false => "",
         };
         // Arrays are filled as bash 3.2 can, which macOS has.
