@@ -214,7 +214,7 @@ fn as_argument(name: &str) -> String {
 }
 
 /// The stems of all agent files, sorted; also those that are not valid names.
-pub(crate) fn names(env: &Env) -> Result<Vec<String>> {
+fn names(env: &Env) -> Result<Vec<String>> {
     let dir = env.config_dir()?.join("agents");
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries,
@@ -233,6 +233,20 @@ pub(crate) fn names(env: &Env) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+/// Every agent, by name. A broken file is a warning and left out: it must not hide the others.
+pub(crate) fn load_all(env: &Env, notes: &Notes) -> Result<Vec<(AgentName, Agent)>> {
+    let mut agents = Vec::new();
+    for stem in names(env)? {
+        match AgentName::parse(&stem).and_then(|name| Ok((load(&name, env, notes)?, name))) {
+            Ok((agent, name)) => agents.push((name, agent)),
+            Err(error) => {
+                notes.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
+            }
+        }
+    }
+    Ok(agents)
 }
 
 /// The first fault wins, in this order (contract).

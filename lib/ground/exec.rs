@@ -5,6 +5,7 @@ use crate::ground::group::{self, GRACE, Group};
 use crate::ground::stderr;
 use crate::ground::text::last_line;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -42,8 +43,22 @@ pub(crate) struct Finished {
 pub(crate) enum Fault {
     NotStarted(io::Error),
     Deadline,
-    TooMuchOutput,
+    /// More than so many bytes on stdout.
+    TooMuchOutput(usize),
     Reading(io::Error),
+}
+
+/// What the command did, to follow its name.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NotStarted(e) => write!(f, "could not be started: {e}"),
+            Fault::Deadline => f.write_str("did not finish in time"),
+            Fault::TooMuchOutput(cap) if *cap >= 1 << 20 => write!(f, "printed more than {} MiB", cap >> 20),
+            Fault::TooMuchOutput(cap) => write!(f, "printed more than {} KiB", cap >> 10),
+            Fault::Reading(e) => write!(f, "could not be read: {e}"),
+        }
+    }
 }
 
 enum Event {
@@ -241,7 +256,7 @@ fn collect(
                 Ok(n) => {
                     let mut all = locked(&into);
                     if all.len() + n > cap {
-                        break Err(Fault::TooMuchOutput);
+                        break Err(Fault::TooMuchOutput(cap));
                     }
                     all.extend_from_slice(&buffer[..n]);
                 }
@@ -292,6 +307,23 @@ fn pass_on(
         SPEAKING.fetch_sub(1, SeqCst);
     }
     speaker
+}
+
+/// `exit N` or `signal N`, for messages.
+#[cfg(unix)]
+pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// `exit N`, for messages.
+#[cfg(not(unix))]
+pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
 }
 
 /// The program that a command line runs, for messages: its first word that is not an assignment.

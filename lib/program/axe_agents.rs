@@ -5,6 +5,7 @@ use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
+use crate::ground::text::one_line;
 use std::io;
 use std::process::{Command, ExitCode};
 
@@ -106,19 +107,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A broken file is named and left out; the others are listed.
 fn list(json: bool, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()> {
-    for stem in agent::names(env)? {
-        match AgentName::parse(&stem).and_then(|name| Ok((agent::load(&name, env, notes)?, name))) {
-            Ok((agent, name)) if json => stdout.json(&as_json(&name, &agent))?,
-            Ok((agent, name)) if agent.description.is_empty() => stdout.line(name.as_str())?,
-            Ok((agent, name)) => {
-                let description = crate::ground::text::one_line(&agent.description, 200);
-                stdout.line(&format!("{name} - {description}"))?;
-            }
-            Err(error) => {
-                notes.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
-            }
+    for (name, agent) in agent::load_all(env, notes)? {
+        if json {
+            stdout.json(&as_json(&name, &agent))?;
+        } else if agent.description.is_empty() {
+            stdout.line(name.as_str())?;
+        } else {
+            stdout.line(&format!("{name} - {}", one_line(&agent.description, 200)))?;
         }
     }
     Ok(())

@@ -108,16 +108,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 /// One agent's failure does not keep the others waiting.
 fn all(args: &Args, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()> {
-    let mut agents = Vec::new();
-    for stem in agent::names(env)? {
-        match AgentName::parse(&stem).and_then(|name| Ok((agent::load(&name, env, notes)?, name))) {
-            Ok((agent, name)) if agent.memory.enabled => agents.push((name, agent)),
-            Ok(_) => {}
-            Err(error) => {
-                notes.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
-            }
-        }
-    }
+    let mut agents = agent::load_all(env, notes)?;
+    agents.retain(|(_, agent)| agent.memory.enabled);
     if agents.is_empty() {
         return stdout.line("No agents with memory enabled.");
     }

@@ -48,18 +48,15 @@ impl ShellCommand {
             deadline,
             level: self.level,
         })
-        .map_err(|fault| match fault {
-            Fault::NotStarted(e) => server(format!("command \"{word}\" could not be started: {e}")),
-            Fault::TooMuchOutput => server(format!("command \"{word}\" printed more than {} MiB", CAP >> 20)),
-            Fault::Reading(e) => server(format!("command \"{word}\" could not be read: {e}")),
-            Fault::Deadline => {
-                Failure::new(Category::Timeout, format!("command \"{word}\" did not finish in time"))
-            }
+        .map_err(|fault| {
+            let category =
+                if matches!(fault, Fault::Deadline) { Category::Timeout } else { Category::Server };
+            Failure::new(category, format!("command \"{word}\" {fault}"))
         })?;
         if !finished.status.success() {
             let last = one_line(&finished.last_line, 500);
             let colon = if last.is_empty() { "" } else { ": " };
-            let how = how_it_ended(finished.status);
+            let how = exec::how_it_ended(finished.status);
             return Err(server(format!("command \"{word}\" failed ({how}){colon}{last}")));
         }
         let (mut text, _) = lossy(finished.stdout);
@@ -94,19 +91,4 @@ fn prompt(request: &Request) -> String {
         ("", user) => user.to_owned(),
         (system, user) => format!("{system}\n\n{user}"),
     }
-}
-
-#[cfg(unix)]
-pub(crate) fn how_it_ended(status: std::process::ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => status.to_string(),
-    }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn how_it_ended(status: std::process::ExitStatus) -> String {
-    status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
 }

@@ -12,11 +12,11 @@ use crate::ground::http::proxy::Route;
 use crate::ground::http::url::Url;
 use crate::ground::secret::Secret;
 use crate::ground::text::one_line;
-use crate::provider::command::{how_it_ended, level};
+use crate::provider::command::level;
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
-use crate::provider::trouble::{Parameter, Trouble, hidden_status};
+use crate::provider::trouble::{Trouble, hidden_status};
 use crate::provider::wire::Dialect;
 use crate::provider::{anthropic, ollama, openai};
 use jiff::{SignedDuration, Timestamp};
@@ -104,13 +104,7 @@ impl Service {
                 }
                 Err(trouble) => trouble,
             };
-            // What was not sent cannot be left out.
-            let sent = match trouble.unwanted {
-                Some(Parameter::Temperature) => request.temperature.is_some(),
-                Some(Parameter::MaxTokens) => request.max_tokens.is_some(),
-                None => false,
-            };
-            if sent && let Some((other, note)) = trouble.other_way(self.api, dialect) {
+            if let Some((other, note)) = trouble.other_way(self.api, request, dialect) {
                 dialect = other;
                 notes.extend(Some(self.redacted(note)).filter(|note| !note.is_empty()));
                 continue;
@@ -256,14 +250,9 @@ fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secr
         deadline,
         level: level(env),
     })
-    .map_err(|fault| match fault {
-        exec::Fault::NotStarted(e) => failed(&format!("could not be started: {e}")),
-        exec::Fault::TooMuchOutput => failed(&format!("printed more than {} KiB", KEY_CAP >> 10)),
-        exec::Fault::Reading(e) => failed(&format!("could not be read: {e}")),
-        exec::Fault::Deadline => failed("did not finish in time"),
-    })?;
+    .map_err(|fault| failed(&fault.to_string()))?;
     if !finished.status.success() {
-        return Err(failed(&format!("failed ({})", how_it_ended(finished.status))));
+        return Err(failed(&format!("failed ({})", exec::how_it_ended(finished.status))));
     }
     let key = std::str::from_utf8(&finished.stdout).unwrap_or_default().trim();
     if key.is_empty() { Err(failed("printed no key")) } else { Ok(Secret::new(key)) }

@@ -5,6 +5,7 @@ use crate::ground::http::Answer;
 use crate::ground::http::fault::{Fault, FaultKind};
 use crate::ground::text::one_line;
 use crate::provider::failure::{Category, Failure};
+use crate::provider::message::Request;
 use crate::provider::wire::Dialect;
 use serde_json::Value;
 
@@ -70,15 +71,17 @@ impl Trouble {
         Trouble { passing, ..Trouble::lasting(Failure::new(category, fault.message)) }
     }
 
-    /// How to ask instead, and what the user should know of it; `None` where there is no other way, or it
-    /// was taken already.
-    pub(crate) fn other_way(&self, api: Api, now: Dialect) -> Option<(Dialect, String)> {
+    /// How to ask instead, and what the user should know of it; `None` where there is no other way, it
+    /// was taken already, or what is not wanted was not sent.
+    pub(crate) fn other_way(&self, api: Api, request: &Request, now: Dialect) -> Option<(Dialect, String)> {
         match self.unwanted? {
-            Parameter::Temperature if !now.no_temperature => Some((
+            Parameter::Temperature if request.temperature.is_some() && !now.no_temperature => Some((
                 Dialect { no_temperature: true, ..now },
                 format!("temperature was left out: {}", self.failure.message),
             )),
-            Parameter::MaxTokens if api == Api::OpenAi && !now.new_max_tokens => {
+            Parameter::MaxTokens
+                if api == Api::OpenAi && request.max_tokens.is_some() && !now.new_max_tokens =>
+            {
                 Some((Dialect { new_max_tokens: true, ..now }, String::new()))
             }
             Parameter::Temperature | Parameter::MaxTokens => None,
@@ -180,6 +183,7 @@ fn unwanted(body: &Value) -> Option<Parameter> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::wire::examples::plain;
 
     fn trouble(status: u16, body: &str) -> Trouble {
         Trouble::from_answer(
@@ -273,15 +277,18 @@ mod tests {
 
     #[test]
     fn each_other_way_is_taken_once() {
+        let sent = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
         let renamed = trouble(400, r#"{"error":{"param":"max_tokens"}}"#);
-        let (dialect, note) = renamed.other_way(Api::OpenAi, Dialect::default()).unwrap();
+        let (dialect, note) = renamed.other_way(Api::OpenAi, &sent, Dialect::default()).unwrap();
         assert!(dialect.new_max_tokens && note.is_empty());
-        assert_eq!(renamed.other_way(Api::OpenAi, dialect), None);
-        assert_eq!(renamed.other_way(Api::Anthropic, Dialect::default()), None);
+        assert_eq!(renamed.other_way(Api::OpenAi, &sent, dialect), None);
+        assert_eq!(renamed.other_way(Api::Anthropic, &sent, Dialect::default()), None);
         let dropped = trouble(400, r#"{"error":{"param":"temperature","message":"no"}}"#);
-        let (dialect, note) = dropped.other_way(Api::OpenAi, dialect).unwrap();
+        let (dialect, note) = dropped.other_way(Api::OpenAi, &sent, dialect).unwrap();
         assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true });
         assert_eq!(note, "temperature was left out: no");
+        assert_eq!(renamed.other_way(Api::OpenAi, &plain(), Dialect::default()), None);
+        assert_eq!(dropped.other_way(Api::OpenAi, &plain(), Dialect::default()), None);
     }
 
     #[test]
