@@ -290,56 +290,10 @@ pub(crate) fn workdir(flag: Option<&str>, agent: &Agent, env: &Env) -> Result<Pa
     }
 }
 
-/// The file that `axe agents init` writes: what must be there, and the rest as comments.
-pub(crate) fn scaffold(name: &AgentName) -> String {
-    format!(
-        r#"# An agent of axe. Run it with: axe run {name}
-name = "{}"
-description = ""
-
-# Provider and model: anthropic/…, openai/…, ollama/…, a provider of your config.toml,
-# or command/claude, command/codex, command/llm … for a program that reads the prompt on stdin.
-model = "provider/model-name"
-
-system_prompt = """
-"""
-
-# Instructions from a file, relative to the configuration directory.
-# skill = "skills/sample/SKILL.md"
-
-# Files that go into the prompt, relative to the working directory. ** spans folders.
-# files = ["README.md", "src/**/*.rs"]
-
-# Where files are looked for and commands run. The current directory if not set.
-# workdir = ""
-
-# Agents that this one may call.
-# sub_agents = []
-
-# [sub_agents_config]
-# max_depth = 3     # at most 5
-# parallel = true
-# timeout = 0       # seconds for one sub-agent, 0: only the run's own
-
-# A log of past runs, of which the newest entries are read before each run.
-# [memory]
-# enabled = false
-# path = ""
-# last_n = 10
-# max_entries = 100
-# max_task_chars = 0
-
-# [params]
-# temperature = 0.3
-# max_tokens = 4096
-"#,
-        name.as_str().replace('"', "\\\"")
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::scaffold;
 
     fn parsed(text: &str) -> Agent {
         toml_file::parse(text.as_bytes(), KEYS).unwrap().0
@@ -416,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_scaffold_is_a_valid_agent_with_every_key_in_it() {
-        let text = scaffold(&AgentName::parse("my \"agent\"").unwrap());
+        let text = scaffold::agent(&AgentName::parse("my \"agent\"").unwrap());
         let (agent, unknown) = toml_file::parse::<Agent>(text.as_bytes(), KEYS).unwrap();
         check(&agent).unwrap();
         assert_eq!((agent.name.as_str(), unknown.len()), ("my \"agent\"", 0));

@@ -248,43 +248,10 @@ fn others_can_read(_path: &Path) -> bool {
     false
 }
 
-/// The file that `axe config init` writes. Everything in it is a comment.
-pub(crate) const SCAFFOLD: &str = r#"# Providers and their keys. The environment wins: ANTHROPIC_API_KEY, OPENAI_API_KEY,
-# <PROVIDER>_API_KEY, AXE_<PROVIDER>_BASE_URL.
-
-# [providers.anthropic]
-# api_key_file = "~/.config/axe/anthropic.key"
-
-# [providers.openai]
-# api_key_command = "pass show openai"
-
-# [providers.ollama]
-# base_url = "http://localhost:11434"
-
-# Any service that speaks one of the three formats: model = "openrouter/meta-llama/…"
-# [providers.openrouter]
-# kind = "openai"
-# base_url = "https://openrouter.ai/api"
-# api_key = ""
-
-# Any program that reads the prompt on stdin and answers on stdout: model = "mine/any",
-# or command/mine. The word after the first slash reaches it as $AXE_MODEL.
-# [providers.mine]
-# kind = "command"
-# command = "claude -p"
-
-# How often a call that failed for a passing reason is tried again. 0: never.
-# [retry]
-# max = 2
-
-# Calls to models in one run, those of sub-agents included.
-# [limits]
-# max_calls = 200
-"#;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::scaffold;
     use crate::ground::env::pretend;
 
     fn global(text: &str) -> Global {
@@ -341,9 +308,9 @@ mod tests {
 
     #[test]
     fn the_scaffold_is_valid_as_it_stands_and_uncommented() {
-        let (_, unknown) = toml_file::parse::<Global>(SCAFFOLD.as_bytes(), KEYS).unwrap();
+        let (_, unknown) = toml_file::parse::<Global>(scaffold::CONFIG.as_bytes(), KEYS).unwrap();
         assert!(unknown.is_empty());
-        let open: String = SCAFFOLD
+        let open: String = scaffold::CONFIG
             .lines()
             .filter_map(|line| line.strip_prefix("# "))
             .filter(|line| line.starts_with('[') || line.contains(" = ") && !line.contains(": "))

@@ -4,5 +4,6 @@ pub(crate) mod agent;
 pub(crate) mod global;
 pub(crate) mod model;
 pub(crate) mod preset;
+pub(crate) mod scaffold;
 pub(crate) mod skill;
 pub(crate) mod toml_file;

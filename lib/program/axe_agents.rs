@@ -1,6 +1,7 @@
 //! `axe-agents`: list, show, make and edit the files that describe agents.
 
 use crate::config::agent::{self, Agent, AgentName};
+use crate::config::scaffold;
 use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -185,7 +186,7 @@ fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
     if let Some(dir) = path.parent() {
         file::make_dir(dir).map_err(|e| Error::io(e.to_string()))?;
     }
-    match file::create(&path, agent::scaffold(name).as_bytes(), 0o644) {
+    match file::create(&path, scaffold::agent(name).as_bytes(), 0o644) {
         Ok(()) => stdout.line(&path.display().to_string()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             Err(Error::usage(format!("agent config already exists: {}", path.display())))

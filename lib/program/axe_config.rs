@@ -1,6 +1,6 @@
 //! `axe-config`: where the configuration is, and a start of it.
 
-use crate::config::global::SCAFFOLD;
+use crate::config::scaffold;
 use crate::ground::cli::{About, Parsed, Program, Stdout, text};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -53,16 +53,6 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Action>> {
     }
 }
 
-const SAMPLE_SKILL: &str = "---
-name: sample
-description: An example of a skill. What stands between the dashes is not sent to the model.
----
-
-# Sample skill
-
-Answer in at most five sentences. Say what you are unsure of.
-";
-
 fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let dir = env.config_dir()?;
     if matches!(action, Action::Init) {
@@ -70,9 +60,10 @@ fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let sample = dir.join("skills").join("sample");
         file::make_dir(&dir.join("agents")).map_err(failed)?;
         file::make_dir(&sample).map_err(failed)?;
-        for (path, content, mode) in
-            [(sample.join("SKILL.md"), SAMPLE_SKILL, 0o644), (dir.join("config.toml"), SCAFFOLD, 0o600)]
-        {
+        for (path, content, mode) in [
+            (sample.join("SKILL.md"), scaffold::SKILL, 0o644),
+            (dir.join("config.toml"), scaffold::CONFIG, 0o600),
+        ] {
             match file::create(&path, content.as_bytes(), mode) {
                 Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
                 _ => {}
