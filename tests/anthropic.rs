@@ -1,7 +1,7 @@
 //! Anthropic's Messages API, through `axe-run`.
 
 use crate::server::{Server, http, json};
-use crate::service::{Anthropic, KEY, ask, to};
+use crate::service::{Anthropic, KEY, ask, expect_unusable, to};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 
@@ -147,13 +147,7 @@ fn answers_that_are_not_whole_bear_a_warning_and_fail_when_strict() {
 #[test]
 fn replies_without_content_are_errors() {
     for body in [json!({}), json!({ "content": null }), json!({ "content": [] }), json!({ "content": 5 })] {
-        let (output, _server) = ask(Anthropic, "", &[], vec![json(200, body.clone())]);
-        let line = "axe-run: server: response contains no content\n";
-        assert_eq!(
-            (output.code(), output.out().as_str(), output.err().as_str()),
-            (Some(3), "", line),
-            "{body}"
-        );
+        expect_unusable(Anthropic, &body, "response contains no content");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ollama's own API, through `axe-run`.
 
 use crate::server::{Server, http, json};
-use crate::service::{Ollama, ask};
+use crate::service::{Ollama, ask, expect_unusable};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -138,13 +138,7 @@ fn replies_without_content_are_errors() {
         json!({ "message": { "content": "" }, "done": false }),
         json!({ "message": { "content": "" }, "done": true, "done_reason": "load" }),
     ] {
-        let (output, _server) = ask(Ollama, "", &[], vec![json(200, body.clone())]);
-        let line = "axe-run: server: response contains no content\n";
-        assert_eq!(
-            (output.code(), output.out().as_str(), output.err().as_str()),
-            (Some(3), "", line),
-            "{body}"
-        );
+        expect_unusable(Ollama, &body, "response contains no content");
     }
 }
 

@@ -1,7 +1,7 @@
 //! OpenAI's Chat Completions API, through `axe-run`.
 
 use crate::server::{Server, http, json};
-use crate::service::{KEY, OpenAi, ask};
+use crate::service::{KEY, OpenAi, ask, expect_unusable};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 
@@ -111,9 +111,7 @@ fn replies_without_choices_or_content_are_errors() {
         (json!({ "choices": [{}] }), "response contains no content"),
         (json!({ "choices": [{ "message": {} }] }), "response contains no content"),
     ] {
-        let (output, _server) = ask(OpenAi, "", &[], vec![json(200, body.clone())]);
-        let line = format!("axe-run: server: {what}\n");
-        assert_eq!((output.code(), output.out().as_str(), output.err()), (Some(3), "", line), "{body}");
+        expect_unusable(OpenAi, &body, what);
     }
 }
 

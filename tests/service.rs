@@ -1,7 +1,7 @@
 //! The three APIs as a test sees them: what a model says in each, and an agent that asks it.
 
 use crate::server::{Answer, Server, json};
-use crate::support::Sandbox;
+use crate::support::{Said, Sandbox};
 use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::process::Output;
@@ -121,4 +121,11 @@ pub(crate) fn ask(kind: Kind, agent: &str, args: &[&str], answers: Vec<Answer>) 
     let server = Server::playing(answers);
     let output = sandbox.asking("a", &server.url()).args(args).output().unwrap();
     (output, server)
+}
+
+/// A reply of 200 that nobody can use is the service's error: exit 3, one line, nothing on stdout.
+pub(crate) fn expect_unusable(kind: Kind, body: &Value, what: &str) {
+    let (output, _server) = ask(kind, "", &[], vec![json(200, body.clone())]);
+    let line = format!("axe-run: server: {what}\n");
+    assert_eq!((output.code(), output.out().as_str(), output.err()), (Some(3), "", line), "{body}");
 }
