@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 /// Lower ones first.
-const LAYERS: &[&str] = &["ground", "config", "store", "provider", "prompt", "agent", "program"];
+const LAYERS: &[&str] =
+    &["ground", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program"];
 
 /// Each file as its module path, with the modules it names, by their first two or more parts.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
