@@ -176,14 +176,14 @@ fn with_a_prompt_the_pipe_is_context_and_the_log_holds_the_prompt_alone() {
 }
 
 /// A terminal: what is written to it is typed, and what programs show on it is kept.
-struct Terminal {
-    keyboard: File,
+pub(crate) struct Terminal {
+    pub(crate) keyboard: File,
     end: OwnedFd,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
-    fn open() -> Terminal {
+    pub(crate) fn open() -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -202,11 +202,11 @@ impl Terminal {
         Terminal { keyboard: File::from(master), end, shown }
     }
 
-    fn stdio(&self) -> Stdio {
+    pub(crate) fn stdio(&self) -> Stdio {
         Stdio::from(self.end.try_clone().unwrap())
     }
 
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 }

@@ -20,11 +20,11 @@ fn say(text: &str) {
 }
 
 /// A file system of 128 KiB, in memory.
-struct Disk(TempDir);
+pub(crate) struct Disk(TempDir);
 
 impl Disk {
     /// `None` for those who may not mount.
-    fn new() -> Option<Disk> {
+    pub(crate) fn new() -> Option<Disk> {
         let dir = tempfile::tempdir().unwrap();
         let options = "size=128k,nr_inodes=20";
         let mut mount = Command::new("mount");
@@ -36,25 +36,25 @@ impl Disk {
         None
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Takes the last byte.
-    fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut filler = fs::File::create(self.path("filler")).unwrap();
         while filler.write_all(&[0; PAGE]).is_ok() {}
     }
 
     /// Takes the last name: there is room for bytes, and none for a file.
-    fn fill_names(&self) {
+    pub(crate) fn fill_names(&self) {
         let mut n = 0;
         while fs::write(self.path(&format!("filler{n}")), "").is_ok() {
             n += 1;
         }
     }
 
-    fn free(&self) {
+    pub(crate) fn free(&self) {
         for entry in fs::read_dir(self.0.path()).unwrap().map(Result::unwrap) {
             if entry.file_name().to_string_lossy().starts_with("filler") {
                 fs::remove_file(entry.path()).unwrap();
@@ -162,12 +162,12 @@ fn an_analysis_that_found_no_room_on_stdout_means_no_trim() {
     }
 }
 
-/// Runs `axe-gc` on `a` as somebody who is held to the modes of files; `None` where that cannot be.
-fn powerless(sandbox: &Sandbox) -> Option<std::process::Output> {
+/// Runs a program as somebody who is held to the modes of files; `None` where that cannot be.
+pub(crate) fn powerless(sandbox: &Sandbox, program: &str, args: &[&str]) -> Option<std::process::Output> {
     let root = sandbox.home().parent().unwrap().to_owned();
     fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = sandbox.std_command("axe-gc");
-    command.args(["--no-analysis", "a"]).stdin(Stdio::null());
+    let mut command = sandbox.std_command(program);
+    command.args(args).stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {
         command.uid(65534).gid(65534);
     }
@@ -194,7 +194,7 @@ fn a_log_that_its_mode_protects_stays_as_it_is() {
         let dir = log.parent().unwrap();
         fs::set_permissions(&log, fs::Permissions::from_mode(log_mode)).unwrap();
         fs::set_permissions(dir, fs::Permissions::from_mode(dir_mode)).unwrap();
-        let output = powerless(&sandbox);
+        let output = powerless(&sandbox, "axe-gc", &["--no-analysis", "a"]);
         fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
         let mode = fs::metadata(&log).unwrap().permissions().mode() & 0o777;
         fs::set_permissions(&log, fs::Permissions::from_mode(0o644)).unwrap();
@@ -215,7 +215,7 @@ fn a_log_of_somebody_else_is_trimmed_where_its_directory_allows_it() {
     for (path, mode) in [(log.as_path(), 0o666), (log.parent().unwrap(), 0o777)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
-    let Some(output) = powerless(&sandbox) else { return };
+    let Some(output) = powerless(&sandbox, "axe-gc", &["--no-analysis", "a"]) else { return };
     assert!(output.out().ends_with("Trimmed: 2 entries removed, 1 entries kept.\n"), "{}", output.err());
     assert_eq!(sandbox.log("a"), entries(3)[entries(2).len()..]);
     assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o666);

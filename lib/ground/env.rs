@@ -41,6 +41,12 @@ impl Env {
         self.os(name).and_then(OsStr::to_str)
     }
 
+    /// The names of all variables that start with `prefix`.
+    pub(crate) fn names(&self, prefix: &str) -> Vec<OsString> {
+        let starts = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+        self.vars.keys().filter(starts).cloned().collect()
+    }
+
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     pub(crate) fn now(&self) -> Timestamp {
         self.pinned.unwrap_or_else(Timestamp::now)
@@ -68,26 +74,40 @@ impl Env {
     /// `$XDG_CONFIG_HOME/axe`, else the platform's own folder for configuration.
     pub(crate) fn config_dir(&self) -> Result<PathBuf> {
         let base = match self.os("XDG_CONFIG_HOME") {
-            Some(dir) => PathBuf::from(dir),
-            None if cfg!(windows) => match self.os("APPDATA") {
-                Some(dir) => PathBuf::from(dir),
-                None => return Err(nowhere("config")),
-            },
-            None if cfg!(target_os = "macos") => {
-                self.home().ok_or_else(|| nowhere("config"))?.join("Library/Application Support")
+            None if cfg!(windows) => {
+                self.os("APPDATA").map(PathBuf::from).ok_or_else(|| nowhere("config"))?
             }
-            None => self.home().ok_or_else(|| nowhere("config"))?.join(".config"),
+            None if cfg!(target_os = "macos") => self.below_home("Library/Application Support", "config")?,
+            _ => self.xdg_config()?,
         };
         Ok(base.join("axe"))
     }
 
     /// `$XDG_DATA_HOME/axe`, else `~/.local/share/axe` on every platform (M6 3.1). Makes nothing.
     pub(crate) fn data_dir(&self) -> Result<PathBuf> {
-        let base = match self.os("XDG_DATA_HOME") {
-            Some(dir) => PathBuf::from(dir),
-            None => self.home().ok_or_else(|| nowhere("data"))?.join(".local/share"),
-        };
-        Ok(base.join("axe"))
+        Ok(self.xdg_data()?.join("axe"))
+    }
+
+    /// `$XDG_CONFIG_HOME/agent-memory`, else `~/.config/agent-memory` on every platform (US-012).
+    pub(crate) fn memory_config_dir(&self) -> Result<PathBuf> {
+        Ok(self.xdg_config()?.join("agent-memory"))
+    }
+
+    /// `$XDG_DATA_HOME/agent-memory`, else `~/.local/share/agent-memory`. Makes nothing.
+    pub(crate) fn memory_data_dir(&self) -> Result<PathBuf> {
+        Ok(self.xdg_data()?.join("agent-memory"))
+    }
+
+    fn xdg_config(&self) -> Result<PathBuf> {
+        self.os("XDG_CONFIG_HOME").map_or_else(|| self.below_home(".config", "config"), |dir| Ok(dir.into()))
+    }
+
+    fn xdg_data(&self) -> Result<PathBuf> {
+        self.os("XDG_DATA_HOME").map_or_else(|| self.below_home(".local/share", "data"), |dir| Ok(dir.into()))
+    }
+
+    fn below_home(&self, path: &str, what: &str) -> Result<PathBuf> {
+        Ok(self.home().ok_or_else(|| nowhere(what))?.join(path))
     }
 }
 
@@ -121,6 +141,16 @@ mod tests {
         for vars in [&[("XDG_DATA_HOME", ""), ("HOME", "/h")][..], &[("HOME", "/h")]] {
             assert_eq!(pretend(vars).data_dir().unwrap(), Path::new("/h/.local/share/axe"));
         }
+    }
+
+    #[test]
+    fn the_memory_family_has_places_of_its_own() {
+        let env = pretend(&[("HOME", "/h")]);
+        assert_eq!(env.memory_config_dir().unwrap(), Path::new("/h/.config/agent-memory"));
+        assert_eq!(env.memory_data_dir().unwrap(), Path::new("/h/.local/share/agent-memory"));
+        let env = pretend(&[("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "/d")]);
+        assert_eq!(env.memory_config_dir().unwrap(), Path::new("/c/agent-memory"));
+        assert_eq!(env.memory_data_dir().unwrap(), Path::new("/d/agent-memory"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::ground::stderr;
 use crate::ground::text::last_line;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -19,12 +19,25 @@ const LAST_WORDS: Duration = Duration::from_millis(40);
 /// How much of stderr is kept for the error message, in bytes.
 const STDERR_KEPT: usize = 8 * 1024;
 
-pub(crate) struct Job<'a> {
+pub(crate) enum What<'a> {
     /// A line for `/bin/sh -c`. Values reach it through `vars`, never pasted in.
-    pub(crate) line: &'a str,
+    Line(&'a str),
+    /// A program and its arguments, without a shell.
+    Words(&'a [String]),
+}
+
+pub(crate) struct Job<'a> {
+    pub(crate) what: What<'a>,
     pub(crate) input: Vec<u8>,
     pub(crate) dir: &'a Path,
     pub(crate) vars: Vec<(&'static str, OsString)>,
+    /// Variables of ours that it does not get.
+    pub(crate) without: Vec<OsString>,
+    /// Whether its stderr is passed on to ours; the last line is kept in any case.
+    pub(crate) is_heard: bool,
+    /// A file that stdout goes to, so that it outlives us; else it is collected in memory. Of a file only the end
+    /// is read back.
+    pub(crate) stdout_file: Option<&'a fs_err::File>,
     /// More than this many bytes on stdout end the command.
     pub(crate) stdout_cap: usize,
     pub(crate) deadline: Deadline,
@@ -75,7 +88,8 @@ pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
     let (mut child, group) = Group::start(job.level, || spawn(&job)).map_err(Fault::NotStarted)?;
     let (sender, events) = channel();
     let stdout = Arc::new(Mutex::new(Vec::new()));
-    let stderr = Arc::new(Heard::default());
+    let stderr = Arc::new(Heard { aloud: job.is_heard, ..Heard::default() });
+    let mut ended = Ended { stdout: job.stdout_file.is_some(), ..Ended::default() };
     let attached = feed(child.stdin.take(), job.input)
         .and_then(|()| collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone()))
         .and_then(|()| pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone()))
@@ -85,10 +99,11 @@ pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
             })
         });
 
-    let mut ended = Ended::default();
     // Where no thread is to be had the command is ended at once.
     let waited = match attached {
-        Ok(()) => wait(&events, &mut ended, job.deadline, &mut child),
+        Ok(()) => {
+            wait(&events, &mut ended, job.deadline, &mut child, || overflow(job.stdout_file, job.stdout_cap))
+        }
         Err(e) => Err(Fault::NotStarted(e)),
     };
     let status = group.end(&mut child);
@@ -96,7 +111,13 @@ pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
     stderr.over.store(true, SeqCst);
     waited?;
 
-    let stdout = std::mem::take(&mut *locked(&stdout));
+    let stdout = match job.stdout_file {
+        None => std::mem::take(&mut *locked(&stdout)),
+        Some(file) => {
+            overflow(Some(file), job.stdout_cap)?;
+            end_of(file).map_err(Fault::Reading)?
+        }
+    };
     let stderr = std::mem::take(&mut *locked(&stderr.tail));
     let said = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
     let last_line = last_line(&String::from_utf8_lossy(said)).to_owned();
@@ -136,10 +157,12 @@ fn wait(
     ended: &mut Ended,
     deadline: Deadline,
     child: &mut Child,
+    overflow: impl Fn() -> Result<bool, Fault>,
 ) -> Result<(), Fault> {
     let mut until = deadline;
     while !(ended.exited && ended.streams()) {
-        let pause = if cfg!(unix) { until.remaining() } else { until.remaining().min(TICK) };
+        let is_watched = overflow()? || !cfg!(unix);
+        let pause = if is_watched { until.remaining().min(TICK) } else { until.remaining() };
         match events.recv_timeout(pause) {
             Ok(event) => ended.note(event)?,
             Err(RecvTimeoutError::Timeout) if until.passed() => {
@@ -169,7 +192,26 @@ fn last_words(events: &Receiver<Event>, ended: &mut Ended) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Where no signal tells of an exit, it is asked for this often.
+/// Is stdout a file that must be watched? An error if it has grown beyond `cap`.
+fn overflow(file: Option<&fs_err::File>, cap: usize) -> Result<bool, Fault> {
+    let Some(file) = file else { return Ok(false) };
+    match file.metadata() {
+        Ok(metadata) if metadata.len() > cap as u64 => Err(Fault::TooMuchOutput(cap)),
+        Ok(_) => Ok(true),
+        Err(e) => Err(Fault::Reading(e)),
+    }
+}
+
+/// The end of a file, as much of it as is kept of stderr.
+fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(length.saturating_sub(STDERR_KEPT as u64)))?;
+    file.read_to_end(&mut end)?;
+    Ok(end)
+}
+
+/// Where nothing tells of an exit, or of a file that grows, it is asked for this often.
 const TICK: Duration = Duration::from_millis(10);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -185,27 +227,44 @@ pub(crate) fn end_all() {
 
 /// Starts the command: by itself where no shell is needed to read its line, else by the shell.
 fn spawn(job: &Job) -> io::Result<Child> {
-    let by_itself = plain_words(job.line).and_then(|words| {
+    let line = match job.what {
+        What::Line(line) => line,
+        What::Words([program, arguments @ ..]) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            return prepared(command, job)?.spawn();
+        }
+        What::Words([]) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named")),
+    };
+    let by_itself = plain_words(line).and_then(|words| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
         // A builtin, or a script without `#!`: the shell knows it, or says what is wrong.
-        prepared(command, job).spawn().ok()
+        prepared(command, job).ok()?.spawn().ok()
     });
     match by_itself {
         Some(child) => Ok(child),
         None => {
             let mut shell = Command::new(if cfg!(windows) { "cmd" } else { "/bin/sh" });
-            shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(job.line);
-            prepared(shell, job).spawn()
+            shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(line);
+            prepared(shell, job)?.spawn()
         }
     }
 }
 
-fn prepared(mut command: Command, job: &Job) -> Command {
-    command.current_dir(job.dir).envs(job.vars.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+fn prepared(mut command: Command, job: &Job) -> io::Result<Command> {
+    command.current_dir(job.dir);
+    for name in &job.without {
+        command.env_remove(name);
+    }
+    command.envs(job.vars.iter().map(|(name, value)| (name, value)));
+    let stdout = match job.stdout_file {
+        Some(file) => Stdio::from(file.file().try_clone()?),
+        None => Stdio::piped(),
+    };
+    command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
     group::lead(&mut command);
-    command
+    Ok(command)
 }
 
 /// The words of a line that means to a shell just what it says; `None` if it may mean more.
@@ -273,6 +332,8 @@ fn collect(
 struct Heard {
     /// The end of it, at most [`STDERR_KEPT`] bytes.
     tail: Mutex<Vec<u8>>,
+    /// Whether it is passed on.
+    aloud: bool,
     /// The command's time is over: nothing more of it is passed on.
     over: AtomicBool,
 }
@@ -296,7 +357,7 @@ fn pass_on(
                 let surplus = tail.len().saturating_sub(STDERR_KEPT);
                 tail.drain(..surplus);
             }
-            if !stderr::pass_on(&buffer[..n], &heard.over) {
+            if heard.aloud && !stderr::pass_on(&buffer[..n], &heard.over) {
                 break;
             }
         }
@@ -349,6 +410,91 @@ mod tests {
             "a#b",
         ] {
             assert_eq!(plain_words(line), None, "{line:?}");
+        }
+    }
+
+    fn job(what: What<'_>) -> Job<'_> {
+        Job {
+            what,
+            input: Vec::new(),
+            dir: Path::new("/"),
+            vars: Vec::new(),
+            without: Vec::new(),
+            is_heard: false,
+            stdout_file: None,
+            stdout_cap: 1000,
+            deadline: Deadline::after_seconds(60),
+            level: 0,
+        }
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn words_reach_a_program_as_they_are() {
+        let words = words(&["printf", "<%s>", "a  b", "$HOME", "", "*", "'", ";"]);
+        let finished = run(job(What::Words(&words))).unwrap();
+        assert_eq!(String::from_utf8_lossy(&finished.stdout), "<a  b><$HOME><><*><'><;>");
+    }
+
+    #[test]
+    fn no_words_and_no_such_program_are_not_started() {
+        for words in [words(&[]), words(&["/nonexistent/program", "x"])] {
+            assert!(matches!(run(job(What::Words(&words))), Err(Fault::NotStarted(_))), "{words:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_variable_is_taken_away_before_ours_are_given() {
+        let vars = vec![("HOME", OsString::from("/ours"))];
+        let without = vec![OsString::from("HOME"), OsString::from("PATH")];
+        let words = words(&["/bin/sh", "-c", "echo $HOME; env | grep -c ^PATH="]);
+        let finished = run(Job { vars, without, ..job(What::Words(&words)) }).unwrap();
+        assert!(String::from_utf8_lossy(&finished.stdout).starts_with("/ours\n"));
+        let without = vec![OsString::from("HOME")];
+        let finished = run(Job { without, ..job(What::Line("echo \"${HOME-none}\"")) }).unwrap();
+        assert_eq!(finished.stdout, b"none\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_last_line_is_kept_though_nobody_hears_it_and_is_stdouts_where_stderr_is_empty() {
+        for (line, expected) in [
+            ("echo out; echo one >&2; echo two >&2; echo ' ' >&2", "two"),
+            ("echo one; echo two", "two"),
+            ("echo out; echo ' ' >&2", "out"),
+            ("true", ""),
+        ] {
+            assert_eq!(run(job(What::Line(line))).unwrap().last_line, expected, "{line}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn stdout_goes_to_the_file_and_comes_back_whole() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let file = fs_err::File::from_parts(temporary.reopen().unwrap(), temporary.path());
+        let line = "printf one; echo err >&2; printf two; exit 3";
+        let finished = run(Job { stdout_file: Some(&file), ..job(What::Line(line)) }).unwrap();
+        assert_eq!((finished.stdout.as_slice(), finished.status.code()), (&b"onetwo"[..], Some(3)));
+        assert_eq!(
+            (std::fs::read(temporary.path()).unwrap(), finished.last_line.as_str()),
+            (finished.stdout, "err")
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_grows_beyond_the_cap_ends_the_command() {
+        for line in ["exec cat /dev/zero", "head -c 1001 /dev/zero"] {
+            let temporary = tempfile::NamedTempFile::new().unwrap();
+            let file = fs_err::File::from_parts(temporary.reopen().unwrap(), temporary.path());
+            let fault = run(Job { stdout_file: Some(&file), ..job(What::Line(line)) }).err();
+            assert!(matches!(fault, Some(Fault::TooMuchOutput(1000))), "{line}: {fault:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::ground::deadline::Deadline;
 use crate::ground::signal;
+use crate::ground::text::base58;
 use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,9 +17,10 @@ const SETTLE_WAIT: Duration = Duration::from_secs(1);
 
 /// The whole of a regular file of at most `cap` bytes.
 pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    regular_or_missing(path)?;
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(cap + 1).read_to_end(&mut bytes)?;
+    let (file, size) = open_regular(path)?;
+    // With room for all of it and a little more, two reads do: one for the bytes, one that finds the end.
+    let mut bytes = Vec::with_capacity(size.min(cap) as usize + 64);
+    file.take(cap + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > cap {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
@@ -28,12 +30,46 @@ pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Opens a regular file for reading, and tells its size. A pipe in its place is not waited for.
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "opens for reading only")]
+fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+    use fs_err::os::unix::fs::OpenOptionsExt;
+    let without_waiting = rustix::fs::OFlags::NONBLOCK.bits();
+    let file = fs::OpenOptions::new().read(true).custom_flags(without_waiting.cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() { Ok((file, metadata.len())) } else { Err(not_regular(path)) }
+}
+
+#[cfg(not(unix))]
+fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+    regular_or_missing(path)?;
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    Ok((file, size))
+}
+
+fn not_regular(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("\"{}\" is not a regular file", path.display()))
+}
+
 /// Makes a directory and its parents, mode 0755 less the umask.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    make_dir_with(path, 0o755)
+}
+
+/// Makes a directory and its parents, closed to everyone else.
+pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+    make_dir_with(path, 0o700)
+}
+
+fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
     builder.create(path).map_err(|e| {
         io::Error::new(e.kind(), format!("failed to make directory \"{}\": {e}", path.display()))
     })
@@ -139,6 +175,115 @@ pub(crate) fn replace(
     })
 }
 
+/// Makes a new file all at once: whoever sees it sees the whole of it. Written beside it, synced, renamed, and
+/// the directory synced, so that it outlives a power cut. One of that name is replaced.
+///
+/// After an error nothing of it is left.
+pub(crate) fn install(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("cannot write \"{}\": {e}", path.display()));
+    let _whole = signal::shield();
+    let mut options = AtomicWriteFile::options();
+    #[cfg(unix)]
+    {
+        use atomic_write_file::unix::OpenOptionsExt as _;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.preserve_mode(false).preserve_owner(false).mode(mode);
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    let mut new = options.open(path).map_err(named)?;
+    new.write_all(bytes).map_err(named)?;
+    let twin = new.try_clone().map_err(named)?;
+    // Syncs the file, renames it, syncs the directory. It does not remove what it could not put in place.
+    new.commit().map_err(|e| {
+        remove_twin(path, &twin);
+        named(e)
+    })
+}
+
+/// Gives a file another name, and makes sure that it keeps it: both directories are synced. A file of the new
+/// name is replaced.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    let dirs = (from.parent(), to.parent());
+    dirs.1.map_or(Ok(()), sync_dir)?;
+    if dirs.0 != dirs.1 { dirs.0.map_or(Ok(()), sync_dir) } else { Ok(()) }
+}
+
+/// Removes a file for good.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Removes a directory that is ours alone, with all that is in it.
+pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
+    fs::remove_dir_all(dir)?;
+    dir.parent().map_or(Ok(()), sync_dir)
+}
+
+/// A file of ours to be filled bit by bit, that nobody reads before it is whole. One of that name is removed, not
+/// emptied: a command that outlived its killed parent may still be writing to it.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn scratch(path: &Path) -> io::Result<fs::File> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    set_mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// A lock that is held for a whole run; `Err` with what its holder wrote there if somebody else has it. While it
+/// is held the file says `holder`.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<Result<fs::File, String>> {
+    // What a link leads to would be emptied. A store may have come with somebody else's files.
+    if path.is_symlink() {
+        let why = format!("\"{}\" is a symlink, and no lock of ours", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    set_mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    match file.file().try_lock() {
+        Ok(()) => {
+            file.set_len(0)?;
+            file.write_all(holder.as_bytes())?;
+            Ok(Ok(file))
+        }
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = file.take(1000).read_to_string(&mut text);
+            Ok(Err(text))
+        }
+        Err(std::fs::TryLockError::Error(e)) => {
+            Err(io::Error::new(e.kind(), format!("cannot lock \"{}\": {e}", path.display())))
+        }
+    }
+}
+
+/// Random digits of base58, for names that never collide.
+pub(crate) fn random58(digits: usize) -> io::Result<String> {
+    let mut text = String::new();
+    while text.len() < digits {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|e| io::Error::other(format!("no random numbers: {e}")))?;
+        // Ten digits are less than eight bytes hold.
+        text.push_str(&base58(u64::from_be_bytes(bytes), (digits - text.len()).min(10)));
+    }
+    Ok(text)
+}
+
+/// Makes sure that what was made, renamed or removed in a directory outlives a power cut.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    if cfg!(unix) { fs::File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
 /// A new file to replace `path`, with its mode and owner already; closed to others before.
 ///
 /// `AtomicWriteFile` would copy them too, but leaves the new file behind where that fails.
@@ -184,6 +329,34 @@ pub(crate) fn sweep(path: &Path) {
     }
 }
 
+/// Removes what killed programs left of new files `*EXTENSION` in `dir`, which is ours alone, if they are older
+/// than `age`, and tells which. Zero is for who holds a lock without which nobody writes there.
+#[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
+pub(crate) fn sweep_dir(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let is_old = |entry: &fs::DirEntry| {
+        let changed = entry.metadata().and_then(|metadata| metadata.modified());
+        age.is_zero() || changed.is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age))
+    };
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| is_temporary(&entry.file_name().to_string_lossy(), extension) && is_old(entry))
+        .map(|entry| entry.path())
+        .filter(|path| fs::remove_file(path).is_ok())
+        .collect()
+}
+
+/// `.NAME.XXXXXX`, as `AtomicWriteFile` names the temporary file for NAME.
+fn is_temporary(name: &str, extension: &str) -> bool {
+    let parts = name.strip_prefix('.').and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(name, random)| {
+        name.len() > extension.len()
+            && name.ends_with(extension)
+            && random.len() == 6
+            && random.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
 /// The entries beside `path` that are named as `AtomicWriteFile` names its temporary files: `.NAME.XXXXXX`.
 fn temporaries(path: &Path) -> Vec<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
@@ -192,11 +365,9 @@ fn temporaries(path: &Path) -> Vec<PathBuf> {
     entries
         .filter_map(Result::ok)
         .filter(|entry| {
-            entry
-                .file_name()
-                .to_string_lossy()
-                .strip_prefix(&prefix)
-                .is_some_and(|random| random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.len() == prefix.len() + 6 && name.starts_with(&prefix) && is_temporary(&name, "")
         })
         .map(|entry| entry.path())
         .collect()
@@ -284,10 +455,7 @@ fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
 pub(crate) fn regular_or_missing(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(()),
-        Ok(_) => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("\"{}\" is not a regular file", path.display()),
-        )),
+        Ok(_) => Err(not_regular(path)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(e),
     }

@@ -1,4 +1,4 @@
-//! Standard input: read when it is not a terminal, never waited for beyond the deadline.
+//! Standard input: read up to its end, never waited for beyond the deadline.
 
 use crate::ground::cli::Notes;
 use crate::ground::deadline::Deadline;
@@ -8,65 +8,81 @@ use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The most that is read, in bytes: no model's context holds a hundredth of it, but a command may be any filter.
-const CAP: usize = 256 * 1024 * 1024;
-/// An open pipe that has said nothing for so long gets a word about `--no-stdin`.
+/// An open pipe that has said nothing for so long gets a word about what to do.
 const QUIET: Duration = Duration::from_secs(3);
 
+/// How a program takes its stdin, and what it tells someone whose pipe does not end.
+pub(crate) struct Terms {
+    pub(crate) deadline: Deadline,
+    /// The most that is taken, in bytes.
+    pub(crate) cap: usize,
+    /// Whether what is typed on a terminal is taken too, up to Ctrl-D.
+    pub(crate) typed: bool,
+    /// Whether what has come is the whole of it, though the pipe is still open.
+    pub(crate) is_whole: fn(&[u8]) -> bool,
+    /// What to do about a pipe that is silent.
+    pub(crate) if_silent: &'static str,
+    /// What to do about one that has not ended by the deadline.
+    pub(crate) if_late: &'static str,
+}
+
 /// What was piped in, as text; `None` for a terminal and for nothing but white space.
-pub(crate) fn read(deadline: Deadline, notes: &Notes) -> Result<Option<String>> {
+pub(crate) fn read(terms: &Terms, notes: &Notes) -> Result<Option<String>> {
+    let Some(bytes) = read_bytes(terms, notes)? else { return Ok(None) };
+    let (text, damaged) = lossy(bytes);
+    if damaged {
+        notes.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
+    }
+    Ok(if text.trim().is_empty() { None } else { Some(text) })
+}
+
+/// What was piped in, byte for byte; `None` for a terminal that is not to be read.
+pub(crate) fn read_bytes(terms: &Terms, notes: &Notes) -> Result<Option<Vec<u8>>> {
     let stdin = io::stdin();
-    if stdin.is_terminal() {
+    let is_terminal = stdin.is_terminal();
+    if is_terminal && !terms.typed {
         return Ok(None);
     }
     enum Event {
         Speaks,
         Ended(io::Result<Vec<u8>>),
     }
+    let (cap, is_whole) = (terms.cap, terms.is_whole);
     if ends_by_itself() {
-        let all = read_all(&mut stdin.lock(), || {}).map_err(unreadable)?;
-        return as_text(all, notes);
+        let all = read_all(&mut stdin.lock(), cap, is_whole, || {}).map_err(unreadable)?;
+        return within(all, cap);
     }
     let (sender, events) = channel();
     let reader = std::thread::Builder::new().spawn(move || {
-        let ended = read_all(&mut stdin.lock(), || {
+        let ended = read_all(&mut stdin.lock(), cap, is_whole, || {
             let _ = sender.send(Event::Speaks);
         });
         let _ = sender.send(Event::Ended(ended));
     });
     reader.map_err(unreadable)?;
 
-    let mut patience = QUIET;
-    let bytes = loop {
-        match events.recv_timeout(patience.min(deadline.remaining())) {
+    // Whoever types needs no word about a pipe.
+    let mut patience = if is_terminal { Duration::MAX } else { QUIET };
+    loop {
+        match events.recv_timeout(patience.min(terms.deadline.remaining())) {
             Ok(Event::Speaks) => patience = Duration::MAX,
-            Ok(Event::Ended(ended)) => {
-                break ended.map_err(unreadable)?;
-            }
-            Err(RecvTimeoutError::Timeout) if !deadline.passed() => {
-                notes.warn(
-                    "stdin is open but silent; waiting for its end. Use --no-stdin if nothing is piped in",
-                );
+            Ok(Event::Ended(ended)) => return within(ended.map_err(unreadable)?, cap),
+            Err(RecvTimeoutError::Timeout) if !terms.deadline.passed() => {
+                notes.warn(&format!("stdin is open but silent; waiting for its end. {}", terms.if_silent));
                 patience = Duration::MAX;
             }
             Err(_) => {
-                return Err(Error::io("stdin did not end before the timeout")
-                    .hint("close it, or use --no-stdin or a longer --timeout"));
+                return Err(Error::io("stdin did not end before the timeout").hint(terms.if_late));
             }
         }
-    };
-    as_text(bytes, notes)
+    }
 }
 
-fn as_text(bytes: Vec<u8>, notes: &Notes) -> Result<Option<String>> {
-    if bytes.len() > CAP {
-        return Err(Error::io(format!("stdin is larger than {} MiB", CAP >> 20)).hint("pipe in less"));
+fn within(bytes: Vec<u8>, cap: usize) -> Result<Option<Vec<u8>>> {
+    if bytes.len() > cap {
+        return Err(Error::io(format!("stdin is larger than {} MiB", cap >> 20)).hint("pipe in less"));
     }
-    let (text, damaged) = lossy(bytes);
-    if damaged {
-        notes.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
-    }
-    Ok(if text.trim().is_empty() { None } else { Some(text) })
+    Ok(Some(bytes))
 }
 
 fn unreadable(e: io::Error) -> Error {
@@ -89,11 +105,16 @@ fn ends_by_itself() -> bool {
     false
 }
 
-/// Everything up to the end, or a little more than [`CAP`]. `speaks` is called at the first byte.
-fn read_all(from: &mut impl Read, speaks: impl Fn()) -> io::Result<Vec<u8>> {
+/// Everything up to the end, or a little more than `cap`. `speaks` is called at the first byte.
+fn read_all(
+    from: &mut impl Read,
+    cap: usize,
+    is_whole: fn(&[u8]) -> bool,
+    speaks: impl Fn(),
+) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
-    while all.len() <= CAP {
+    while all.len() <= cap {
         match from.read(&mut buffer) {
             Ok(0) => break,
             Ok(n) => {
@@ -101,6 +122,9 @@ fn read_all(from: &mut impl Read, speaks: impl Fn()) -> io::Result<Vec<u8>> {
                     speaks();
                 }
                 all.extend_from_slice(&buffer[..n]);
+                if is_whole(&all) {
+                    break;
+                }
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             // Some parents hand down a pipe that does not block. The deadline is kept by who waits for us.

@@ -10,6 +10,20 @@ pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
+/// The last place at or before byte `at` where a character of `text` begins or the text ends.
+pub(crate) fn border(text: &str, at: usize) -> usize {
+    let mut border = at.min(text.len());
+    while !text.is_char_boundary(border) {
+        border -= 1;
+    }
+    border
+}
+
+/// A text file's last line ends with a newline.
+pub(crate) fn whole_lines(body: &str) -> String {
+    if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
+}
+
 /// One line that is safe on a terminal: control characters become spaces, at most `limit` characters stay.
 /// For text from models, servers and commands that goes into a message.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
@@ -65,6 +79,19 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Bitcoin's digits: no 0, O, I, l, which look alike.
+pub(crate) const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/// The last `digits` digits of a number in base58.
+pub(crate) fn base58(mut number: u64, digits: usize) -> String {
+    let mut text = vec![BASE58[0]; digits];
+    for digit in text.iter_mut().rev() {
+        *digit = BASE58[(number % 58) as usize];
+        number /= 58;
+    }
+    text.into_iter().map(char::from).collect()
 }
 
 #[cfg(test)]

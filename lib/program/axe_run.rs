@@ -140,6 +140,18 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
     }
 }
 
+fn piped_in(deadline: Deadline) -> stdin::Terms {
+    stdin::Terms {
+        deadline,
+        // No model's context holds a hundredth of it, but a command may be any filter.
+        cap: 256 << 20,
+        typed: false,
+        is_whole: |_| false,
+        if_silent: "Use --no-stdin if nothing is piped in",
+        if_late: "close it, or use --no-stdin or a longer --timeout",
+    }
+}
+
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let started = Instant::now();
@@ -152,7 +164,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &notes)?;
     let prepared = Prepared::new(name, agent, model, &args.overrides, &global, env, &notes)?;
-    let piped = if args.no_stdin { None } else { stdin::read(deadline, &notes)? };
+    let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &notes)? };
     if notes.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &notes);
     }

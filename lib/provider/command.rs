@@ -4,7 +4,7 @@
 //! here, and change nothing else.
 
 use crate::ground::deadline::Deadline;
-use crate::ground::exec::{self, Fault, Job};
+use crate::ground::exec::{self, Fault, Job, What};
 use crate::ground::text::{lossy, one_line};
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Reply, Request, Stop, Tokens, Turn};
@@ -40,10 +40,13 @@ impl ShellCommand {
         let mut vars = vec![(LEVEL, OsString::from((self.level + 1).to_string()))];
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
         let finished = exec::run(Job {
-            line: &self.line,
+            what: What::Line(&self.line),
             input: prompt(request).into_bytes(),
             dir: &self.dir,
             vars,
+            without: Vec::new(),
+            is_heard: true,
+            stdout_file: None,
             stdout_cap: CAP,
             deadline,
             level: self.level,

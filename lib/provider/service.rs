@@ -4,7 +4,7 @@ use crate::config::global::{Api, KeySource};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
-use crate::ground::exec::{self, Job};
+use crate::ground::exec::{self, Job, What};
 use crate::ground::file;
 use crate::ground::http;
 use crate::ground::http::fault::FaultKind;
@@ -242,10 +242,13 @@ fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secr
     };
     let dir = env.config_dir()?;
     let finished = exec::run(Job {
-        line,
+        what: What::Line(line),
         input: Vec::new(),
         dir: &dir,
         vars: Vec::new(),
+        without: Vec::new(),
+        is_heard: true,
+        stdout_file: None,
         stdout_cap: KEY_CAP,
         deadline,
         level: level(env),

@@ -1,3 +1,3 @@
-//! What we wrote: logs of runs, and later the queue and the notes.
+//! What we wrote: logs of runs, the queue and the notes.
 
 pub(crate) mod run_log;

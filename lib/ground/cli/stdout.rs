@@ -19,7 +19,11 @@ impl Stdout {
     }
 
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
-        let written = self.out.write_all(text.as_bytes());
+        self.bytes(text.as_bytes())
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.out.write_all(bytes);
         self.judge(written)
     }
 

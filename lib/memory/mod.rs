@@ -1,0 +1,2 @@
+//! Notes: taken in, found again, kept in order.
+
