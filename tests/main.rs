@@ -33,6 +33,7 @@ mod gc_http;
 mod generated;
 mod http_faults;
 mod layers;
+mod memory_config;
 mod ollama;
 mod openai;
 mod prompt_files;

@@ -2,6 +2,8 @@
 
 pub(crate) mod agent;
 pub(crate) mod global;
+pub(crate) mod json_file;
+pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod preset;
 pub(crate) mod scaffold;

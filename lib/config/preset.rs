@@ -15,3 +15,27 @@ pub(crate) const PRESETS: &[(&str, &str)] = &[
 pub(crate) fn preset(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, command)| *command)
 }
+
+/// The program that a shell command starts: its first word after assignments.
+pub(crate) fn program(line: &str) -> Option<String> {
+    let is_assignment = |word: &str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        })
+    };
+    shlex::split(line)?.into_iter().find(|word| !is_assignment(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_no_program() {
+        let programs: Vec<_> = PRESETS.iter().filter_map(|(_, line)| program(line)).collect();
+        assert_eq!(programs, ["claude", "codex", "gemini", "opencode", "amp", "ollama", "llm", "axe-run"]);
+        assert_eq!(program("A=1 B='x y' ./run --a=b").as_deref(), Some("./run"));
+        assert_eq!(program("A=1"), None);
+        assert_eq!(program("'open"), None);
+    }
+}

@@ -13,13 +13,7 @@ pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
 /// `bytes` as a `T`, and what is to be warned of. The error is one line and never quotes the file's text,
 /// in which a key may stand.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>), String> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-        Err(e) => {
-            let (line, column) = place(&bytes[..e.valid_up_to()]);
-            return Err(format!("line {line}, column {column}: not valid UTF-8"));
-        }
-    };
+    let text = text(bytes)?;
     let value = toml::from_str(text).map_err(|e| {
         let message = without_value(e.message());
         match e.span() {
@@ -35,6 +29,17 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
         find_unknown(table.get_ref(), &[], keys, text, &mut unknown);
     }
     Ok((value, unknown))
+}
+
+/// `bytes` as text, without a byte order mark.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(e) => {
+            let (line, column) = place(&bytes[..e.valid_up_to()]);
+            Err(format!("line {line}, column {column}: not valid UTF-8"))
+        }
+    }
 }
 
 fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &mut Vec<String>) {
@@ -75,7 +80,7 @@ fn without_value(message: &str) -> String {
 }
 
 /// Line and column, from 1, of the end of `before`. Columns count characters.
-fn place(before: &[u8]) -> (usize, usize) {
+pub(crate) fn place(before: &[u8]) -> (usize, usize) {
     let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let line = 1 + before.iter().filter(|b| **b == b'\n').count();
     (line, 1 + String::from_utf8_lossy(&before[start..]).chars().count())

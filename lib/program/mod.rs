@@ -5,3 +5,4 @@ pub(crate) mod axe_agents;
 pub(crate) mod axe_config;
 pub(crate) mod axe_gc;
 pub(crate) mod axe_run;
+pub(crate) mod memory_config;

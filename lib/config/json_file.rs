@@ -1,0 +1,184 @@
+//! JSON that people write by hand: each value knows where it stands, and each member of an object is kept,
+//! so that unknown and repeated keys can be told with their line.
+//!
+//! serde_json reads it. What it hands out raw are slices of the text, and a slice tells its place.
+
+use crate::config::toml_file::{place, text};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// A value in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node<'a> {
+    file: &'a str,
+    raw: &'a str,
+}
+
+/// A member of an object.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) key: Node<'a>,
+    pub(crate) name: String,
+    pub(crate) value: Node<'a>,
+}
+
+/// The whole file as a value. The error is one line with its place, and never quotes the file's text.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Node<'_>, String> {
+    let file = text(bytes)?;
+    if file.trim().is_empty() {
+        return Err("line 1: the file is empty; {} would do".to_owned());
+    }
+    match serde_json::from_str::<&RawValue>(file) {
+        Ok(raw) => Ok(Node { file, raw: raw.get() }),
+        Err(e) => Err(fault(file, &e)),
+    }
+}
+
+/// serde_json's words with our place, and the two faults that people make told as such.
+fn fault(file: &str, error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    let what = words.split(" at line ").next().unwrap_or("not valid JSON");
+    let start = file.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let line = file[start..].lines().next().unwrap_or_default();
+    let at = (start + error.column().saturating_sub(1)).min(file.len());
+    let (before, after) = file.as_bytes().split_at(at);
+    let what = if after.starts_with(b"/") || line.trim_start().starts_with(['#', '/']) {
+        "comments are not part of JSON"
+    } else if after.starts_with(b"}") && before.trim_ascii_end().ends_with(b",") {
+        "a comma stands before the closing bracket"
+    } else {
+        what
+    };
+    let (line, column) = place(before);
+    format!("line {line}, column {column}: {what}")
+}
+
+impl<'a> Node<'a> {
+    /// Counts lines from the start: for the one value that a message names, not for all.
+    pub(crate) fn line(&self) -> usize {
+        let at = self.raw.as_ptr().addr() - self.file.as_ptr().addr();
+        place(&self.file.as_bytes()[..at]).0
+    }
+
+    /// The value as the file spells it.
+    pub(crate) fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.raw.as_bytes().first() {
+            Some(b'{') => "an object",
+            Some(b'[') => "a list",
+            Some(b'"') => "a string",
+            Some(b't' | b'f') => "true or false",
+            Some(b'n') => "null",
+            _ => "a number",
+        }
+    }
+
+    /// The members in their order, repeated ones too; `None` if it is no object.
+    pub(crate) fn members(&self) -> Option<Vec<Member<'a>>> {
+        let members: Members<'a> = serde_json::from_str(self.raw).ok()?;
+        let node = |raw: &'a RawValue| Node { file: self.file, raw: raw.get() };
+        let member = |(key, value)| Member {
+            key: node(key),
+            // Half a surrogate pair, which no name of ours holds.
+            name: node(key).string().unwrap_or_else(|| key.get().to_owned()),
+            value: node(value),
+        };
+        Some(members.0.into_iter().map(member).collect())
+    }
+
+    pub(crate) fn items(&self) -> Option<Vec<Node<'a>>> {
+        let items: Vec<&'a RawValue> = serde_json::from_str(self.raw).ok()?;
+        Some(items.into_iter().map(|raw| Node { file: self.file, raw: raw.get() }).collect())
+    }
+
+    pub(crate) fn string(&self) -> Option<String> {
+        serde_json::from_str(self.raw).ok()
+    }
+
+    pub(crate) fn flag(&self) -> Option<bool> {
+        serde_json::from_str(self.raw).ok()
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.raw == "null"
+    }
+}
+
+/// A map would keep the last of repeated keys, and none of their places.
+struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_values_know_their_lines() {
+        let node =
+            parse(b"\xef\xbb\xbf{\r\n \"a\": 1,\r\n \"b\":\r\n  {\"c\": [1,\r\n 2]}, \"a\": 3}").unwrap();
+        let members = node.members().unwrap();
+        let seen: Vec<_> =
+            members.iter().map(|m| (m.name.as_str(), m.key.line(), m.value.line(), m.value.raw())).collect();
+        assert_eq!(seen[0], ("a", 2, 2, "1"));
+        assert_eq!((seen[1].1, seen[1].2, seen[2]), (3, 4, ("a", 5, 5, "3")));
+        let list = members[1].value.members().unwrap()[0].value.items().unwrap();
+        assert_eq!(list.iter().map(Node::line).collect::<Vec<_>>(), [4, 5]);
+        assert!(list[0].members().is_none() && node.items().is_none());
+    }
+
+    #[test]
+    fn escaped_keys_are_read_and_broken_ones_kept() {
+        let members = parse(br#"{"\u0061": 1, "\ud800": 2}"#).unwrap().members().unwrap();
+        assert_eq!(members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["a", r#""\ud800""#]);
+    }
+
+    #[test]
+    fn faults_are_placed_and_comments_told() {
+        for (text, fault) in [
+            (&b"{\n \"a\": 1,\n}"[..], "line 3, column 1: a comma stands before the closing bracket"),
+            (b"{\n // root\n \"a\": 1}", "line 2, column 2: comments are not part of JSON"),
+            (b"{\"a\": 1 /* x */}", "line 1, column 9: comments are not part of JSON"),
+            (b"# mine\n{}", "line 1, column 1: comments are not part of JSON"),
+            (b"\n\n{} x", "line 3, column 4: trailing characters"),
+            (b"{\"\xc3\xa4\": x}", "line 1, column 7: expected value"),
+            (b"{\"a\": \"\xff\"}", "line 1, column 8: not valid UTF-8"),
+            (b" \n", "line 1: the file is empty; {} would do"),
+            (b"{\"a\": ", "line 1, column 6: EOF while parsing a value"),
+        ] {
+            assert_eq!(parse(text).unwrap_err(), fault);
+        }
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        assert!(parse("[".repeat(1 << 20).as_bytes()).is_err());
+        let deep = format!("{{\"a\": {}{}}}", "[".repeat(1 << 18), "]".repeat(1 << 18));
+        assert_eq!(parse(deep.as_bytes()).unwrap().members().unwrap()[0].value.kind(), "a list");
+    }
+}

@@ -1,0 +1,66 @@
+//! Which files count: the one that is named, else the one in the current directory, else the user's own.
+
+use crate::config::memory::trust;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// The file in use.
+    pub(crate) main: Option<PathBuf>,
+    /// `main` lies in the current directory, and is trusted.
+    pub(crate) is_here: bool,
+    /// A file in the current directory that is not trusted, and only adds to `main`.
+    pub(crate) stranger: Option<PathBuf>,
+}
+
+pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<Files> {
+    if let Some((path, by)) = named(explicit, env)? {
+        if !is_there(&path) {
+            return Err(Error::config(format!("config file not found: \"{}\"", path.display()))
+                .hint(format!("{by} names it; \"memory-config init\" with the same {by} makes it")));
+        }
+        return Ok(Files { main: Some(path), ..Files::default() });
+    }
+    let own = users_own(env).ok().filter(|path| is_there(path));
+    // Where the current directory is gone, no file lies in it.
+    let here = env.current_dir().ok().map(|dir| dir.join("memory.config.json")).filter(|path| is_there(path));
+    Ok(match here {
+        Some(here) if trust::is_trusted(&here, own.as_deref(), env) => {
+            Files { main: Some(here), is_here: true, stranger: None }
+        }
+        here => Files { main: own, is_here: false, stranger: here },
+    })
+}
+
+/// The file that `--config` or the environment names, there or not, and which of the two did.
+pub(crate) fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBuf, &'static str)>> {
+    let named = match (explicit, env.os("AGENT_MEMORY_CONFIG")) {
+        (Some(path), _) => (path, "--config"),
+        (None, Some(path)) => (Path::new(path), "$AGENT_MEMORY_CONFIG"),
+        (None, None) => return Ok(None),
+    };
+    let (path, by) = named;
+    if path.as_os_str().is_empty() {
+        return Err(Error::usage(format!("{by} names no file")));
+    }
+    let path = path.to_str().map_or_else(|| path.to_path_buf(), |text| env.expand(text));
+    Ok(Some((absolute(path, env)?, by)))
+}
+
+/// Where the user's own file is, or would be.
+pub(crate) fn users_own(env: &Env) -> Result<PathBuf> {
+    absolute(env.memory_config_dir()?.join("config.json"), env)
+}
+
+pub(crate) fn absolute(path: PathBuf, env: &Env) -> Result<PathBuf> {
+    if path.is_absolute() { Ok(path) } else { Ok(env.current_dir()?.join(path)) }
+}
+
+/// A file that cannot be looked at, or a link to nowhere, is there: reading it tells what is wrong.
+fn is_there(path: &Path) -> bool {
+    let missing = |e: std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    !path.symlink_metadata().is_err_and(missing)
+}

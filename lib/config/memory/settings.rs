@@ -1,0 +1,153 @@
+//! Every setting of the memory family: its key, what it may hold, and what it holds where nobody says otherwise.
+
+use crate::ground::deadline::LONGEST_SECONDS;
+use serde_json::{Map, Value};
+
+/// What a setting may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Flag,
+    Number {
+        least: u64,
+        most: u64,
+    },
+    /// A directory, there or not.
+    Directory,
+    Directories,
+    /// Files that get a managed section: a path, or a path and the repository whose notes it gets.
+    Targets,
+    /// A line for the shell, a preset's name, or null.
+    Command,
+    /// Lines for the shell, by name.
+    Commands,
+    /// A line that is split into words without a shell.
+    Words {
+        needs: Option<&'static str>,
+    },
+    Texts,
+}
+
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) key: &'static str,
+    pub(crate) kind: Kind,
+    /// As JSON. The root's is null: it depends on the home directory.
+    default: &'static str,
+}
+
+const fn known(key: &'static str, kind: Kind, default: &'static str) -> Known {
+    Known { key, kind, default }
+}
+
+const fn number(least: u64, most: u64) -> Kind {
+    Kind::Number { least, most }
+}
+
+const BYTES: Kind = number(1_000, 100_000_000);
+const HOURS: Kind = number(1, 366 * 24);
+const SESSION: Kind = Kind::Words { needs: Some("{threadId}") };
+
+pub(crate) const KNOWN: &[Known] = &[
+    known("storage.root", Kind::Directory, "null"),
+    known("storage.autoCommit", Kind::Flag, "true"),
+    known(
+        "storage.commitHook",
+        Kind::Words { needs: None },
+        r#""git commit --trailer 'Thread-Id: {threadId}'""#,
+    ),
+    known("llm.command", Kind::Command, "null"),
+    known("llm.presets", Kind::Commands, "{}"),
+    known("llm.timeoutSeconds", number(1, LONGEST_SECONDS), "600"),
+    known("llm.maxPromptBytes", BYTES, "200000"),
+    known("llm.maxReplyBytes", BYTES, "4000000"),
+    known("llm.maxCallsPerRun", number(0, 10_000), "20"),
+    known("llm.maxCallsPerDay", number(0, 100_000), "100"),
+    known("schedule.consolidateIntervalHours", HOURS, "2"),
+    known("schedule.defragIntervalHours", HOURS, "24"),
+    known("agentsMd.targets", Kind::Targets, "[]"),
+    known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
+    known("agentsMd.maxWarm", number(0, 100_000), "100"),
+    known("harnesses.amp.readCommand", SESSION, r#""amp threads markdown {threadId}""#),
+    known("harnesses.opencode.readCommand", SESSION, r#""opencode export {threadId}""#),
+    known("redact.enabled", Kind::Flag, "true"),
+    known("redact.patterns", Kind::Texts, "[]"),
+    known("trustedDirectories", Kind::Directories, "[]"),
+];
+
+/// The value in force, and who set it.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) key: &'static str,
+    pub(crate) value: Value,
+    /// `default`, or a file.
+    pub(crate) source: String,
+}
+
+/// All settings, in the order of [`KNOWN`].
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) all: Vec<Setting>,
+    /// The root was named by a file in the current directory that is not trusted.
+    pub(crate) foreign: bool,
+}
+
+impl Settings {
+    pub(crate) fn defaults() -> Settings {
+        let setting = |known: &Known| Setting {
+            key: known.key,
+            value: serde_json::from_str(known.default).unwrap_or_default(),
+            source: "default".to_owned(),
+        };
+        Settings { all: KNOWN.iter().map(setting).collect(), foreign: false }
+    }
+
+    pub(crate) fn set(&mut self, key: &str, value: Value, source: &str) {
+        if let Some(setting) = self.all.iter_mut().find(|setting| setting.key == key) {
+            setting.value = value;
+            source.clone_into(&mut setting.source);
+        }
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Setting> {
+        self.all.iter().find(|setting| setting.key == key)
+    }
+
+    /// As one object, in the shape of the file.
+    pub(crate) fn nested(&self) -> Value {
+        let mut whole = Map::new();
+        for setting in &self.all {
+            put(&mut whole, setting.key, setting.value.clone());
+        }
+        Value::Object(whole)
+    }
+}
+
+fn put(object: &mut Map<String, Value>, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            object.insert(key.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            let inner = object.entry(section).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_json_and_only_the_root_and_the_command_are_null() {
+        for known in KNOWN {
+            assert!(serde_json::from_str::<Value>(known.default).is_ok(), "{}", known.key);
+        }
+        let defaults = Settings::defaults();
+        let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| s.key).collect();
+        assert_eq!(null, ["storage.root", "llm.command"]);
+        assert_eq!(defaults.nested()["harnesses"]["amp"]["readCommand"], "amp threads markdown {threadId}");
+    }
+}

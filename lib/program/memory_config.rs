@@ -1,0 +1,184 @@
+//! `memory-config`: which configuration is in force, where each value comes from, and a start of one.
+
+use crate::config::memory::search::{files, named, users_own};
+use crate::config::memory::settings;
+use crate::config::memory::settings::Setting;
+use crate::config::memory::starter::starter;
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::ground::stderr::line;
+use crate::ground::text::one_line;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-config",
+    caption: "show the memory programs' configuration, or begin one",
+    usage: &["memory-config path|init [--config FILE]", "memory-config show [--json] [--config FILE]"],
+    commands: &[
+        ("path", "print which file is in use, or where it would be"),
+        ("init", "write a first file, after looking at what is installed"),
+        ("show", "print every setting, its value and where that comes from"),
+    ],
+    flags: &[
+        value("config", "FILE", "this file instead of those below"),
+        flag("json", "show: one JSON object, key by key"),
+    ],
+    more: "The first of these counts: --config, $AGENT_MEMORY_CONFIG, ./memory.config.json, \
+           $XDG_CONFIG_HOME/agent-memory/config.json (else ~/.config/agent-memory/config.json). \
+           Everything in it has a default.\n\n\
+           A ./memory.config.json may be somebody else's. Unless AGENT_MEMORY_TRUST=1 is set, or your own \
+           file lists its directory (or one above) under trustedDirectories, it only adds to your own: a \
+           store and .md targets inside its directory, and lower limits for the LLM.\n\n    \
+           memory-config show --json | jq -r '.[\"storage.root\"].value'",
+    sections: &[(
+        "CONFIGURATION FILE",
+        "JSON, without comments. Relative paths start at the file's own directory, ~/ at the home directory.\n\n\
+         storage: root, the directory of the notes (default ~/.local/share/agent-memory); autoCommit (true), \
+         one git commit after a run of writes; commitHook, the command for it, split into words without a \
+         shell.\n\n\
+         llm: command, a preset's name or a shell command that reads the prompt on stdin (null: none); \
+         presets, commands of your own by name; timeoutSeconds (600); maxPromptBytes (200000); maxReplyBytes \
+         (4000000); maxCallsPerRun (20); maxCallsPerDay (100).\n\n\
+         schedule: consolidateIntervalHours (2), defragIntervalHours (24).\n\n\
+         agentsMd: targets, a list of files, each a path or an object with path and repo (whose notes it \
+         gets); maxHotTokens (2500); maxWarm (100).\n\n\
+         harnesses: amp.readCommand and opencode.readCommand, which print a session; {threadId} stands for \
+         its id.\n\n\
+         redact: enabled (true); patterns, further regular expressions.\n\n\
+         trustedDirectories: only in your own file.",
+    )],
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Path,
+    Init,
+    Show,
+}
+
+#[derive(Debug)]
+struct Args {
+    action: Action,
+    config: Option<PathBuf>,
+    json: bool,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let (mut config, mut json) = (None, false);
+    let mut words = Vec::new();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("config") => config = Some(PathBuf::from(p.value()?)),
+            Long("json") => json = true,
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(word) => words.push(text("argument", word)?),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    let action = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["path"] => Action::Path,
+        ["init"] => Action::Init,
+        ["show"] => Action::Show,
+        [] => return Err(Error::usage("a command is required: path, init or show")),
+        ["path" | "init" | "show", extra, ..] => {
+            return Err(Error::usage(format!("unexpected argument \"{extra}\"")));
+        }
+        [unknown, ..] => {
+            return Err(Error::usage(format!("unknown command \"{unknown}\"")).hint("use path, init or show"));
+        }
+    };
+    if json && action != Action::Show {
+        return Err(Error::usage("option \"--json\" goes with show"));
+    }
+    Ok(Parsed::Run(Args { action, config, json }))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    let config = args.config.as_deref();
+    match args.action {
+        Action::Path => path(config, env, stdout)?,
+        Action::Init => init(config, env, stdout)?,
+        Action::Show => show(config, args.json, env, stdout)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The file may be faulty: whoever asks for its path may be about to mend it.
+fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
+    let files = files(config, env)?;
+    if let Some(stranger) = &files.stranger {
+        line(&format!("\"{}\" is not trusted, and only adds to:", stranger.display()));
+    }
+    let path = match files.main {
+        Some(main) => main,
+        None => {
+            line("no such file yet: the defaults count; begin one with: memory-config init");
+            users_own(env)?
+        }
+    };
+    stdout.line(&path.display().to_string())
+}
+
+fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
+    let path = match named(config, env)? {
+        Some((path, _)) => path,
+        None => users_own(env)?,
+    };
+    let starter = starter(env)?;
+    let failed = |e: io::Error| Error::io(e.to_string());
+    file::make_dir(path.parent().unwrap_or(&path)).map_err(failed)?;
+    match file::create(&path, starter.text.as_bytes(), 0o600) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Error::usage(format!("config file already exists: \"{}\"", path.display())));
+        }
+        Err(e) => return Err(failed(e)),
+    }
+    match &starter.command {
+        Some((name, program)) => line(&format!("LLM command: {name} ({})", program.display())),
+        None => line(
+            "LLM command: none found on PATH; set llm.command to a shell command that reads a prompt on stdin \
+             and prints the answer",
+        ),
+    }
+    match &starter.targets[..] {
+        [] => line("AGENTS.md targets: no harness has one here; list yours under agentsMd.targets"),
+        targets => line(&format!("AGENTS.md targets: {}", targets.join(", "))),
+    }
+    stdout.line(&path.display().to_string())
+}
+
+/// Aligned for people, separated by tabs for programs.
+fn show(config: Option<&Path>, json: bool, env: &Env, stdout: &mut Stdout) -> Result<()> {
+    let settings = settings(config, env, &Notes::new(false))?;
+    if json {
+        let shown =
+            |setting: &Setting| (setting.key, json!({"value": setting.value, "source": setting.source}));
+        return stdout.json(&settings.all.iter().map(shown).collect::<BTreeMap<_, _>>());
+    }
+    let rows: Vec<_> = settings
+        .all
+        .iter()
+        .map(|s| (s.key, one_line(&s.value.to_string(), usize::MAX), one_line(&s.source, usize::MAX)))
+        .collect();
+    let width = |longest: Option<usize>| if stdout.is_terminal() { longest.unwrap_or(0) } else { 0 };
+    let keys = width(rows.iter().map(|(key, ..)| key.chars().count()).max());
+    let values = width(rows.iter().map(|(_, value, _)| value.chars().count()).max().map(|n| n.min(50)));
+    let gap = if stdout.is_terminal() { "  " } else { "\t" };
+    for (key, value, source) in rows {
+        stdout.line(&format!("{key:keys$}{gap}{value:values$}{gap}{source}"))?;
+    }
+    Ok(())
+}

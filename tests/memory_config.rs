@@ -1,0 +1,385 @@
+//! `memory-config`: path, init and show; which file counts, and what a stranger's may set.
+
+use crate::support::{Said, Sandbox, closed_pipe, full_disk, mode, said, set_mode, symlink};
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+
+fn own(sandbox: &Sandbox) -> PathBuf {
+    sandbox.home().join(".config/agent-memory/config.json")
+}
+
+fn here(sandbox: &Sandbox) -> PathBuf {
+    sandbox.work().join("memory.config.json")
+}
+
+fn command(sandbox: &Sandbox, args: &[&str]) -> Command {
+    let mut command = sandbox.command("memory-config");
+    command.args(args);
+    command
+}
+
+/// What `show --json` prints, and stderr.
+fn shown(command: &mut Command) -> (Value, String) {
+    let (code, out, err) = said(command.args(["show", "--json"]));
+    assert_eq!(code, Some(0), "{err}");
+    (serde_json::from_str(&out).unwrap(), err)
+}
+
+fn show(sandbox: &Sandbox) -> (Value, String) {
+    shown(&mut command(sandbox, &[]))
+}
+
+fn value<'a>(shown: &'a Value, key: &str) -> &'a Value {
+    &shown[key]["value"]
+}
+
+#[test]
+fn without_a_file_the_defaults_count() {
+    let sandbox = Sandbox::new();
+    let (all, err) = show(&sandbox);
+    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (20, ""));
+    for (key, setting) in all.as_object().unwrap() {
+        assert_eq!(setting["source"], "default", "{key}");
+    }
+    assert_eq!(*value(&all, "storage.root"), json!(sandbox.home().join(".local/share/agent-memory")));
+    assert_eq!(*value(&all, "llm.command"), Value::Null);
+    assert_eq!(*value(&all, "llm.timeoutSeconds"), 600);
+    assert_eq!(fs::read_dir(sandbox.home()).unwrap().count(), 0, "show makes nothing");
+
+    let xdg = shown(command(&sandbox, &[]).env("XDG_DATA_HOME", "/data")).0;
+    assert_eq!(*value(&xdg, "storage.root"), "/data/agent-memory");
+    fs::create_dir(sandbox.home().join("commonplace")).unwrap();
+    let root = sandbox.home().join("commonplace/01_files/_utilities/agent-memories");
+    assert_eq!(*value(&show(&sandbox).0, "storage.root"), json!(root));
+}
+
+#[test]
+fn show_has_a_line_a_setting_in_columns_of_tabs() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&own(&sandbox), r#"{"llm": {"command": "a\tb"}, "trustedDirectories": ["~/x"]}"#);
+    let (code, out, err) = said(&mut command(&sandbox, &["show"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.lines().all(|line| line.split('\t').count() == 3), "{out}");
+    let file = own(&sandbox).display().to_string();
+    let listed = sandbox.home().join("x");
+    for line in [
+        format!("llm.command\t\"a\\tb\"\t{file}\n"),
+        "storage.autoCommit\ttrue\tdefault\n".to_owned(),
+        format!("trustedDirectories\t[\"{}\"]\t{file}\n", listed.display()),
+    ] {
+        assert!(out.contains(&line), "{out}");
+    }
+}
+
+#[test]
+fn the_first_file_that_is_found_counts_alone() {
+    let sandbox = Sandbox::new();
+    let calls = |n: u64| format!("{{\"llm\": {{\"maxCallsPerRun\": {n}}}}}");
+    sandbox.write(&own(&sandbox), r#"{"llm": {"maxCallsPerRun": 4, "maxCallsPerDay": 44}}"#);
+    sandbox.file("memory.config.json", calls(3));
+    sandbox.file("named.json", calls(2));
+    sandbox.file("flag.json", calls(1));
+    let run = |args: &[&str], vars: &[(&str, &str)]| {
+        let all = shown(command(&sandbox, args).envs(vars.iter().copied())).0;
+        let path = said(command(&sandbox, args).arg("path").envs(vars.iter().copied())).1;
+        let name = path.trim().rsplit('/').next().unwrap().to_owned();
+        (name, value(&all, "llm.maxCallsPerRun").clone(), value(&all, "llm.maxCallsPerDay").clone())
+    };
+    let named = ("AGENT_MEMORY_CONFIG", "named.json");
+    let trust = ("AGENT_MEMORY_TRUST", "1");
+    assert_eq!(run(&["--config", "flag.json"], &[named, trust]), ("flag.json".into(), json!(1), json!(100)));
+    assert_eq!(run(&[], &[named, trust]), ("named.json".into(), json!(2), json!(100)));
+    assert_eq!(run(&[], &[trust]), ("memory.config.json".into(), json!(3), json!(100)));
+    assert_eq!(run(&[], &[("AGENT_MEMORY_TRUST", "yes")]), ("config.json".into(), json!(3), json!(44)));
+    fs::remove_file(here(&sandbox)).unwrap();
+    assert_eq!(run(&[], &[]), ("config.json".into(), json!(4), json!(44)));
+    let xdg = sandbox.home().join("xdg");
+    sandbox.write(&xdg.join("agent-memory/config.json"), calls(5));
+    let xdg = ("XDG_CONFIG_HOME", xdg.to_str().unwrap());
+    assert_eq!(run(&[], &[xdg]), ("config.json".into(), json!(5), json!(100)));
+}
+
+#[test]
+fn a_named_file_that_is_missing_or_wrong_is_exit_two() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.work().join("dir")).unwrap();
+    sandbox.file("big.json", vec![b' '; (1 << 20) + 1]);
+    for (file, what) in [
+        ("none.json", "config file not found: \""),
+        ("dir", "failed to read config file: \""),
+        ("big.json", "big.json\" is larger than 1024 KiB"),
+    ] {
+        for (args, variable) in [(&["--config", file][..], None), (&[], Some(file))] {
+            let mut show = command(&sandbox, args);
+            show.arg("show").envs(variable.map(|file| ("AGENT_MEMORY_CONFIG", file)));
+            let (code, out, err) = said(&mut show);
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+            assert!(err.contains(what) && err.lines().count() == 1, "{err}");
+        }
+    }
+    assert_eq!(said(&mut command(&sandbox, &["path", "--config", "none.json"])).0, Some(2));
+    assert_eq!(said(&mut command(&sandbox, &["path", "--config", ""])).0, Some(1));
+    // A link to nowhere in the usual place is no missing file.
+    symlink("/nowhere", own(&sandbox));
+    assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
+}
+
+#[test]
+fn a_faulty_file_is_told_by_line_and_key_and_its_path_is_still_printed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&own(&sandbox), "{\r\n \"storage\": {\r\n  \"rooot\": \"x\"\r\n}}");
+    let file = own(&sandbox).display().to_string();
+    let expected = format!(
+        "memory-config: \"{file}\" line 3, storage.rooot: unknown key; did you mean \"storage.root\"?\n"
+    );
+    assert_eq!(said(&mut command(&sandbox, &["show"])), (Some(2), String::new(), expected));
+    assert_eq!(said(&mut command(&sandbox, &["path"])), (Some(0), file + "\n", String::new()));
+    let (code, _, err) = said(&mut command(&sandbox, &["show", "--json"]));
+    let error: Value = serde_json::from_str(&err).unwrap();
+    assert_eq!((code, &error["error"]["kind"], &error["exit_code"]), (Some(2), &json!("config"), &json!(2)));
+}
+
+#[test]
+fn path_says_where_the_file_would_be() {
+    let sandbox = Sandbox::new();
+    let (code, out, err) = said(&mut command(&sandbox, &["path"]));
+    assert_eq!((code, out), (Some(0), format!("{}\n", own(&sandbox).display())));
+    assert!(err.starts_with("no such file yet: "), "{err}");
+    sandbox.file("memory.config.json", "{}");
+    let (_, out, err) = said(&mut command(&sandbox, &["path"]));
+    assert_eq!(out, format!("{}\n", own(&sandbox).display()));
+    assert!(err.starts_with(&format!("\"{}\" is not trusted, ", here(&sandbox).display())), "{err}");
+}
+
+#[test]
+fn a_strangers_file_cannot_reach_beyond_its_directory_nor_cost_more() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        &own(&sandbox),
+        r#"{"llm": {"command": "mine", "maxCallsPerDay": 50}, "agentsMd": {"targets": ["~/.codex/AGENTS.md"]}}"#,
+    );
+    let outside = sandbox.home().join("x.md");
+    symlink(sandbox.home(), sandbox.work().join("out"));
+    symlink(&outside, sandbox.work().join("dangling.md"));
+    let file = json!({
+        "storage": {"root": "../notes", "autoCommit": true, "commitHook": "evil"},
+        "llm": {"command": "evil", "presets": {"mine": "evil"}, "timeoutSeconds": 60, "maxPromptBytes": 300_000,
+                "maxReplyBytes": 4_000_000, "maxCallsPerRun": 1, "maxCallsPerDay": 51},
+        "schedule": {"defragIntervalHours": 1},
+        "agentsMd": {"targets": ["AGENTS.md", "docs/new.md", outside, "out/x.md", "dangling.md", ".git/x.md",
+                                 "new/../../x.md", "run.sh", {"path": "b.md", "repo": "h/o/n"}]},
+        "harnesses": {"amp": {"readCommand": "evil {threadId}"}},
+        "redact": {"enabled": false},
+        "trustedDirectories": ["."],
+        "nonsense": 1
+    });
+    sandbox.file("memory.config.json", file.to_string());
+    let (all, err) = show(&sandbox);
+    let left_out = err.split_once("left out of it: ").unwrap().1.split_once("; to trust it").unwrap().0;
+    assert_eq!((err.lines().count(), left_out.split(", ").count()), (1, 10), "{err}");
+    assert!(left_out.ends_with(" more"), "{left_out}");
+    assert!(!format!("{all}{err}").contains("evil"), "{all}{err}");
+    let work = fs::canonicalize(sandbox.work()).unwrap();
+    assert_eq!(
+        *value(&all, "agentsMd.targets"),
+        json!([
+            {"path": sandbox.home().join(".codex/AGENTS.md")},
+            {"path": work.join("AGENTS.md")},
+            {"path": work.join("docs/new.md")},
+        ])
+    );
+    for (key, expected) in [
+        ("llm.command", json!("mine")),
+        ("llm.timeoutSeconds", json!(60)),
+        ("llm.maxPromptBytes", json!(200_000)),
+        ("llm.maxCallsPerRun", json!(1)),
+        ("llm.maxCallsPerDay", json!(50)),
+        ("storage.root", json!(sandbox.home().join(".local/share/agent-memory"))),
+        ("storage.autoCommit", json!(true)),
+        ("redact.enabled", json!(true)),
+    ] {
+        assert_eq!(*value(&all, key), expected, "{key}");
+    }
+    let file = here(&sandbox).display().to_string();
+    assert_eq!(all["llm.maxCallsPerRun"]["source"], format!("{file} (not trusted)"));
+    assert_eq!(
+        all["agentsMd.targets"]["source"],
+        format!("{}, {file} (not trusted)", own(&sandbox).display())
+    );
+}
+
+#[test]
+fn a_store_that_a_stranger_names_stays_in_its_directory() {
+    let sandbox = Sandbox::new();
+    let inside = sandbox.work().join("CLAUDE.md");
+    let targets = json!({"agentsMd": {"targets": ["~/.codex/AGENTS.md", inside]}});
+    sandbox.write(&own(&sandbox), targets.to_string());
+    let set = |root: &str| {
+        let file = json!({"agentsMd": {"targets": [{"path": "a.md", "repo": "h/o/n"}, "CLAUDE.md"]},
+                          "storage": {"root": root}});
+        sandbox.file("memory.config.json", file.to_string());
+        show(&sandbox)
+    };
+    let work = fs::canonicalize(sandbox.work()).unwrap();
+    let (all, err) = set("notes/deep");
+    assert_eq!(err, "");
+    assert_eq!(*value(&all, "storage.root"), json!(work.join("notes/deep")));
+    assert_eq!(*value(&all, "storage.autoCommit"), false);
+    let expected = json!([{"path": inside}, {"path": work.join("a.md"), "repo": "h/o/n"}]);
+    assert_eq!(*value(&all, "agentsMd.targets"), expected);
+    symlink(sandbox.home(), sandbox.work().join("out"));
+    for root in ["..", "out", "out/new", "~/notes", "/", ".git/notes", ".GIT", "new/../.."] {
+        let (all, err) = set(root);
+        assert!(err.contains("left out of it: storage.root, agentsMd.targets[0];"), "{root}: {err}");
+        assert_eq!(all["storage.root"]["source"], "default", "{root}");
+        assert_eq!(*value(&all, "storage.autoCommit"), true);
+    }
+}
+
+#[test]
+fn nothing_in_a_strangers_file_is_an_error() {
+    let sandbox = Sandbox::new();
+    for content in [&b""[..], b"{", b"[]", b"// x\n{}", b"\xff", &[b'['; 1 << 20], &[b' '; (1 << 20) + 1]] {
+        sandbox.file("memory.config.json", content);
+        let (all, err) = show(&sandbox);
+        assert_eq!(all["storage.root"]["source"], "default");
+        assert!(err.starts_with("Warning: left out, and not trusted: ") && err.lines().count() == 1, "{err}");
+    }
+    fs::remove_file(here(&sandbox)).unwrap();
+    fs::create_dir(here(&sandbox)).unwrap();
+    assert_eq!(show(&sandbox).1.lines().count(), 1);
+    fs::remove_dir(here(&sandbox)).unwrap();
+    let many: Vec<String> = (0..40_000).map(|n| format!("\"\\u001b[31mk{n}\": 1")).collect();
+    sandbox.file("memory.config.json", format!("{{{}}}", many.join(",")));
+    let (_, err) = show(&sandbox);
+    assert!(err.lines().count() == 1 && err.len() < 1000 && err.contains(" and 39990 more; "), "{err}");
+    assert!(!err.contains('\u{1b}'));
+}
+
+#[test]
+fn a_directory_is_trusted_by_the_users_own_file_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.file("memory.config.json", r#"{"llm": {"command": "theirs"}, "trustedDirectories": ["/"]}"#);
+    let is_trusted = || *value(&show(&sandbox).0, "llm.command") == "theirs";
+    assert!(!is_trusted());
+    let link = sandbox.home().join("link");
+    symlink(sandbox.work(), &link);
+    let parent = sandbox.work().parent().unwrap().to_path_buf();
+    for (listed, expected) in [
+        (json!([sandbox.work()]), true),
+        (json!(["/nowhere", link]), true),
+        (json!(["~/link"]), true),
+        (json!([parent]), true),
+        (json!([sandbox.home()]), false),
+        (json!([sandbox.work().join("below")]), false),
+        (json!([format!("{}x", sandbox.work().display())]), false),
+        (json!([]), false),
+    ] {
+        sandbox.write(&own(&sandbox), json!({"trustedDirectories": listed}).to_string());
+        assert_eq!(is_trusted(), expected, "{listed}");
+    }
+    sandbox.write(&own(&sandbox), json!({"trustedDirectories": [sandbox.work()]}).to_string());
+    let (all, err) = show(&sandbox);
+    assert_eq!(*value(&all, "trustedDirectories"), json!([]));
+    assert!(err.contains("trustedDirectories counts in your own configuration only"), "{err}");
+    // Trusted, it has to be right.
+    sandbox.file("memory.config.json", r#"{"nonsense": 1}"#);
+    assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
+}
+
+fn fake_programs(sandbox: &Sandbox, names: &[&str]) -> String {
+    for name in names {
+        let path = sandbox.home().join("bin").join(name);
+        sandbox.write(&path, "#!/bin/sh\n");
+        set_mode(&path, 0o755);
+    }
+    sandbox.home().join("bin").display().to_string()
+}
+
+#[test]
+fn init_looks_around_and_says_what_it_chose() {
+    let sandbox = Sandbox::new();
+    let path = fake_programs(&sandbox, &["llm", "gemini", "axe-run"]);
+    for file in [".gemini/GEMINI.md", ".config/amp/AGENTS.md"] {
+        sandbox.write(&sandbox.home().join(file), "");
+    }
+    fs::create_dir_all(sandbox.home().join(".codex/AGENTS.md")).unwrap();
+    let (code, out, err) = said(command(&sandbox, &["init"]).env("PATH", &path));
+    assert_eq!((code, out), (Some(0), format!("{}\n", own(&sandbox).display())));
+    let expected = format!(
+        "LLM command: gemini ({path}/gemini)\nAGENTS.md targets: ~/.config/amp/AGENTS.md, ~/.gemini/GEMINI.md\n"
+    );
+    assert_eq!(err, expected);
+    let text = fs::read_to_string(own(&sandbox)).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&text).unwrap(),
+        json!({"storage": {"root": "~/.local/share/agent-memory"}, "llm": {"command": "gemini"},
+               "agentsMd": {"targets": ["~/.config/amp/AGENTS.md", "~/.gemini/GEMINI.md"]}})
+    );
+    assert_eq!(mode(&own(&sandbox)), 0o600);
+    assert_eq!(show(&sandbox).1, "");
+
+    fs::write(own(&sandbox), "mine").unwrap();
+    let (code, out, err) = said(command(&sandbox, &["init"]).env("PATH", &path));
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    let expected = format!("memory-config: config file already exists: \"{}\"\n", own(&sandbox).display());
+    assert_eq!((err, fs::read_to_string(own(&sandbox)).unwrap().as_str()), (expected, "mine"));
+}
+
+#[test]
+fn init_without_an_llm_says_how_to_set_one() {
+    let sandbox = Sandbox::new();
+    let path = fake_programs(&sandbox, &["axe-run"]);
+    let init = |file: &str| said(command(&sandbox, &["init", "--config", file]).env("PATH", &path));
+    let (code, out, err) = init("new/a.json");
+    assert_eq!((code, out), (Some(0), format!("{}\n", sandbox.work().join("new/a.json").display())));
+    assert!(err.starts_with("LLM command: none found on PATH; set llm.command to "), "{err}");
+    assert!(err.contains("\nAGENTS.md targets: no harness has one here; "), "{err}");
+    assert!(!own(&sandbox).exists());
+    let written = fs::read_to_string(sandbox.work().join("new/a.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&written).unwrap()["llm"]["command"], Value::Null);
+    // axe-run is an LLM command only with the agent that the preset names.
+    sandbox.agent_file("librarian", "name = 'librarian'\nmodel = 'a/b'");
+    assert!(init("b.json").2.starts_with("LLM command: axe ("));
+}
+
+#[test]
+fn wrong_words_are_named() {
+    let sandbox = Sandbox::new();
+    let cases: [(&[&str], &str); 5] = [
+        (&[], "a command is required: path, init or show"),
+        (&["shwo"], "unknown command \"shwo\"; "),
+        (&["path", "x"], "unexpected argument \"x\""),
+        (&["show", "--jsn"], "unknown option \"--jsn\"; did you mean \"--json\"?"),
+        (&["show", "--config"], "option \"--config\" needs a value"),
+    ];
+    for (args, message) in cases {
+        let (code, out, err) = said(&mut command(&sandbox, args));
+        assert_eq!((code, out.as_str()), (Some(1), ""));
+        assert!(err.starts_with(&format!("memory-config: {message}")) && err.lines().count() == 1, "{err}");
+    }
+    assert_eq!(said(&mut command(&sandbox, &["init", "--json"])).0, Some(1));
+    let (code, _, err) = said(command(&sandbox, &["show"]).env_remove("HOME"));
+    assert_eq!(code, Some(2));
+    assert!(err.starts_with("memory-config: unable to determine data directory: "), "{err}");
+    let with_root = json!({"storage": {"root": "/r"}}).to_string();
+    sandbox.file("c.json", with_root);
+    assert_eq!(said(command(&sandbox, &["show", "--config", "c.json"]).env_remove("HOME")).0, Some(0));
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
+    let sandbox = Sandbox::new();
+    for args in [&["path"][..], &["show"], &["show", "--json"], &["init"]] {
+        let output = sandbox.std_command("memory-config").args(args).stdout(full_disk()).output().unwrap();
+        assert_eq!(output.code(), Some(1), "{args:?}");
+        assert!(output.err().contains("cannot write to stdout"), "{}", output.err());
+        // What init wrote, it wrote before it printed.
+        let _ = fs::remove_file(own(&sandbox));
+        let output = sandbox.std_command("memory-config").args(args).stdout(closed_pipe()).output().unwrap();
+        assert_eq!(output.code(), Some(0), "{args:?}: {}", output.err());
+    }
+    assert!(own(&sandbox).is_file());
+}
