@@ -1,3 +1,11 @@
 //! What we wrote: logs of runs, the queue and the notes.
 
+pub(crate) mod batch;
+pub(crate) mod entry;
+pub(crate) mod history;
+pub(crate) mod journal;
+pub(crate) mod ledger;
+pub(crate) mod persistence;
+pub(crate) mod place;
 pub(crate) mod run_log;
+pub(crate) mod topics;

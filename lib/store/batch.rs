@@ -1,0 +1,303 @@
+//! Batches: queue entries that a run has claimed, with everything that it found out so far. A directory each, so
+//! that a crash leaves it to the next run.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::store::journal::{Journal, Waiting};
+use crate::store::place::Root;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The largest file of ours in a batch that is read whole, in bytes.
+const CAP: u64 = 256 << 20;
+const STATE: &str = "batch.json";
+/// What every batch's id begins with. A session that begins with one is our own.
+pub(crate) const PREFIX: &str = "batch__";
+/// Characters of base58 in an id.
+const DIGITS: usize = 12;
+
+pub(crate) struct Batches {
+    root: Root,
+}
+
+pub(crate) struct Batch {
+    pub(crate) id: String,
+    pub(crate) dir: PathBuf,
+    root: Root,
+}
+
+fn failed(e: io::Error) -> Error {
+    Error::io(e.to_string())
+}
+
+impl Batches {
+    pub(crate) fn at(root: &Root) -> Batches {
+        Batches { root: root.clone() }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.root.state().join("batches")
+    }
+
+    pub(crate) fn begin(&self) -> Result<Batch> {
+        let id = format!("{PREFIX}{}", file::random58(DIGITS).map_err(failed)?);
+        let batch = self.batch(id);
+        file::make_private_dir(&batch.claims()).map_err(failed)?;
+        // An entry that is renamed to there must not go with the directory in a power cut.
+        let above = [batch.dir.clone(), self.dir(), self.root.state()];
+        above.iter().try_for_each(|dir| file::sync_dir(dir)).map_err(failed)?;
+        Ok(batch)
+    }
+
+    fn batch(&self, id: String) -> Batch {
+        Batch { dir: self.dir().join(&id), id, root: self.root.clone() }
+    }
+
+    /// Those that are there, by id.
+    pub(crate) fn all(&self) -> Result<Vec<Batch>> {
+        let entries = match fs_err::read_dir(self.dir()) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(failed(e)),
+        };
+        let names =
+            entries.filter_map(io::Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids: Vec<String> = names.filter(|name| is_id(name)).collect();
+        ids.sort();
+        Ok(ids.into_iter().map(|id| self.batch(id)).collect())
+    }
+
+    pub(crate) fn named(&self, id: &str) -> Option<Batch> {
+        is_id(id).then(|| self.batch(id.to_owned())).filter(|batch| batch.dir.is_dir())
+    }
+}
+
+fn is_id(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.len() == DIGITS && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
+/// Does a text bear the id of a batch, as our prompts do?
+pub(crate) fn bears_an_id(text: &str) -> bool {
+    text.match_indices(PREFIX).any(|(at, _)| text.get(at..at + PREFIX.len() + DIGITS).is_some_and(is_id))
+}
+
+impl Batch {
+    fn claims(&self) -> PathBuf {
+        self.dir.join("claimed")
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Takes an entry out of the queue; `false` if somebody else has.
+    pub(crate) fn claim(&self, waiting: &Waiting) -> Result<bool> {
+        match file::rename(&waiting.path, &self.claims().join(format!("{}.json", waiting.id))) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    pub(crate) fn has_claimed(&self, id: &str) -> bool {
+        self.claims().join(format!("{id}.json")).exists()
+    }
+
+    /// What is claimed, oldest first.
+    pub(crate) fn claimed(&self) -> Result<Vec<Waiting>> {
+        Journal::entries_in(&self.claims()).map(|(claimed, _)| claimed)
+    }
+
+    /// Moves an entry out of the batch. One that has gone already stays where it went.
+    fn release(&self, id: &str, to: &Path) -> Result<()> {
+        if !to.is_dir() {
+            file::make_private_dir(to).map_err(failed)?;
+            to.parent().map_or(Ok(()), file::sync_dir).map_err(failed)?;
+        }
+        let name = format!("{id}.json");
+        match file::rename(&self.claims().join(&name), &to.join(&name)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Back to the queue.
+    pub(crate) fn put_back(&self, id: &str) -> Result<()> {
+        self.release(id, &self.root.inbox())
+    }
+
+    pub(crate) fn put_all_back(&self) -> Result<()> {
+        // By name, so that an entry that has been damaged meanwhile goes back too.
+        for id in Journal::ids_in(&self.claims())? {
+            self.put_back(&id)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn processed(&self, id: &str) -> Result<()> {
+        self.release(id, &self.root.inbox().join(".processed"))
+    }
+
+    /// Out of the queue for good, with a word why.
+    pub(crate) fn failed(&self, id: &str, error: &str, tries: u32, now: Timestamp) -> Result<()> {
+        let dir = self.root.inbox().join(".failed");
+        file::make_private_dir(&dir).map_err(failed)?;
+        let why = json!({"entry": id, "error": error, "tries": tries, "at": now.to_string()});
+        let path = dir.join(format!("{id}.error.json"));
+        file::install(&path, format!("{why:#}\n").as_bytes(), 0o600).map_err(failed)?;
+        self.release(id, &dir)
+    }
+
+    /// Saves where the batch is. From here on a crash is taken up there.
+    pub(crate) fn save(&self, state: &impl Serialize) -> Result<()> {
+        self.write_json(STATE, state)
+    }
+
+    /// Where the batch is; `None` if it was never saved.
+    pub(crate) fn load<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        if !self.file(STATE).exists() {
+            return Ok(None);
+        }
+        self.read_json(STATE).map(Some)
+    }
+
+    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_vec(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        self.write(name, &text)
+    }
+
+    pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let path = self.file(name);
+        let bytes = file::read(&path, CAP).map_err(failed)?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            Error::io(format!("\"{}\" cannot be read: {e}", path.display()))
+                .hint("move its directory away; its entries are in \"claimed\" there, and belong into inbox/")
+        })
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        file::install(&self.file(name), bytes, 0o600).map_err(failed)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
+        file::read(&self.file(name), CAP).map_err(failed)
+    }
+
+    /// Removes the batch. Entries that are still claimed go back to the queue first.
+    pub(crate) fn end(&self) -> Result<()> {
+        // First of all it is forgotten how far it was: half of its entries are not to be carried on with.
+        match file::remove(&self.file(STATE)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+            _ => {}
+        }
+        self.put_all_back()?;
+        file::remove_tree(&self.dir).map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::journal::entry::QueueEntry;
+
+    fn store() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        root.make().unwrap();
+        (dir, root)
+    }
+
+    /// Puts an entry into the queue, and gives it as it waits there.
+    fn waiting(root: &Root, title: &str) -> Waiting {
+        let text = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
+            "retrieval": {"method": "inline", "title": title, "body": "b", "tags": [], "scope": "global",
+                "threadId": null},
+            "context": {"cwd": "/w", "repo": null}});
+        let entry = QueueEntry::parse(text.to_string().as_bytes()).unwrap();
+        Journal::at(root).put(&entry).unwrap().waiting()
+    }
+
+    #[test]
+    fn a_claimed_entry_is_in_one_batch_and_goes_where_it_is_sent() {
+        let (_dir, root) = store();
+        let batches = Batches::at(&root);
+        let (one, two) = (batches.begin().unwrap(), batches.begin().unwrap());
+        let all = ["a", "b", "c"].map(|title| waiting(&root, title));
+        for entry in &all {
+            assert!(one.claim(entry).unwrap());
+            assert!(!two.claim(entry).unwrap(), "somebody else has it");
+        }
+        assert_eq!(one.claimed().unwrap().len(), 3);
+        one.processed(&all[0].id).unwrap();
+        one.failed(&all[1].id, "why", 3, Timestamp::UNIX_EPOCH).unwrap();
+        // Once more, as after a crash.
+        one.processed(&all[0].id).unwrap();
+        one.failed(&all[1].id, "why", 3, Timestamp::UNIX_EPOCH).unwrap();
+        let name = |entry: &Waiting| format!("{}.json", entry.id);
+        assert!(root.inbox().join(".processed").join(name(&all[0])).exists());
+        assert!(root.inbox().join(".failed").join(name(&all[1])).exists());
+        let why = root.inbox().join(".failed").join(format!("{}.error.json", all[1].id));
+        assert!(fs_err::read_to_string(why).unwrap().contains("\"tries\": 3"));
+        one.end().unwrap();
+        assert!(root.inbox().join(name(&all[2])).exists() && !one.dir.exists());
+    }
+
+    #[test]
+    fn an_end_that_is_cut_short_leaves_no_state_to_carry_on_with() {
+        let (_dir, root) = store();
+        let batch = Batches::at(&root).begin().unwrap();
+        let entry = waiting(&root, "a");
+        batch.claim(&entry).unwrap();
+        batch.save(&json!({"state": "x"})).unwrap();
+        // A directory in the entry's place: it cannot be put back.
+        fs_err::create_dir(&entry.path).unwrap();
+        assert!(batch.end().is_err());
+        assert_eq!(batch.load::<serde_json::Value>().unwrap(), None);
+        fs_err::remove_dir(&entry.path).unwrap();
+        batch.end().unwrap();
+        assert!(entry.path.exists() && Batches::at(&root).all().unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_directories_with_ids_are_batches() {
+        let (_dir, root) = store();
+        let batches = Batches::at(&root);
+        assert!(batches.all().unwrap().is_empty());
+        let batch = batches.begin().unwrap();
+        for other in ["batch__x", "notes", "batch__abcdefghij-l"] {
+            file::make_private_dir(&root.state().join("batches").join(other)).unwrap();
+            assert!(batches.named(other).is_none(), "{other}");
+        }
+        assert!(batches.named("../../x").is_none() && batches.named(&batch.id).is_some());
+        assert_eq!(batches.all().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_id_is_found_in_a_text() {
+        for (text, is_found) in [
+            ("batch: batch__abcdefghijkl\n", true),
+            ("xbatch__ABC123abc123y", true),
+            ("batch__ batch__abcdefghijkl", true),
+            ("batch__abcdefghijk", false),
+            ("batch__abcdefghijk-", false),
+            ("batch__ääääää", false),
+            ("", false),
+        ] {
+            assert_eq!(bears_an_id(text), is_found, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_state_is_named() {
+        let (_dir, root) = store();
+        let batch = Batches::at(&root).begin().unwrap();
+        batch.write(STATE, b"{\"state\":").unwrap();
+        let why = batch.load::<serde_json::Value>().unwrap_err().line();
+        assert!(why.contains(STATE), "{why}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Lines of a front matter replaced, all others kept byte for byte.
+
+use crate::store::entry::yaml::Document;
+use std::ops::Range;
+
+/// A key, and the lines it shall have: without the last one's end, `None` for no lines at all.
+pub(crate) type Change<'a> = (&'a str, Option<String>);
+
+/// `text`, which reads as `document`, with each key's lines replaced, or added at the end where it has none.
+///
+/// Comments among the replaced lines stay: one on the key's own line there, others below. The caller must
+/// read the result again and compare: anchors, `? key` and the like can make this wrong.
+pub(crate) fn replace(
+    text: &str,
+    document: &Document,
+    changes: &[Change],
+    newline: &str,
+) -> Result<String, String> {
+    let (Some(first), false) = (document.starts.first(), document.in_braces) else {
+        return Err("no lines of keys".to_owned());
+    };
+    let indent = &text[line_start(text, *first)..*first];
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    for (key, lines) in changes {
+        let mut new = String::new();
+        for line in lines.iter().flat_map(|lines| lines.split('\n')) {
+            new.extend([indent, line, newline]);
+        }
+        match document.fields.iter().position(|field| field.key == *key) {
+            Some(position) => {
+                let old = lines_of(text, document, position)?;
+                let new = with_comments(text, document, &old, new, newline);
+                edits.push((old, new));
+            }
+            None => edits.push((text.len()..text.len(), new)),
+        }
+    }
+    edits.sort_by_key(|(old, _)| old.start);
+    let mut edited = String::with_capacity(text.len() + 64);
+    let mut kept = 0;
+    for (old, new) in edits {
+        edited.push_str(text.get(kept..old.start).ok_or("keys overlap")?);
+        edited.push_str(&new);
+        kept = old.end;
+    }
+    edited.push_str(&text[kept..]);
+    Ok(edited)
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
+}
+
+/// The whole lines of a key and its value, without the comments and empty lines that follow.
+fn lines_of(text: &str, document: &Document, position: usize) -> Result<Range<usize>, String> {
+    let key = document.starts[position];
+    let start = line_start(text, key);
+    let next = document.starts.get(position + 1).map_or(text.len(), |next| line_start(text, *next));
+    if !text[start..key].bytes().all(|byte| byte == b' ') || next <= start {
+        return Err(format!("{} does not begin a line", document.fields[position].key));
+    }
+    let mut end = next;
+    loop {
+        let last = line_start(text, end - 1);
+        let line = &text[last..end];
+        let blanks = line.len() - line.trim_ascii_start().len();
+        let is_comment =
+            || document.comments.binary_search_by_key(&(last + blanks), |found| found.start).is_ok();
+        if last <= start || !(blanks == line.len() || is_comment()) {
+            return Ok(start..end);
+        }
+        end = last;
+    }
+}
+
+/// The new lines, with the comments that stood in the old ones.
+fn with_comments(text: &str, document: &Document, old: &Range<usize>, new: String, newline: &str) -> String {
+    let first_end = text[old.clone()].find('\n').map_or(old.end, |end| old.start + end);
+    let mut beside = String::new();
+    let mut below = String::new();
+    for comment in document.comments.iter().filter(|comment| old.contains(&comment.start)) {
+        let before = &text[line_start(text, comment.start)..comment.start];
+        let blanks = &before[before.trim_ascii_end().len()..];
+        if comment.start < first_end && !new.is_empty() {
+            beside = format!("{blanks}{}", &text[comment.clone()]);
+        } else {
+            // Of a comment behind something that goes, the blanks go too.
+            let blanks = if blanks.len() == before.len() { blanks } else { "" };
+            below.extend([blanks, &text[comment.clone()], newline]);
+        }
+    }
+    let line_end = new.find(newline).unwrap_or(new.len());
+    let (line, more) = new.split_at(line_end);
+    [line, &beside, more, &below].concat()
+}

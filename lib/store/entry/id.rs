@@ -1,0 +1,175 @@
+//! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and the
+//! time of its making, and never changes; links, file names and aliases hang on it.
+
+use crate::ground::text::{BASE58, base58};
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+const PREFIX: &str = "id__";
+const DIGITS: usize = 6;
+
+/// The whole of it, as in `id__a1B2c3`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct EntryId(String);
+
+impl EntryId {
+    /// What people and models write: `id__a1B2c3`, `a1B2c3` or `[[id__a1B2c3]]`.
+    pub(crate) fn parse(text: &str) -> Option<EntryId> {
+        let linked = text.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]"));
+        match linked {
+            Some(whole) => EntryId::whole(whole),
+            None => EntryId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text)),
+        }
+    }
+
+    /// Only `id__a1B2c3`, as it stands in a file.
+    pub(crate) fn whole(text: &str) -> Option<EntryId> {
+        EntryId::of_digits(text.strip_prefix(PREFIX)?)
+    }
+
+    fn of_digits(digits: &str) -> Option<EntryId> {
+        let all_known = digits.bytes().all(|byte| BASE58.contains(&byte));
+        (digits.len() == DIGITS && all_known).then(|| EntryId([PREFIX, digits].concat()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id of a note that was made at `created_at_ms` (Unix time in milliseconds).
+    ///
+    /// SHA-256 over the title, a NUL and the decimal time; its first eight bytes as a big-endian number,
+    /// modulo 58⁶. While that is taken, the byte 1 (2, 3 …, then two bytes) stands at the end of the input.
+    pub(crate) fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
+        let input = format!("{title}\0{created_at_ms}");
+        let mut attempt = 0_u64;
+        loop {
+            let bytes = attempt.to_le_bytes();
+            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            let digest = Sha256::new().chain_update(&input).chain_update(&bytes[..used]).finalize();
+            let id =
+                EntryId::of_number(digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+            if !is_taken(&id) {
+                return id;
+            }
+            attempt += 1;
+        }
+    }
+
+    fn of_number(number: u64) -> EntryId {
+        EntryId(format!("{PREFIX}{}", base58(number, DIGITS)))
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl TryFrom<String> for EntryId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<EntryId, String> {
+        EntryId::parse(&text).ok_or_else(|| format!("\"{text}\" is not an id like id__a1B2c3"))
+    }
+}
+
+/// Every `[[id__XXXXXX]]` in a text, in order, as often as it stands there.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "memory-doctor and memory-defrag, which come next, follow links")
+)]
+pub(crate) fn links(body: &str) -> Vec<EntryId> {
+    const LENGTH: usize = "[[".len() + PREFIX.len() + DIGITS + "]]".len();
+    memmem::find_iter(body.as_bytes(), b"[[id__")
+        .filter_map(|at| EntryId::parse(body.get(at..at + LENGTH)?))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> EntryId {
+        EntryId::whole(text).unwrap()
+    }
+
+    #[test]
+    fn three_spellings_are_one_id_and_nothing_else_is() {
+        for text in ["id__a1B2c3", "a1B2c3", "[[id__a1B2c3]]"] {
+            assert_eq!(EntryId::parse(text).unwrap().as_str(), "id__a1B2c3");
+        }
+        for text in [
+            "",
+            "id__",
+            "a1B2c",
+            "a1B2c34",
+            "id__a1B2c",
+            "id__a1B2c34",
+            "id_a1B2c3",
+            "a1B2c0",
+            "a1B2cO",
+            "a1B2cI",
+            "a1B2cl",
+            "[[a1B2c3]]",
+            "[id__a1B2c3]",
+            "[[id__a1B2c3]",
+            " a1B2c3",
+            "a1B2c3\n",
+            "../a1B",
+            "ä1B2c",
+            "id__id__a1B2c3",
+            "[[[[id__a1B2c3]]]]",
+            "ID__a1B2c3",
+        ] {
+            assert_eq!(EntryId::parse(text), None, "{text:?}");
+        }
+        assert_eq!(EntryId::whole("a1B2c3"), None);
+    }
+
+    // The numbers come from another program: python's hashlib and a base58 of five lines.
+    #[test]
+    fn an_id_follows_from_title_and_time() {
+        let never = |_: &EntryId| false;
+        assert_eq!(EntryId::make("xstate guard patterns", 1_771_000_000_000, never), id("id__1fk1TH"));
+        assert_eq!(EntryId::make("", 0, never), id("id__o5BoBV"));
+        assert_eq!(EntryId::make("Grüße 🦀", -5, never), id("id__KTuAUi"));
+    }
+
+    #[test]
+    fn a_taken_id_is_followed_by_the_next() {
+        let made = |taken: &[&str]| EntryId::make("", 0, |id| taken.contains(&id.as_str()));
+        assert_eq!(made(&["id__o5BoBV"]), id("id__c519tA"));
+        assert_eq!(made(&["id__o5BoBV", "id__c519tA"]), id("id__FEroJf"));
+        // After the byte 255 come the bytes 0 and 1.
+        let count = std::cell::Cell::new(0);
+        let late = EntryId::make("", 0, |_| count.replace(count.get() + 1) < 256);
+        assert_eq!(late, id("id__9c7K9j"));
+    }
+
+    #[test]
+    fn small_numbers_are_padded() {
+        assert_eq!(EntryId::of_number(0), id("id__111111"));
+        assert_eq!(EntryId::of_number(57), id("id__11111z"));
+        assert_eq!(EntryId::of_number(58), id("id__111121"));
+        assert_eq!(EntryId::of_number(58_u64.pow(6)), id("id__111111"));
+    }
+
+    #[test]
+    fn links_are_found_wherever_they_stand() {
+        let body = "[[id__a1B2c3]] and[[id__Zz9yX1]], [[id__nope]] [[id__a1B2c3|x]] [[[id__a1B2c3]]] [[id__ä1B2c]] [[id__";
+        assert_eq!(links(body), [id("id__a1B2c3"), id("id__Zz9yX1"), id("id__a1B2c3")]);
+    }
+
+    #[test]
+    fn json_is_checked() {
+        assert_eq!(serde_json::to_string(&id("id__a1B2c3")).unwrap(), r#""id__a1B2c3""#);
+        assert_eq!(serde_json::from_str::<EntryId>(r#""[[id__a1B2c3]]""#).unwrap(), id("id__a1B2c3"));
+        let error = serde_json::from_str::<EntryId>(r#""../x""#).unwrap_err();
+        assert!(error.to_string().contains("\"../x\" is not an id like id__a1B2c3"), "{error}");
+    }
+}

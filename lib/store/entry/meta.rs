@@ -1,0 +1,212 @@
+//! What a note says of itself: the front matter, as values.
+
+use crate::store::entry::id::EntryId;
+use crate::store::entry::value::Value;
+use jiff::Timestamp;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use std::fmt;
+
+/// A closed set of words: an enum, its words in files and JSON, and the way back.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub(crate) enum $name {
+            $($(#[$doc])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            /// Every word, in order.
+            pub(crate) const WORDS: &[&str] = &[$($word),+];
+
+            pub(crate) fn parse(text: &str) -> Option<$name> {
+                match text {
+                    $($word => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
+
+            pub(crate) fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word),+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// How far a note has come.
+    Status {
+        Captured = "captured",
+        Consolidated = "consolidated",
+        /// Exactly while its tier is hot.
+        Promoted = "promoted",
+    }
+}
+
+words! {
+    /// How much of a note every agent is shown: all, its summary, nothing.
+    Tier { Hot = "hot", Warm = "warm", Cold = "cold" }
+}
+
+words! {
+    /// Whom a note concerns: everybody, or who works in one of its sources' repositories.
+    Scope { Global = "global", Repo = "repo" }
+}
+
+/// The front matter's keys that are ours. JSON has the same names, and all of them always.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Meta {
+    pub(crate) id: EntryId,
+    /// One line.
+    pub(crate) title: String,
+    /// One line.
+    pub(crate) summary: String,
+    /// As they stand in the file, valid or not.
+    pub(crate) tags: Vec<String>,
+    pub(crate) status: Status,
+    pub(crate) tier: Tier,
+    pub(crate) scope: Scope,
+    pub(crate) pinned: bool,
+    /// How often it was read.
+    pub(crate) used: u64,
+    #[serde(serialize_with = "time")]
+    pub(crate) last_used: Option<Timestamp>,
+    /// Unix time in milliseconds, as `updated_at`.
+    #[serde(rename = "createdAt")]
+    pub(crate) created_at: i64,
+    #[serde(rename = "updatedAt")]
+    pub(crate) updated_at: i64,
+    pub(crate) sources: Vec<Source>,
+    /// Ids of notes that were merged into this one. Links to them lead here.
+    pub(crate) aliases: Vec<EntryId>,
+    /// The note that took this one's place.
+    #[serde(rename = "supersededBy")]
+    pub(crate) superseded_by: Option<EntryId>,
+}
+
+impl Meta {
+    /// A note without a title, as a file that says nothing else is read.
+    pub(crate) fn new(id: EntryId) -> Meta {
+        Meta {
+            id,
+            title: String::new(),
+            summary: String::new(),
+            tags: Vec::new(),
+            status: Status::Captured,
+            tier: Tier::Warm,
+            scope: Scope::Global,
+            pinned: false,
+            used: 0,
+            last_used: None,
+            created_at: 0,
+            updated_at: 0,
+            sources: Vec::new(),
+            aliases: Vec::new(),
+            superseded_by: None,
+        }
+    }
+}
+
+/// Where a note came from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Source {
+    pub(crate) harness: Option<String>,
+    pub(crate) thread_id: Option<String>,
+    /// `host/owner/name`, or `local:<path>`.
+    pub(crate) repo: Option<String>,
+    pub(crate) cwd: Option<String>,
+    /// Keys that are not ours, kept through every rewrite.
+    pub(crate) other: Vec<(String, Value)>,
+}
+
+impl Source {
+    pub(crate) const KEYS: [&str; 4] = ["harness", "threadId", "repo", "cwd"];
+
+    /// The keys of ours, in order.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let values = [&self.harness, &self.thread_id, &self.repo, &self.cwd];
+        Source::KEYS.into_iter().zip(values).filter_map(|(key, value)| Some((key, value.as_deref()?)))
+    }
+}
+
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.known() {
+            map.serialize_entry(key, value)?;
+        }
+        for (key, value) in &self.other {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+fn time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.collect_str(time),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A title or a summary as a file has it: one line, no control characters, no blanks at its ends.
+///
+/// Line ends and control characters, however many stand together, become one blank.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for part in text.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+        if !line.is_empty() && !part.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(part);
+    }
+    line.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_go_both_ways() {
+        for word in Status::WORDS {
+            assert_eq!(Status::parse(word).unwrap().to_string(), *word);
+            assert_eq!(serde_json::to_string(&Status::parse(word)).unwrap(), format!("\"{word}\""));
+        }
+        assert_eq!(Tier::parse("Hot"), None);
+        assert_eq!(serde_json::from_str::<Scope>("\"repo\"").unwrap(), Scope::Repo);
+        assert!(serde_json::from_str::<Scope>("\"Repo\"").is_err());
+    }
+
+    #[test]
+    fn one_line_is_one_line() {
+        assert_eq!(one_line(" a\r\n\n b\tc\u{85}d\u{2028}e\u{1b}[0m\n"), "a  b c d e [0m");
+        assert_eq!(one_line("\n\t"), "");
+        assert_eq!(one_line("عنوان 🦀 e\u{301}"), "عنوان 🦀 e\u{301}");
+    }
+
+    #[test]
+    fn json_has_the_names_of_the_file() {
+        let mut meta = Meta::new(EntryId::whole("id__a1B2c3").unwrap());
+        meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
+        let other = vec![("note".to_owned(), Value::List(vec![Value::plain("3")]))];
+        meta.sources = vec![Source { thread_id: Some("T-1".into()), other, ..Source::default() }];
+        assert_eq!(
+            serde_json::to_string(&meta).unwrap(),
+            concat!(
+                r#"{"id":"id__a1B2c3","title":"","summary":"","tags":[],"status":"captured","tier":"warm","#,
+                r#""scope":"global","pinned":false,"used":0,"last_used":"2026-02-13T14:30:00Z","createdAt":0,"#,
+                r#""updatedAt":0,"sources":[{"threadId":"T-1","note":["3"]}],"aliases":[],"supersededBy":null}"#
+            )
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! The front matter as we write it.
+
+use crate::store::entry::meta::{Meta, Source};
+use crate::store::entry::scalar::{Place, written};
+use crate::store::entry::schema::KEYS;
+use crate::store::entry::value::{Text, Value};
+
+/// All of it, without the lines of dashes.
+pub(crate) fn front_matter(meta: &Meta) -> String {
+    KEYS.iter().filter_map(|key| lines(meta, key)).map(|lines| lines + "\n").collect()
+}
+
+/// A key with its value, without the last line's end. `None` where saying nothing says it.
+pub(crate) fn lines(meta: &Meta, key: &str) -> Option<String> {
+    let line = |value: &str| Some(format!("{key}: {value}"));
+    match key {
+        "id" => line(meta.id.as_str()),
+        "title" => line(&written(&meta.title, Place::Line)),
+        "summary" => line(&written(&meta.summary, Place::Line)),
+        "tags" => line(&list(&meta.tags)),
+        "status" => line(meta.status.as_str()),
+        "tier" => line(meta.tier.as_str()),
+        "scope" => line(meta.scope.as_str()),
+        "pinned" => line(if meta.pinned { "true" } else { "false" }),
+        "used" => line(&meta.used.to_string()),
+        "last_used" => line(&meta.last_used?.to_string()),
+        "createdAt" => line(&meta.created_at.to_string()),
+        "updatedAt" => line(&meta.updated_at.to_string()),
+        "sources" if meta.sources.is_empty() => None,
+        "sources" => {
+            Some(meta.sources.iter().fold("sources:".to_owned(), |all, one| all + "\n  - " + &source(one)))
+        }
+        "aliases" if meta.aliases.is_empty() => None,
+        "aliases" => line(&list(&meta.aliases.iter().map(ToString::to_string).collect::<Vec<_>>())),
+        "supersededBy" => line(meta.superseded_by.as_ref()?.as_str()),
+        _ => None,
+    }
+}
+
+fn list(items: &[String]) -> String {
+    let items: Vec<_> = items.iter().map(|item| written(item, Place::Flow)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn source(source: &Source) -> String {
+    let known = source.known().map(|(key, value)| format!("{key}: {}", written(value, Place::Flow)));
+    let other =
+        source.other.iter().map(|(key, value)| format!("{}: {}", written(key, Place::Flow), flow(value)));
+    format!("{{{}}}", known.chain(other).collect::<Vec<_>>().join(", "))
+}
+
+/// A value of somebody else's, on one line. What stood without quotes and can stays so: it may be a number.
+fn flow(value: &Value) -> String {
+    match value {
+        value if value.is_null() => "~".to_owned(),
+        Value::Text(Text { text, plain: true }) if is_bare(text) => text.clone(),
+        Value::Text(text) => written(&text.text, Place::Flow),
+        Value::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Map(pairs) => {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(key, value)| format!("{}: {}", flow(key), flow(value))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+    }
+}
+
+/// A word, a number, a date or a time.
+fn is_bare(text: &str) -> bool {
+    let mut before = b' ';
+    let bytes = text.as_bytes();
+    bytes.iter().enumerate().all(|(at, byte)| {
+        // A colon or a dash that ends a word would be YAML's own.
+        let inside = at > 0 && before.is_ascii_alphanumeric();
+        let follows = bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
+        before = *byte;
+        match byte {
+            b':' => inside && follows,
+            b'-' | b'+' | b'.' => follows,
+            byte => byte.is_ascii_alphanumeric() || *byte == b'_',
+        }
+    })
+}

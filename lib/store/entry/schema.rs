@@ -1,0 +1,169 @@
+//! From the fields of a front matter to what they mean: our keys, their types and defaults.
+//!
+//! Lenient about how a value is written, strict about what it is: a wrong one is told with its line, key and
+//! value, because the next rewrite would else lose what somebody meant.
+
+use crate::ground::text;
+use crate::store::entry::front_matter::LINES_BEFORE;
+use crate::store::entry::id::EntryId;
+use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
+use crate::store::entry::value::{Field, Text, Value};
+use crate::store::entry::yaml::at;
+
+/// The keys that are ours, in the order in which we write them.
+pub(crate) const KEYS: [&str; 15] = [
+    "id",
+    "title",
+    "summary",
+    "tags",
+    "status",
+    "tier",
+    "scope",
+    "pinned",
+    "used",
+    "last_used",
+    "createdAt",
+    "updatedAt",
+    "sources",
+    "aliases",
+    "supersededBy",
+];
+const TITLE: usize = 1;
+
+pub(crate) fn meta(fields: Vec<Field>) -> Result<Meta, String> {
+    let id = fields.iter().find(|field| field.key == "id").ok_or("id is missing")?;
+    let mut meta = Meta::new(entry_id(&id.value).map_err(|why| at(id.line, &format!("id: {why}")))?);
+    let mut lines = [0; KEYS.len()];
+    // Keys mostly come in our order, so that the next one is looked for first.
+    let mut next = 0;
+    for Field { key, value, line } in fields {
+        let mut places = (next..KEYS.len()).chain(0..next);
+        let Some(position) = places.find(|place| KEYS[*place] == key) else { continue };
+        next = position + 1;
+        let told = |why: String| at(line, &format!("{key}: {why}"));
+        if lines[position] > 0 {
+            return Err(told(format!("given twice, first in line {}", lines[position] + LINES_BEFORE)));
+        }
+        lines[position] = line;
+        take(&mut meta, &key, value).map_err(told)?;
+    }
+    if lines[TITLE] == 0 {
+        return Err("title is missing".to_owned());
+    }
+    Ok(meta)
+}
+
+fn take(meta: &mut Meta, key: &str, value: Value) -> Result<(), String> {
+    match key {
+        "title" if matches!(&value, Value::Text(Text { text, plain: true }) if text.is_empty()) => {
+            return Err("nothing stands there".to_owned());
+        }
+        "title" => meta.title = string(value)?,
+        "summary" => meta.summary = string(value)?,
+        _ if value.is_null() => {}
+        "tags" => meta.tags = tags(value)?,
+        "status" => meta.status = word(value, Status::parse, Status::WORDS)?,
+        "tier" => meta.tier = word(value, Tier::parse, Tier::WORDS)?,
+        "scope" => meta.scope = word(value, Scope::parse, Scope::WORDS)?,
+        "pinned" => meta.pinned = truth(value)?,
+        "used" => meta.used = parsed(value, "a whole number from 0")?,
+        "last_used" => meta.last_used = Some(parsed(value, "a time like 2026-02-13T14:30:00Z")?),
+        "createdAt" => meta.created_at = parsed(value, "a whole number of milliseconds")?,
+        "updatedAt" => meta.updated_at = parsed(value, "a whole number of milliseconds")?,
+        "sources" => meta.sources = items(value)?.into_iter().map(source).collect::<Result<_, _>>()?,
+        "aliases" => meta.aliases = items(value)?.iter().map(entry_id).collect::<Result<_, _>>()?,
+        "supersededBy" => meta.superseded_by = Some(entry_id(&value)?),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn string(value: Value) -> Result<String, String> {
+    match value {
+        Value::Text(text) => Ok(text.text),
+        other => Err(not_text(&other)),
+    }
+}
+
+fn not_text(value: &Value) -> String {
+    let kind = if matches!(value, Value::List(_)) { "list" } else { "mapping" };
+    format!("a {kind} stands where text should")
+}
+
+fn items(value: Value) -> Result<Vec<Value>, String> {
+    match value {
+        Value::List(items) => Ok(items),
+        _ => Err("not a list".to_owned()),
+    }
+}
+
+fn wrong(text: &str, allowed: &str) -> String {
+    format!("\"{}\" is not {allowed}", text::one_line(text, 60))
+}
+
+fn entry_id(value: &Value) -> Result<EntryId, String> {
+    let Value::Text(Text { text, .. }) = value else { return Err(not_text(value)) };
+    EntryId::whole(text).ok_or_else(|| wrong(text, "an id like id__a1B2c3"))
+}
+
+fn word<T>(value: Value, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, String> {
+    let text = string(value)?;
+    parse(&text).ok_or_else(|| wrong(&text, &format!("one of {}", words.join(", "))))
+}
+
+fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T, String> {
+    let text = string(value)?;
+    text.parse().map_err(|_| wrong(&text, what))
+}
+
+/// YAML 1.1's words too, which some editors write.
+fn truth(value: Value) -> Result<bool, String> {
+    let text = string(value)?;
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Ok(true),
+        "false" | "no" | "off" => Ok(false),
+        _ => Err(wrong(&text, "true or false")),
+    }
+}
+
+/// A list, or one text with commas or blanks between.
+fn tags(value: Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::List(items) => items.into_iter().map(string).collect(),
+        value => {
+            let text = string(value)?;
+            let words = text.split(|c: char| c == ',' || c.is_whitespace());
+            Ok(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
+        }
+    }
+}
+
+fn source(value: Value) -> Result<Source, String> {
+    let Value::Map(pairs) = value else {
+        return Err("an item is not like {harness: …, threadId: …}".to_owned());
+    };
+    let mut source = Source::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for (key, value) in pairs {
+        let key = string(key).map_err(|_| "a key in an item is no text")?;
+        let Some(known) = Source::KEYS.into_iter().find(|known| *known == key) else {
+            source.other.push((key, value));
+            continue;
+        };
+        if seen.contains(&known) {
+            return Err(format!("{known} is given twice in an item"));
+        }
+        seen.push(known);
+        if value.is_null() {
+            continue;
+        }
+        let text = string(value).map_err(|why| format!("{known}: {why}"))?;
+        match known {
+            "harness" => source.harness = Some(text),
+            "threadId" => source.thread_id = Some(text),
+            "repo" => source.repo = Some(text),
+            _ => source.cwd = Some(text),
+        }
+    }
+    Ok(source)
+}

@@ -1,0 +1,278 @@
+//! Front matter read by a YAML parser: values, and where keys and comments stand.
+//!
+//! The parser's events are enough, and better than a mapping onto types: scalars stay as written, comments
+//! and offsets come along. Aliases are copied out; depth and size are bounded before and after.
+
+use crate::store::entry::front_matter::{CAP, LINES_BEFORE};
+use crate::store::entry::value::{Field, Text, Value};
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+const DEPTH_CAP: usize = 32;
+/// Values and bytes of text, aliases copied out. What fits into a front matter without aliases has less.
+const COST_CAP: usize = 4 * CAP;
+
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) fields: Vec<Field<'static>>,
+    /// Where the key of each field begins, in bytes.
+    pub(crate) starts: Vec<usize>,
+    /// In the order of the file, without line ends.
+    pub(crate) comments: Vec<Range<usize>>,
+    /// All of it stands in `{…}`.
+    pub(crate) in_braces: bool,
+}
+
+impl Document {
+    pub(crate) fn read(text: &str) -> Result<Document, String> {
+        let options = granit_parser::options! {
+            disallow_directives: true,
+            flow_nesting_limit: DEPTH_CAP,
+            block_nesting_limit: DEPTH_CAP,
+            max_buffered_comment_events: CAP,
+        };
+        let mut tree = Tree::default();
+        let mut document = Document::default();
+        for next in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = next.map_err(|error| fault(&error))?;
+            if let Event::Comment(..) = event {
+                document.comments.push(range(&span));
+                continue;
+            }
+            tree.take(event, &span).map_err(|why| at(span.start.line(), &why))?;
+        }
+        document.comments.sort_by_key(|comment| comment.start);
+        document.in_braces = tree.in_braces;
+        let pairs = match tree.root {
+            Some(Value::Map(pairs)) => pairs,
+            Some(value) if !value.is_null() => return Err("the front matter has no keys".to_owned()),
+            _ => Vec::new(),
+        };
+        for ((key, value), place) in pairs.into_iter().zip(tree.keys) {
+            let Value::Text(Text { text: key, .. }) = key else {
+                return Err(at(place.line, "a key that is no text"));
+            };
+            document.starts.push(place.start);
+            document.fields.push(Field { key: Cow::Owned(key), value, line: place.line });
+        }
+        Ok(document)
+    }
+}
+
+/// Values under construction.
+#[derive(Default)]
+struct Tree {
+    root: Option<Value>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    /// Where the keys of the outermost mapping stand.
+    keys: Vec<Key>,
+    in_braces: bool,
+    documents: usize,
+    cost: usize,
+}
+
+struct Key {
+    start: usize,
+    line: usize,
+}
+
+struct Open {
+    value: Value,
+    key: Option<Value>,
+    anchor: usize,
+    cost: usize,
+    /// How many levels lie inside, so far.
+    depth: usize,
+}
+
+#[derive(Clone)]
+struct Node {
+    value: Value,
+    cost: usize,
+    depth: usize,
+}
+
+impl Tree {
+    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), String> {
+        if event.is_node() {
+            self.note_key(span);
+        }
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    return Err("a second YAML document begins here".to_owned());
+                }
+                Ok(())
+            }
+            Event::Scalar(text, style, anchor, _) => {
+                let plain = style == ScalarStyle::Plain;
+                // The parser says ~ where nothing stands.
+                let text = if plain && span.is_empty() { String::new() } else { text.into_owned() };
+                let cost = 1 + text.len();
+                self.spend(cost)?;
+                self.place(Node { value: Value::Text(Text { text, plain }), cost, depth: 0 }, anchor)
+            }
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).ok_or("an alias inside of what it stands for")?;
+                let cost = node.cost;
+                let node = node.clone();
+                self.spend(cost)?;
+                self.place(node, 0)
+            }
+            Event::SequenceStart(_, anchor, _) => self.begin(Value::List(Vec::new()), anchor),
+            Event::MappingStart(style, anchor, _) => {
+                self.in_braces |= self.open.is_empty() && style == StructureStyle::Flow;
+                self.begin(Value::Map(Vec::new()), anchor)
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(open) = self.open.pop() else { return Ok(()) };
+                self.spend(1)?;
+                self.place(
+                    Node { value: open.value, cost: open.cost + 1, depth: open.depth + 1 },
+                    open.anchor,
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps where a node begins if it is a key of the outermost mapping.
+    fn note_key(&mut self, span: &Span) {
+        if let [Open { value: Value::Map(_), key: None, .. }] = self.open.as_slice() {
+            self.keys.push(Key { start: range(span).start, line: span.start.line() });
+        }
+    }
+
+    fn begin(&mut self, value: Value, anchor: usize) -> Result<(), String> {
+        self.open.push(Open { value, key: None, anchor, cost: 0, depth: 0 });
+        Ok(())
+    }
+
+    /// Puts a whole value where it belongs.
+    fn place(&mut self, node: Node, anchor: usize) -> Result<(), String> {
+        if self.open.len() + node.depth > DEPTH_CAP {
+            return Err(format!("more than {DEPTH_CAP} levels, aliases copied out"));
+        }
+        if anchor > 0 {
+            self.spend(node.cost)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(parent) = self.open.last_mut() else {
+            self.root = Some(node.value);
+            return Ok(());
+        };
+        parent.cost += node.cost;
+        parent.depth = parent.depth.max(node.depth);
+        match &mut parent.value {
+            Value::List(items) => items.push(node.value),
+            Value::Map(pairs) => match parent.key.take() {
+                Some(key) => pairs.push((key, node.value)),
+                None => parent.key = Some(node.value),
+            },
+            Value::Text(_) => {}
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, cost: usize) -> Result<(), String> {
+        self.cost += cost;
+        if self.cost > COST_CAP {
+            return Err(format!("more than {} KiB, aliases copied out", COST_CAP >> 10));
+        }
+        Ok(())
+    }
+}
+
+fn range(span: &Span) -> Range<usize> {
+    span.byte_range().unwrap_or_default()
+}
+
+fn fault(error: &ScanError) -> String {
+    at(error.marker().line(), &error.info())
+}
+
+/// A fault, with the line in the note's file.
+pub(crate) fn at(line: usize, why: &str) -> String {
+    format!("line {}: {why}", line + LINES_BEFORE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        Document::read(text).unwrap_err()
+    }
+
+    #[test]
+    fn scalars_are_as_written() {
+        let text = "a: no\nb: 1e3\nc: \"x\\ty\"\nd:\ne: |\n  # x\n  y\n\"f\": 'it''s'\ng: p\n  q\nh: ~\n";
+        let document = Document::read(text).unwrap();
+        let found: Vec<_> = document.fields.iter().map(|field| (&*field.key, field.value.clone())).collect();
+        let expected = [
+            ("a", "no"),
+            ("b", "1e3"),
+            ("c", "x\ty"),
+            ("d", ""),
+            ("e", "# x\ny\n"),
+            ("f", "it's"),
+            ("g", "p q"),
+            ("h", "~"),
+        ];
+        assert_eq!(found, expected.map(|(key, value)| (key, Value::quoted(value))));
+        let nulls: Vec<_> = document.fields.iter().filter(|field| field.value.is_null()).collect();
+        assert_eq!(nulls.len(), 2, "{nulls:?}");
+        let starts: Vec<_> = document.starts.iter().map(|start| &text[*start..start + 1]).collect();
+        assert_eq!(starts, ["a", "b", "c", "d", "e", "\"", "g", "h"]);
+        assert_eq!(document.fields[7].line, 11);
+    }
+
+    #[test]
+    fn every_comment_is_found_and_nothing_else() {
+        let text = concat!(
+            "# 0\na: x # 1\n  # 2\nb: # 3\n  # 4\n  - x # 5\n\n  - y#no\n# 6\nc: | # 7\n  t\n  # no\n\n# 8\n",
+            "d: \"x # no\n  y\" # 9\ne: [x, # 10\n  y] # 11\nf:\n- x\n# 12\n- y\n  # 13\ng: # 14\n# 15"
+        );
+        let document = Document::read(text).unwrap();
+        let found: Vec<_> = document.comments.iter().map(|comment| &text[comment.clone()]).collect();
+        assert_eq!(found, (0..16).map(|number| format!("# {number}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn aliases_are_copied_out() {
+        let document = Document::read("a: &x [1, {b: 2}]\nc: *x\n").unwrap();
+        assert_eq!(document.fields[0].value, document.fields[1].value);
+    }
+
+    #[test]
+    fn faults_name_the_line_of_the_file() {
+        assert!(fault("a: b\nc: d: e\n").starts_with("line 3: "), "{}", fault("a: b\nc: d: e\n"));
+        assert!(fault("a: \tb\n\tc: d\n").starts_with("line "));
+        assert_eq!(fault("a: b\n--- c\n"), "line 3: a second YAML document begins here");
+        assert_eq!(fault("- a\n"), "the front matter has no keys");
+        assert_eq!(fault("a: b\n? [c]\n: d\n"), "line 3: a key that is no text");
+        assert_eq!(fault("a: &x [*x]\n"), "line 2: an alias inside of what it stands for");
+        assert!(fault("%YAML 1.2\n--- {a: b}\n").starts_with("line 2: "));
+        assert!(Document::read("").unwrap().fields.is_empty());
+        assert!(Document::read("# a\n").unwrap().fields.is_empty());
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        let laughs: String = (1..30).map(|n| format!("l{n}: &l{n} [*l{0}, *l{0}, *l{0}]\n", n - 1)).collect();
+        assert!(fault(&format!("l0: &l0 lol\n{laughs}")).ends_with("aliases copied out"));
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(30_000), "*a, ".repeat(8_000));
+        assert!(fault(&long).contains("more than 256 KiB"), "{}", fault(&long));
+        let chain: String = (1..5_000).map(|n| format!("c{n}: &c{n} [*c{}]\n", n - 1)).collect();
+        assert!(fault(&format!("c0: &c0 x\n{chain}")).contains("more than 32 levels"));
+        for deep in ["[", "{a: ", "- ", "? "] {
+            assert!(Document::read(&deep.repeat(CAP / deep.len())).is_err());
+        }
+        let steps: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+        assert!(fault(&steps).starts_with("line "));
+    }
+}

@@ -1,0 +1,310 @@
+//! A queue entry, version 1: where a session or a note is to be had, and where it comes from. Checked when it
+//! is written and again when it is read; every fault is named at once.
+
+use crate::ground::fields::{Fields, PATH_CAP, brief, kind, shown};
+use crate::ground::repository::name_of_url;
+use crate::ground::text::base58;
+use crate::store::entry::{Scope, tag};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// The longest title, in bytes.
+pub(crate) const TITLE_CAP: usize = 1000;
+/// The largest note that is taken, in bytes. A good one has some forty lines.
+pub(crate) const BODY_CAP: usize = 1 << 20;
+/// The longest thread id, in bytes.
+const ID_CAP: usize = 200;
+/// The most tags of one note.
+const TAGS_CAP: usize = 32;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct QueueEntry {
+    pub(crate) version: u32,
+    #[serde(serialize_with = "milliseconds")]
+    pub(crate) timestamp: Timestamp,
+    pub(crate) harness: Harness,
+    pub(crate) retrieval: Retrieval,
+    pub(crate) context: Context,
+}
+
+/// Always three digits after the point, so that names sort as times do.
+fn milliseconds<S: serde::Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&format!("{time:.3}"))
+}
+
+/// A program that runs agents, or a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Harness {
+    Amp,
+    ClaudeCode,
+    Codex,
+    Cursor,
+    Gemini,
+    Opencode,
+    Manual,
+}
+
+impl Harness {
+    pub(crate) const NAMES: [&'static str; 7] =
+        ["amp", "claude-code", "codex", "cursor", "gemini", "opencode", "manual"];
+
+    pub(crate) fn named(name: &str) -> Option<Harness> {
+        use Harness::{Amp, ClaudeCode, Codex, Cursor, Gemini, Manual, Opencode};
+        [Amp, ClaudeCode, Codex, Cursor, Gemini, Opencode, Manual].into_iter().find(|h| h.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Harness::NAMES[self as usize]
+    }
+}
+
+impl std::fmt::Display for Harness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How to get at what was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "method", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub(crate) enum Retrieval {
+    AmpThread { thread_id: String },
+    OpencodeSession { thread_id: String },
+    Transcript { path: PathBuf, format: Harness, session_id: String },
+    CursorSession { session_path: PathBuf },
+    File { path: PathBuf },
+    Inline { title: String, body: String, tags: Vec<String>, scope: Scope, thread_id: Option<String> },
+}
+
+const METHODS: [&str; 6] =
+    ["amp-thread", "opencode-session", "transcript", "cursor-session", "file", "inline"];
+
+/// Where the session ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub(crate) struct Context {
+    pub(crate) cwd: Option<PathBuf>,
+    /// `host/owner/name`, or `local:PATH`.
+    pub(crate) repo: Option<String>,
+}
+
+impl QueueEntry {
+    /// The session's name, the same for every entry about it; `None` for a note.
+    pub(crate) fn session(&self) -> Option<String> {
+        let which = match &self.retrieval {
+            Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => {
+                thread_id.clone()
+            }
+            Retrieval::Transcript { path, .. }
+            | Retrieval::CursorSession { session_path: path }
+            | Retrieval::File { path } => path.to_string_lossy().into_owned(),
+            Retrieval::Inline { .. } => return None,
+        };
+        Some(format!("{}:{which}", self.harness))
+    }
+
+    /// The thread or session that a note out of this entry is from.
+    pub(crate) fn thread_id(&self) -> Option<&str> {
+        match &self.retrieval {
+            Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => Some(thread_id),
+            Retrieval::Transcript { session_id, .. } => Some(session_id),
+            Retrieval::CursorSession { session_path } => session_path.file_stem()?.to_str(),
+            Retrieval::File { .. } => None,
+            Retrieval::Inline { thread_id, .. } => thread_id.as_deref(),
+        }
+    }
+
+    /// As it stands in the file.
+    pub(crate) fn json(&self) -> Value {
+        // Nothing in it can fail to become JSON but a path that is not UTF-8, and `check` lets none pass.
+        serde_json::to_value(self).unwrap_or(Value::Null)
+    }
+
+    /// The entry in `bytes`, or all that is wrong with it.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<QueueEntry, Vec<String>> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        match serde_json::from_slice(bytes) {
+            Ok(Value::Object(object)) => from_object(object),
+            Ok(other) => Err(vec![format!("a JSON object is expected, not {}", kind(&other))]),
+            Err(e) => Err(vec![format!("not JSON: {e}")]),
+        }
+    }
+
+    /// The same checks for an entry that was made in this program.
+    pub(crate) fn check(&self) -> Result<(), Vec<String>> {
+        let json = serde_json::to_value(self).map_err(|e| vec![e.to_string()])?;
+        let Value::Object(object) = json else { return Ok(()) };
+        from_object(object).map(drop)
+    }
+
+    /// Four characters of base58 that are the same for every entry about one session.
+    pub(crate) fn session_mark(&self) -> Option<String> {
+        let digest = Sha256::digest(self.session()?);
+        let head: [u8; 8] = digest[..8].try_into().ok()?;
+        Some(base58(u64::from_be_bytes(head), 4))
+    }
+}
+
+fn from_object(object: Map<String, Value>) -> Result<QueueEntry, Vec<String>> {
+    let mut top = Fields::new("", object);
+    let version = match top.take("version") {
+        Some(Value::Number(n)) if n.as_u64() == Some(1) => 1,
+        // What else is in it can only be read by who knows that version.
+        Some(other) => {
+            return Err(vec![format!("version: {} is unknown; this program knows version 1", shown(&other))]);
+        }
+        None => {
+            top.missing("version");
+            1
+        }
+    };
+    let timestamp = top.text("timestamp").and_then(|text| match text.parse::<Timestamp>() {
+        Ok(time) => Some(time),
+        Err(_) => {
+            top.fault(
+                "timestamp",
+                &format!("\"{}\" is not an RFC 3339 time, like 2026-02-13T14:30:05.123Z", brief(&text)),
+            );
+            None
+        }
+    });
+    let harness = top.one_of("harness", &Harness::NAMES).and_then(|name| Harness::named(&name));
+    let retrieval = top.object("retrieval").and_then(|object| {
+        let mut fields = Fields::new("retrieval.", object);
+        let Some(method) = fields.one_of("method", &METHODS) else {
+            // Which of the other keys belong there, only the method tells.
+            top.faults.append(&mut fields.faults);
+            return None;
+        };
+        let retrieval = how(&method, &mut fields);
+        top.faults.extend(fields.end());
+        retrieval
+    });
+    let mut context = Context::default();
+    if let Some(object) = top.object("context") {
+        let mut fields = Fields::new("context.", object);
+        context.cwd = fields.nullable("cwd").then(|| fields.path("cwd")).flatten();
+        let repo = fields.nullable("repo").then(|| fields.line("repo", PATH_CAP)).flatten();
+        // Whoever writes a remote's address there may have written a password into it.
+        context.repo =
+            repo.and_then(|repo| if repo.contains("://") { name_of_url(&repo) } else { Some(repo) });
+        top.faults.extend(fields.end());
+    }
+    let faults = top.end();
+    match (timestamp, harness, retrieval) {
+        (Some(timestamp), Some(harness), Some(retrieval)) if faults.is_empty() => {
+            Ok(QueueEntry { version, timestamp, harness, retrieval, context })
+        }
+        _ => Err(faults),
+    }
+}
+
+fn how(method: &str, fields: &mut Fields) -> Option<Retrieval> {
+    Some(match method {
+        "amp-thread" => Retrieval::AmpThread { thread_id: id(fields, "threadId")? },
+        "opencode-session" => Retrieval::OpencodeSession { thread_id: id(fields, "threadId")? },
+        "transcript" => {
+            let formats = ["claude-code", "codex", "gemini", "cursor"];
+            let (path, format, id) =
+                (fields.path("path"), fields.one_of("format", &formats), id(fields, "sessionId"));
+            Retrieval::Transcript { path: path?, format: Harness::named(&format?)?, session_id: id? }
+        }
+        "cursor-session" => Retrieval::CursorSession { session_path: fields.path("sessionPath")? },
+        "file" => Retrieval::File { path: fields.path("path")? },
+        _ => {
+            let title = fields.line("title", TITLE_CAP);
+            let body = fields.text("body").filter(|body| {
+                let fault = match body.len() {
+                    0.. if body.trim().is_empty() => "is empty".to_owned(),
+                    length if length > BODY_CAP => {
+                        format!("has {length} bytes; a note takes at most {BODY_CAP}")
+                    }
+                    _ => return true,
+                };
+                fields.fault("body", &fault);
+                false
+            });
+            let tags = tags(fields, "tags");
+            let scopes = ["global", "repo"];
+            let scope = match fields.nullable("scope") {
+                true => fields.one_of("scope", &scopes).and_then(|name| Scope::parse(&name)),
+                false => Some(Scope::Global),
+            };
+            let thread_id =
+                if fields.nullable("threadId") { id(fields, "threadId").map(Some) } else { Some(None) };
+            // The keys are all looked at before one of them ends it.
+            Retrieval::Inline {
+                title: title?,
+                body: body?,
+                tags: tags?,
+                scope: scope?,
+                thread_id: thread_id?,
+            }
+        }
+    })
+}
+
+/// An id that may become an argument or part of a name.
+fn id(fields: &mut Fields, key: &'static str) -> Option<String> {
+    let text = fields.text(key)?;
+    match id_fault(&text) {
+        None => Some(text),
+        Some(fault) => {
+            fields.fault(key, &fault);
+            None
+        }
+    }
+}
+
+/// Tags, each in its full form. None where the key is missing or null.
+pub(crate) fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>> {
+    if !fields.nullable(key) {
+        return Some(Vec::new());
+    }
+    let Some(Value::Array(values)) = fields.take(key) else {
+        fields.fault(key, "an array of strings is expected");
+        return None;
+    };
+    if values.len() > TAGS_CAP {
+        fields.fault(key, &format!("has {}; a note takes at most {TAGS_CAP}", values.len()));
+        return None;
+    }
+    let mut tags: Vec<String> = Vec::new();
+    for value in &values {
+        match value.as_str().and_then(tag) {
+            Some(tag) if !tags.contains(&tag) => tags.push(tag),
+            Some(_) => {}
+            None => {
+                fields.fault(key, &format!("{} is not a tag; {TAG_FORM}", shown(value)));
+                return None;
+            }
+        }
+    }
+    Some(tags)
+}
+
+/// What a tag looks like, for messages.
+pub(crate) const TAG_FORM: &str = "write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes";
+
+/// What is wrong with a thread or session id; `None` if nothing.
+pub(crate) fn id_fault(id: &str) -> Option<String> {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
+    if id.is_empty() {
+        Some("is empty".to_owned())
+    } else if id.len() > ID_CAP {
+        Some(format!("has {} bytes; at most {ID_CAP} are taken", id.len()))
+    } else if !id.chars().all(is_fine) || !id.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        Some(format!(
+            "\"{}\" is not an id: letters, digits and ._:@- only, a letter or digit first",
+            brief(id)
+        ))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! What this machine remembers of sessions and of tries: two small files, each replaced as a whole. Only the run
+//! that holds `run.lock` writes them.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::store::place::Root;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The largest ledger that is read, in bytes.
+const CAP: u64 = 256 << 20;
+/// So many of a session's last turns are remembered, for its forks.
+const MARKS: usize = 2000;
+/// So long after the first and the second failed try comes the next, in hours. After the third comes none.
+const PAUSES: [i64; 2] = [1, 6];
+
+/// How far each session has been read.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sessions(BTreeMap<String, Session>);
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    /// The hash of the last turn that was read.
+    pub(crate) last: String,
+    /// The session that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<String>,
+    /// The hashes of the turns that were read, the newest of them.
+    #[serde(default)]
+    pub(crate) marks: Vec<String>,
+}
+
+impl Sessions {
+    pub(crate) fn load(root: &Root) -> Result<Sessions> {
+        load(&root.state().join("sessions.json"))
+    }
+
+    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+        save(self, &root.state().join("sessions.json"))
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Session> {
+        self.0.get(key)
+    }
+
+    /// Those that share turns with this one: its family, up to the session that all of them were forked from. A
+    /// fork's ledger holds only what its parents had not given, so near kin would not do.
+    pub(crate) fn kin<'a>(
+        &'a self,
+        key: &'a str,
+        parent: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Session> {
+        let origin = self.origin(parent.unwrap_or(key));
+        let is_kin = move |(other, _): &(&String, &Session)| *other != key && self.origin(other) == origin;
+        self.0.iter().filter(is_kin).map(|(_, session)| session)
+    }
+
+    /// The first of the family.
+    fn origin<'a>(&'a self, key: &'a str) -> &'a str {
+        let mut origin = key;
+        // Nobody forks so often; more steps are a circle.
+        for _ in 0..64 {
+            match self.0.get(origin).and_then(|session| session.parent.as_deref()) {
+                Some(parent) => origin = parent,
+                None => break,
+            }
+        }
+        origin
+    }
+
+    /// Takes note that `turns` have been read.
+    pub(crate) fn read(&mut self, key: &str, parent: Option<&str>, turns: &[String]) {
+        let Some(last) = turns.last() else { return };
+        let session = self.0.entry(key.to_owned()).or_default();
+        session.last.clone_from(last);
+        session.parent = parent.map(str::to_owned);
+        let known: BTreeSet<&String> = turns.iter().collect();
+        session.marks.retain(|mark| !known.contains(mark));
+        session.marks.extend_from_slice(turns);
+        let surplus = session.marks.len().saturating_sub(MARKS);
+        session.marks.drain(..surplus);
+    }
+}
+
+/// Which entries have failed, how often, and when each may be tried again.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Tries(BTreeMap<String, Try>);
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Try {
+    pub(crate) tries: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_before: Option<Timestamp>,
+    /// A call for several entries failed: this one is asked about alone.
+    #[serde(default)]
+    pub(crate) alone: bool,
+    #[serde(default)]
+    pub(crate) error: String,
+    /// The batch in which it failed last: a run that is taken up after a crash must not count it again.
+    #[serde(default)]
+    batch: String,
+}
+
+/// What comes of a failed try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Again(Timestamp),
+    /// That was the last one.
+    Never(u32),
+}
+
+impl Tries {
+    pub(crate) fn load(root: &Root) -> Result<Tries> {
+        load(&root.state().join("tries.json"))
+    }
+
+    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+        save(self, &root.state().join("tries.json"))
+    }
+
+    pub(crate) fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
+        self.0.get(id).and_then(|known| known.not_before).is_none_or(|time| time <= now)
+    }
+
+    pub(crate) fn is_alone(&self, id: &str) -> bool {
+        self.0.get(id).is_some_and(|known| known.alone)
+    }
+
+    pub(crate) fn set_alone(&mut self, id: &str) {
+        self.0.entry(id.to_owned()).or_default().alone = true;
+    }
+
+    pub(crate) fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> Next {
+        let known = self.0.entry(id.to_owned()).or_default();
+        if known.batch != batch {
+            batch.clone_into(&mut known.batch);
+            error.clone_into(&mut known.error);
+            known.tries += 1;
+            let pause = usize::try_from(known.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
+            let after = |hours: &i64| now.saturating_add(jiff::Span::new().hours(*hours)).ok();
+            known.not_before = pause.and_then(after);
+        }
+        match known.not_before {
+            Some(time) => Next::Again(time),
+            None => Next::Never(known.tries),
+        }
+    }
+
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.0.remove(id);
+    }
+}
+
+fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+    match file::read(path, CAP) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+            Error::io(format!("\"{}\" cannot be read: {e}", path.display()))
+                .hint("mend it, or move it away to begin anew")
+        }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
+        Err(e) => Err(Error::io(e.to_string())),
+    }
+}
+
+fn save(value: &impl Serialize, path: &Path) -> Result<()> {
+    let text = serde_json::to_vec_pretty(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+    file::install(path, &text, 0o600).map_err(|e| Error::io(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(range: std::ops::Range<usize>) -> Vec<String> {
+        range.map(|n| format!("t{n}")).collect()
+    }
+
+    #[test]
+    fn a_session_is_read_on_and_reading_twice_is_reading_once() {
+        let mut sessions = Sessions::default();
+        sessions.read("a", None, &turns(0..3));
+        sessions.read("a", None, &turns(3..5));
+        let once = sessions.get("a").cloned();
+        sessions.read("a", None, &turns(3..5));
+        sessions.read("a", None, &[]);
+        assert_eq!(sessions.get("a").cloned(), once);
+        let session = once.unwrap();
+        assert_eq!((session.last.as_str(), session.marks), ("t4", turns(0..5)));
+    }
+
+    #[test]
+    fn only_the_newest_marks_are_kept() {
+        let mut sessions = Sessions::default();
+        sessions.read("a", None, &turns(0..MARKS));
+        sessions.read("a", None, &turns(MARKS..MARKS + 10));
+        let session = sessions.get("a").unwrap();
+        assert_eq!(session.marks, turns(10..MARKS + 10));
+    }
+
+    #[test]
+    fn kin_are_the_whole_family() {
+        let mut sessions = Sessions::default();
+        for (key, parent) in [
+            ("p", None),
+            ("a", Some("p")),
+            ("b", Some("p")),
+            ("a1", Some("a")),
+            ("other", None),
+            ("x", Some("y")),
+        ] {
+            sessions.read(key, parent, &[key.to_owned()]);
+        }
+        let kin = |key: &str, parent: Option<&str>| -> Vec<String> {
+            sessions.kin(key, parent).map(|session| session.last.clone()).collect()
+        };
+        assert_eq!(kin("a", Some("p")), ["a1", "b", "p"]);
+        assert_eq!(kin("p", None), ["a", "a1", "b"]);
+        assert_eq!(kin("new", Some("a")), ["a", "a1", "b", "p"]);
+        assert_eq!(kin("other", None), [""; 0]);
+        // A circle, which no program writes, is no reason to hang.
+        let mut circle = Sessions::default();
+        circle.read("c", Some("d"), &["c".to_owned()]);
+        circle.read("d", Some("c"), &["d".to_owned()]);
+        assert!(circle.kin("c", Some("d")).count() <= 1);
+    }
+
+    #[test]
+    fn three_tries_after_one_hour_and_after_six() {
+        let now: Timestamp = "2026-02-28T15:00:00Z".parse().unwrap();
+        let mut tries = Tries::default();
+        assert!(tries.may_be_tried("q", now));
+        let Next::Again(first) = tries.fail("q", "why", "b1", now) else { panic!("no second try") };
+        assert_eq!(first.to_string(), "2026-02-28T16:00:00Z");
+        assert!(!tries.may_be_tried("q", now) && tries.may_be_tried("q", first));
+        let Next::Again(second) = tries.fail("q", "why", "b2", first) else { panic!("no third try") };
+        assert_eq!(second.to_string(), "2026-02-28T22:00:00Z");
+        assert_eq!(tries.fail("q", "why", "b3", second), Next::Never(3));
+        tries.forget("q");
+        assert!(tries.may_be_tried("q", now));
+    }
+
+    #[test]
+    fn a_batch_counts_once() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut tries = Tries::default();
+        let first = tries.fail("q", "why", "b1", now);
+        assert_eq!(tries.fail("q", "why", "b1", "2026-01-01T00:00:00Z".parse().unwrap()), first);
+        assert_eq!(tries.0["q"].tries, 1);
+        for batch in ["b2", "b3", "b3"] {
+            let _ = tries.fail("q", "why", batch, now);
+        }
+        assert_eq!(tries.fail("q", "why", "b3", now), Next::Never(3));
+    }
+
+    #[test]
+    fn saved_and_loaded_they_are_the_same_and_a_damaged_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        root.make().unwrap();
+        assert!(Tries::load(&root).unwrap().0.is_empty());
+        let mut tries = Tries::default();
+        tries.set_alone("q");
+        let _ = tries.fail("r", "why", "b", Timestamp::UNIX_EPOCH);
+        tries.save(&root).unwrap();
+        assert_eq!(Tries::load(&root).unwrap().0, tries.0);
+        assert!(Tries::load(&root).unwrap().is_alone("q"));
+        file::install(&root.state().join("sessions.json"), b"{\"a\":", 0o600).unwrap();
+        let why = Sessions::load(&root).unwrap_err().line();
+        assert!(why.contains("sessions.json"), "{why}");
+    }
+}
