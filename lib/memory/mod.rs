@@ -1,2 +1,3 @@
 //! Notes: taken in, found again, kept in order.
 
+pub(crate) mod search;

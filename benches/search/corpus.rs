@@ -1,0 +1,85 @@
+//! Reads the corpus that search is judged with: notes, and questions with the notes that answer them.
+//! Shared by the benchmark and the unit tests.
+
+pub(crate) struct Note {
+    pub(crate) key: String,
+    pub(crate) title: String,
+    pub(crate) tags: Vec<String>,
+    pub(crate) summary: String,
+    pub(crate) body: String,
+}
+
+pub(crate) struct Question {
+    /// The query has the note's own words.
+    pub(crate) same_words: bool,
+    /// Was looked at when weights were chosen.
+    pub(crate) tuned: bool,
+    pub(crate) keys: Vec<String>,
+    pub(crate) text: String,
+}
+
+/// `@ key | title | tags`, a line of summary, a body.
+pub(crate) fn notes(text: &str) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(head) = line.strip_prefix("@ ") {
+            let mut fields = head.split(" | ").map(str::to_owned);
+            let mut field = || fields.next().unwrap_or_default();
+            let (key, title) = (field(), field());
+            let tags = field().split(' ').map(str::to_owned).collect();
+            notes.push(Note { key, title, tags, summary: String::new(), body: String::new() });
+        } else if let Some(note) = notes.last_mut() {
+            if note.summary.is_empty() {
+                note.summary = line.to_owned();
+            } else {
+                note.body.push_str(line);
+                note.body.push('\n');
+            }
+        }
+    }
+    notes
+}
+
+/// `s|d keys query`, `d` where it is worded differently; of each four lines the first two were tuned on, if any.
+pub(crate) fn questions(text: &str, tuned: bool) -> Vec<Question> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .enumerate()
+        .map(|(number, line)| {
+            let mut fields = line.splitn(3, ' ');
+            let mut field = || fields.next().unwrap_or_default();
+            Question {
+                same_words: field() == "s",
+                tuned: tuned && number / 2 % 2 == 0,
+                keys: field().split(',').map(str::to_owned).collect(),
+                text: field().to_owned(),
+            }
+        })
+        .collect()
+}
+
+/// How often the right note came first, and among the first five.
+#[derive(Default)]
+pub(crate) struct Score {
+    pub(crate) asked: usize,
+    pub(crate) first: usize,
+    pub(crate) fifth: usize,
+}
+
+impl Score {
+    /// `rank`: the place of the first right note, from 0.
+    pub(crate) fn add(&mut self, rank: Option<usize>) {
+        self.asked += 1;
+        self.first += usize::from(rank == Some(0));
+        self.fifth += usize::from(rank.is_some_and(|rank| rank < 5));
+    }
+
+    /// Percent.
+    pub(crate) fn hit_at_1(&self) -> f64 {
+        100.0 * self.first as f64 / self.asked.max(1) as f64
+    }
+
+    pub(crate) fn hit_at_5(&self) -> f64 {
+        100.0 * self.fifth as f64 / self.asked.max(1) as f64
+    }
+}
