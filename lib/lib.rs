@@ -17,4 +17,5 @@ pub use program::axe_agents::main as axe_agents;
 pub use program::axe_config::main as axe_config;
 pub use program::axe_gc::main as axe_gc;
 pub use program::axe_run::main as axe_run;
+pub use program::memory_capture::main as memory_capture;
 pub use program::memory_config::main as memory_config;

@@ -1,3 +1,4 @@
 //! Notes: taken in, found again, kept in order.
 
+pub(crate) mod capture;
 pub(crate) mod search;

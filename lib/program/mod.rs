@@ -5,4 +5,5 @@ pub(crate) mod axe_agents;
 pub(crate) mod axe_config;
 pub(crate) mod axe_gc;
 pub(crate) mod axe_run;
+pub(crate) mod memory_capture;
 pub(crate) mod memory_config;

@@ -1,0 +1,172 @@
+//! What a hook says becomes a session to be queued, or a reason why none is.
+//!
+//! Programs fire hooks far more often than a session has something new to keep. Taken are the ends of things: of
+//! a turn, of a session, of a context that is about to be compacted. Threads of sub-agents are left out, because
+//! what they found is in the session that sent them.
+
+mod payload;
+mod rollout;
+
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::fields::PATH_CAP;
+use crate::ground::repository;
+use crate::memory::capture::payload::Payload;
+use crate::store::journal::entry::{Context, Harness, Retrieval};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// So many of Cursor's projects are looked through.
+const PROJECTS: usize = 10_000;
+
+/// What a hook's JSON comes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// This session has something new, and ran in this directory.
+    Session { retrieval: Retrieval, cwd: Option<PathBuf> },
+    /// There is nothing to queue, and why.
+    Nothing(String),
+}
+
+use Heard::Nothing;
+
+/// The events of a program at which something has ended; none for one without hooks of this kind.
+fn ends(harness: Harness) -> &'static [&'static str] {
+    match harness {
+        Harness::ClaudeCode => &["Stop", "SessionEnd", "PreCompact"],
+        Harness::Codex => &["Stop", "SessionEnd", "PreCompact", "Interrupt"],
+        Harness::Gemini => &["AfterAgent", "SessionEnd", "PreCompress"],
+        Harness::Cursor => &["stop", "sessionEnd"],
+        Harness::Amp | Harness::Opencode | Harness::Manual => &[],
+    }
+}
+
+/// What the hook's JSON `bytes` of `harness` says.
+pub(crate) fn hear(harness: Harness, bytes: &[u8], env: &Env) -> Result<Heard> {
+    let payload = Payload::parse(bytes)?;
+    if let Some(agent) = payload.text("agent_id")? {
+        return Ok(Nothing(format!("\"{agent}\" is a sub-agent; its session is queued when that ends")));
+    }
+    // One that does not tell its event was sent by hand or by a program of the user's.
+    if let Some(event) = payload.text("hook_event_name")?
+        && !ends(harness).contains(&event)
+    {
+        let known = ends(harness).join(", ");
+        return Ok(Nothing(format!("at \"{event}\" nothing has ended; hook one of {known}")));
+    }
+    match harness {
+        Harness::Cursor => cursor(&payload, env),
+        Harness::Codex if payload.text("thread-id")?.is_some() => notified(&payload, env),
+        _ => transcript(harness, &payload),
+    }
+}
+
+/// Claude Code, Codex and Gemini CLI name the file that they keep the session in.
+fn transcript(harness: Harness, payload: &Payload) -> Result<Heard> {
+    let session_id = payload.id("session_id")?.to_owned();
+    let Some(path) = payload.absolute("transcript_path")? else {
+        return Ok(Nothing("the session keeps no transcript (transcript_path is empty)".to_owned()));
+    };
+    let cwd = payload.absolute("cwd")?;
+    if is_sub_agents(harness, &path) {
+        return Ok(Nothing(format!("\"{}\" is a sub-agent's transcript", path.display())));
+    }
+    if !is_there(&path)? {
+        return Ok(Nothing(format!("the session kept nothing: \"{}\" does not exist", path.display())));
+    }
+    if harness == Harness::Codex && rollout::is_sub_agents(&path) {
+        return Ok(Nothing(format!("\"{}\" is a sub-agent's thread", path.display())));
+    }
+    Ok(Heard::Session { retrieval: Retrieval::Transcript { path, format: harness, session_id }, cwd })
+}
+
+/// Codex's `notify` names the thread alone.
+fn notified(payload: &Payload, env: &Env) -> Result<Heard> {
+    const END: &str = "agent-turn-complete";
+    let id = payload.id("thread-id")?;
+    if let Some(kind) = payload.text("type")?
+        && kind != END
+    {
+        return Ok(Nothing(format!("at \"{kind}\" nothing has ended; only \"{END}\" is taken")));
+    }
+    let Some(path) = rollout::of_thread(id, env) else {
+        // Among them the threads in which Codex has titles made.
+        return Ok(Nothing(format!(
+            "the thread \"{id}\" kept nothing: it has no file among Codex's sessions"
+        )));
+    };
+    if rollout::is_sub_agents(&path) {
+        return Ok(Nothing(format!("\"{}\" is a sub-agent's thread", path.display())));
+    }
+    let session_id = id.to_owned();
+    let retrieval = Retrieval::Transcript { path, format: Harness::Codex, session_id };
+    Ok(Heard::Session { retrieval, cwd: payload.absolute("cwd")? })
+}
+
+/// Cursor's newer versions name the transcript in some hooks; else it is looked for by the conversation.
+fn cursor(payload: &Payload, env: &Env) -> Result<Heard> {
+    let id = payload.id("conversation_id")?;
+    let cwd = payload.first("workspace_roots")?.filter(|root| root.starts_with('/')).map(PathBuf::from);
+    let named = payload.absolute("transcript_path")?;
+    let path = match named {
+        Some(path) if is_there(&path)? => Some(path),
+        _ => conversation(id, env),
+    };
+    let Some(session_path) = path else {
+        return Ok(Nothing(format!("the conversation \"{id}\" has no transcript among Cursor's projects")));
+    };
+    if is_sub_agents(Harness::Cursor, &session_path) {
+        return Ok(Nothing(format!("\"{}\" is a sub-agent's transcript", session_path.display())));
+    }
+    Ok(Heard::Session { retrieval: Retrieval::CursorSession { session_path }, cwd })
+}
+
+/// `~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl`; the command line version has no folder `<id>`.
+fn conversation(id: &str, env: &Env) -> Option<PathBuf> {
+    let projects = env.home()?.join(".cursor/projects");
+    let mut projects: Vec<PathBuf> = fs_err::read_dir(projects)
+        .ok()?
+        .filter_map(Result::ok)
+        .take(PROJECTS)
+        .map(|entry| entry.path().join("agent-transcripts"))
+        .collect();
+    projects.sort();
+    let files = projects
+        .iter()
+        .flat_map(|dir| [dir.join(id).join(format!("{id}.jsonl")), dir.join(format!("{id}.jsonl"))]);
+    files.into_iter().find(|path| path.is_file())
+}
+
+/// Does a sub-agent's transcript lie at `path`? Claude Code and Cursor keep those in `subagents/`, Gemini CLI in
+/// `chats/<parent>/`.
+fn is_sub_agents(harness: Harness, path: &Path) -> bool {
+    let above = |levels: usize| path.ancestors().nth(levels).and_then(Path::file_name);
+    match harness {
+        Harness::ClaudeCode | Harness::Cursor => above(1).is_some_and(|dir| dir == "subagents"),
+        Harness::Gemini => above(2).is_some_and(|dir| dir == "chats"),
+        _ => false,
+    }
+}
+
+fn is_there(path: &Path) -> Result<bool> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => Ok(true),
+        Ok(_) => Err(Error::io(format!("the transcript \"{}\" is not a regular file", path.display()))),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+        Err(e) => Err(Error::io(format!("the transcript \"{}\" cannot be seen: {e}", path.display()))),
+    }
+}
+
+/// Where something happened. A directory whose name an entry cannot hold is left out: a session without one is
+/// worth more than none.
+pub(crate) fn context(cwd: Option<PathBuf>) -> Context {
+    let repo = cwd.as_deref().and_then(repository::of).map(|repository| repository.name);
+    let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);
+    Context {
+        cwd: cwd.filter(|cwd| cwd.is_absolute() && cwd.to_str().is_some_and(is_fine)),
+        repo: repo.filter(|repo| is_fine(repo)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

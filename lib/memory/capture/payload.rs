@@ -1,0 +1,64 @@
+//! The JSON that a hook is given: an object of which a few keys matter, and which grows with every version of
+//! the program that fires it. Unknown keys are fine; known ones of a wrong type are not.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::fields::kind;
+use crate::ground::text::one_line;
+use crate::store::journal::entry::id_fault;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+
+pub(crate) struct Payload(Map<String, Value>);
+
+impl Payload {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Payload> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        match serde_json::from_slice(bytes) {
+            Ok(Value::Object(object)) => Ok(Payload(object)),
+            Ok(other) => Err(wrong(&format!("a JSON object is expected, not {}", kind(&other)))),
+            Err(e) => Err(wrong(&format!("not JSON: {e}"))),
+        }
+    }
+
+    /// A key's text. Missing, null and empty are one.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong(&format!("{key}: a string is expected, not {}", kind(other)))),
+        }
+    }
+
+    /// An id that must be there.
+    pub(crate) fn id(&self, key: &str) -> Result<&str> {
+        let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };
+        match id_fault(id) {
+            None => Ok(id),
+            Some(fault) => Err(wrong(&format!("{key}: {fault}"))),
+        }
+    }
+
+    /// An absolute path; another one is taken as none, because nobody knows what it is relative to.
+    pub(crate) fn absolute(&self, key: &str) -> Result<Option<PathBuf>> {
+        Ok(self.text(key)?.filter(|path| path.starts_with('/')).map(PathBuf::from))
+    }
+
+    /// The first of a list of texts.
+    pub(crate) fn first(&self, key: &str) -> Result<Option<&str>> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(values)) => match values.first() {
+                None => Ok(None),
+                Some(Value::String(text)) => Ok(Some(text)),
+                Some(other) => Err(wrong(&format!("{key}: strings are expected, not {}", kind(other)))),
+            },
+            Some(other) => Err(wrong(&format!("{key}: an array is expected, not {}", kind(other)))),
+        }
+    }
+}
+
+fn wrong(what: &str) -> Error {
+    Error::usage(format!("the hook's JSON cannot be used: {}", one_line(what, 300)))
+        .hint("--harness must name the program whose hook this is")
+}

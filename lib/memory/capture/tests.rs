@@ -1,0 +1,207 @@
+//! Which hooks are taken, and what is said of the others.
+
+#![allow(clippy::disallowed_methods, reason = "a test may write files")]
+
+use super::*;
+use crate::ground::env::pretend;
+use serde_json::{Value, json};
+use std::fs;
+use tempfile::TempDir;
+
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Home {
+        Home(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, path: &str, text: &str) -> String {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn hear(&self, harness: Harness, payload: &Value) -> Result<Heard> {
+        let env = pretend(&[("HOME", self.0.path().to_str().unwrap())]);
+        hear(harness, payload.to_string().as_bytes(), &env)
+    }
+}
+
+fn why(heard: Result<Heard>) -> String {
+    match heard {
+        Ok(Nothing(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fault(heard: Result<Heard>) -> String {
+    let error = heard.unwrap_err();
+    assert_eq!(error.exit_code(), 1);
+    error.message()
+}
+
+#[test]
+fn the_ends_of_things_are_taken_and_nothing_else() {
+    let home = Home::new();
+    let path = home.file("x.jsonl", "{}\n");
+    for (harness, taken, left) in [
+        (Harness::ClaudeCode, &["Stop", "SessionEnd", "PreCompact"][..], "PostToolUse"),
+        (Harness::Codex, &["Stop", "SessionEnd", "PreCompact", "Interrupt"], "SessionStart"),
+        (Harness::Gemini, &["AfterAgent", "SessionEnd", "PreCompress"], "BeforeTool"),
+    ] {
+        let payload = |event: Value| json!({"session_id": "s-1", "transcript_path": path, "cwd": "/w", "hook_event_name": event, "new": [1]});
+        for event in taken.iter().map(|event| json!(event)).chain([Value::Null]) {
+            let retrieval = Retrieval::Transcript {
+                path: PathBuf::from(&path),
+                format: harness,
+                session_id: "s-1".to_owned(),
+            };
+            let expected = Heard::Session { retrieval, cwd: Some(PathBuf::from("/w")) };
+            assert_eq!(home.hear(harness, &payload(event)).unwrap(), expected);
+        }
+        let why = why(home.hear(harness, &payload(json!(left))));
+        assert_eq!(why, format!("at \"{left}\" nothing has ended; hook one of {}", taken.join(", ")));
+    }
+}
+
+#[test]
+fn sub_agents_are_in_the_session_that_sent_them() {
+    let home = Home::new();
+    let plain = home.file("a/s-1.jsonl", "{}\n");
+    let claude = home.file("a/s-1/subagents/agent-1.jsonl", "{}\n");
+    let gemini = home.file("chats/s-1/a-1.jsonl", "{}\n");
+    let codex = home.file("r.jsonl", "{\"payload\":{\"source\":{\"subagent\":{}}}}\n");
+    for (harness, path, agent, part) in [
+        (Harness::ClaudeCode, &plain, Some("a1"), "\"a1\" is a sub-agent"),
+        (Harness::ClaudeCode, &claude, None, "is a sub-agent's transcript"),
+        (Harness::Gemini, &gemini, None, "is a sub-agent's transcript"),
+        (Harness::Codex, &codex, None, "is a sub-agent's thread"),
+    ] {
+        let payload = json!({"session_id": "s", "transcript_path": path, "agent_id": agent, "hook_event_name": "SessionEnd"});
+        let why = why(home.hear(harness, &payload));
+        assert!(why.contains(part), "{why}");
+    }
+    // A main session of Gemini lies in `chats` itself.
+    let main = home.file("chats/session-1.jsonl", "{}\n");
+    let payload = json!({"session_id": "s", "transcript_path": main});
+    assert!(matches!(home.hear(Harness::Gemini, &payload), Ok(Heard::Session { cwd: None, .. })));
+}
+
+#[test]
+fn a_session_that_kept_nothing_is_told() {
+    let home = Home::new();
+    for path in
+        [json!(null), json!(""), json!("relative.jsonl"), json!("/nowhere/x.jsonl"), json!("/dev/null/x")]
+    {
+        let payload = json!({"session_id": "s", "transcript_path": path, "hook_event_name": "Stop"});
+        let why = why(home.hear(Harness::ClaudeCode, &payload));
+        assert!(why.contains("keeps no transcript") || why.contains("kept nothing"), "{why}");
+    }
+    let payload = json!({"session_id": "s", "transcript_path": home.0.path(), "hook_event_name": "Stop"});
+    assert!(fault(home.hear(Harness::ClaudeCode, &payload)).ends_with("is not a regular file"));
+}
+
+#[test]
+fn faults_of_the_payload_are_named() {
+    let home = Home::new();
+    let start = "the hook's JSON cannot be used: ";
+    for (harness, payload, expected) in [
+        (Harness::ClaudeCode, json!([]), "a JSON object is expected, not an array"),
+        (Harness::ClaudeCode, json!({}), "session_id: is missing"),
+        (Harness::ClaudeCode, json!({"session_id": 5}), "session_id: a string is expected, not a number"),
+        (
+            Harness::ClaudeCode,
+            json!({"hook_event_name": {}}),
+            "hook_event_name: a string is expected, not an object",
+        ),
+        (
+            Harness::Gemini,
+            json!({"session_id": "s", "transcript_path": false}),
+            "transcript_path: a string is expected, not a boolean",
+        ),
+        (Harness::Codex, json!({"session_id": "a/../b"}), "session_id: \"a/../b\" is not an id"),
+        (Harness::Codex, json!({"thread-id": "a/b"}), "thread-id: \"a/b\" is not an id"),
+        (Harness::Cursor, json!({}), "conversation_id: is missing"),
+        (
+            Harness::Cursor,
+            json!({"conversation_id": "c", "workspace_roots": "/w"}),
+            "workspace_roots: an array is expected, not a string",
+        ),
+        (
+            Harness::Cursor,
+            json!({"conversation_id": "c", "workspace_roots": [1]}),
+            "workspace_roots: strings are expected, not a number",
+        ),
+    ] {
+        let said = fault(home.hear(harness, &payload));
+        assert!(said.starts_with(&format!("{start}{expected}")), "{said}");
+    }
+    let env = pretend(&[]);
+    for text in ["", "{", "{\"session_id\": \"s\"} x", "\u{1b}[31m"] {
+        let said = fault(hear(Harness::ClaudeCode, text.as_bytes(), &env));
+        assert!(said.starts_with(&format!("{start}not JSON: ")) && !said.contains('\u{1b}'), "{said}");
+    }
+}
+
+#[test]
+fn what_codex_notifies_of_leads_to_the_threads_file() {
+    let home = Home::new();
+    let id = "01a1ffeb-40ef-7d92-ae11-227dd73028eb";
+    let payload = |kind: &str, id: &str| json!({"type": kind, "thread-id": id, "cwd": "/w", "turn-id": "t"});
+    let gone = why(home.hear(Harness::Codex, &payload("agent-turn-complete", id)));
+    assert!(gone.contains("has no file among Codex's sessions"), "{gone}");
+    let path =
+        home.file(&format!(".codex/sessions/2026/11/21/rollout-2026-11-21T21-02-50-{id}.jsonl"), "{}\n");
+    let retrieval =
+        Retrieval::Transcript { path: path.into(), format: Harness::Codex, session_id: id.to_owned() };
+    let expected = Heard::Session { retrieval, cwd: Some("/w".into()) };
+    assert_eq!(home.hear(Harness::Codex, &payload("agent-turn-complete", id)).unwrap(), expected);
+    let other = why(home.hear(Harness::Codex, &payload("approval-requested", id)));
+    assert_eq!(other, "at \"approval-requested\" nothing has ended; only \"agent-turn-complete\" is taken");
+    home.file(
+        &format!(".codex/sessions/2026/11/21/rollout-2026-11-21T21-02-50-{id}.jsonl"),
+        "{\"payload\":{\"thread_source\":\"subagent\"}}\n",
+    );
+    assert!(why(home.hear(Harness::Codex, &payload("agent-turn-complete", id))).contains("sub-agent"));
+}
+
+#[test]
+fn cursors_transcripts_are_found_by_the_conversation() {
+    let home = Home::new();
+    let payload = |path: Value| json!({"conversation_id": "c-1", "workspace_roots": ["/w", "/v"], "hook_event_name": "stop", "transcript_path": path});
+    let gone = why(home.hear(Harness::Cursor, &payload(Value::Null)));
+    assert!(gone.contains("has no transcript among Cursor's projects"), "{gone}");
+    let heard = |path: &str| Heard::Session {
+        retrieval: Retrieval::CursorSession { session_path: path.into() },
+        cwd: Some("/w".into()),
+    };
+    home.file(".cursor/projects/a/agent-transcripts/other/other.jsonl", "");
+    let flat = home.file(".cursor/projects/b/agent-transcripts/c-1.jsonl", "");
+    assert_eq!(home.hear(Harness::Cursor, &payload(Value::Null)).unwrap(), heard(&flat));
+    let deep = home.file(".cursor/projects/a/agent-transcripts/c-1/c-1.jsonl", "");
+    assert_eq!(home.hear(Harness::Cursor, &payload(json!("/nowhere"))).unwrap(), heard(&deep));
+    let named = home.file("named.jsonl", "");
+    assert_eq!(home.hear(Harness::Cursor, &payload(json!(named))).unwrap(), heard(&named));
+    let event = json!({"conversation_id": "c-1", "hook_event_name": "afterFileEdit"});
+    let other = why(home.hear(Harness::Cursor, &event));
+    assert_eq!(other, "at \"afterFileEdit\" nothing has ended; hook one of stop, sessionEnd");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_directory_that_an_entry_cannot_name_is_left_out() {
+    use std::os::unix::ffi::OsStrExt;
+    for name in [&b"\xff"[..], b"a\nb"] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir_all(dir.join(".git")).unwrap();
+        fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(dir.join(".git/config"), "[remote \"origin\"]\nurl = https://u:p@h/o/r\n").unwrap();
+        let found = context(Some(dir.clone()));
+        assert_eq!((found.cwd, found.repo.as_deref()), (None, Some("h/o/r")));
+        fs::write(dir.join(".git/config"), "").unwrap();
+        assert!(context(Some(dir)).repo.is_none_or(|repo| !repo.contains('\n')));
+    }
+    assert_eq!(context(None), Context::default());
+}

@@ -1,0 +1,155 @@
+//! The forms of the command line: which one was meant, what is missing, what does not go together.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::text::{nearest, one_line};
+use crate::store::entry::{Scope, tag};
+use crate::store::journal::entry::{Harness, TAG_FORM, id_fault};
+
+#[derive(Debug)]
+pub(crate) enum What {
+    Note(Note),
+    /// A session by its id.
+    Session {
+        harness: Harness,
+        thread_id: String,
+    },
+    /// A hook's JSON, on stdin or as an argument.
+    Hook {
+        harness: Harness,
+        payload: Option<String>,
+    },
+    /// A whole queue entry on stdin.
+    Entry,
+}
+
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) title: String,
+    pub(crate) body: Body,
+    pub(crate) tags: Vec<String>,
+    pub(crate) scope: Scope,
+    pub(crate) harness: Harness,
+    pub(crate) thread_id: Option<String>,
+    pub(crate) direct: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    Given(String),
+    Stdin,
+}
+
+/// The command line as it stands, before it is known which form it is.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) title: Option<String>,
+    pub(crate) body: Option<String>,
+    pub(crate) tags: Option<Vec<String>>,
+    pub(crate) scope: Option<Scope>,
+    pub(crate) harness: Option<Harness>,
+    pub(crate) thread_id: Option<String>,
+    pub(crate) direct: bool,
+    pub(crate) entry: bool,
+    pub(crate) payload: Option<String>,
+}
+
+pub(crate) fn tags(list: &str) -> Result<Vec<String>> {
+    let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            let wrong = || format!("option \"--tags\": \"{}\" is not a tag", one_line(word, 80));
+            tag(word).ok_or_else(|| Error::usage(wrong()).hint(TAG_FORM))
+        })
+        .collect()
+}
+
+pub(crate) fn scope(name: &str) -> Result<Scope> {
+    Scope::parse(name).ok_or_else(|| {
+        Error::usage(format!("option \"--scope\" takes global or repo, not \"{}\"", one_line(name, 80)))
+    })
+}
+
+pub(crate) fn harness(name: &str) -> Result<Harness> {
+    Harness::named(name).ok_or_else(|| {
+        let error = Error::usage(format!("option \"--harness\": unknown program \"{}\"", one_line(name, 80)));
+        match nearest(name, Harness::NAMES) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+            None => error.hint(format!("use one of {}", Harness::NAMES.join(", "))),
+        }
+    })
+}
+
+pub(crate) fn thread_id(id: String) -> Result<String> {
+    match id_fault(&id) {
+        None => Ok(id),
+        Some(fault) => Err(Error::usage(format!("option \"--thread-id\": {fault}"))),
+    }
+}
+
+impl Given {
+    /// The one form that was meant, or what is missing, or what does not go together.
+    pub(crate) fn what(self) -> Result<What> {
+        if let Some(payload) = &self.payload
+            && (self.harness != Some(Harness::Codex) || self.title.is_some() || self.entry)
+        {
+            let error = Error::usage(format!("unexpected argument \"{}\"", one_line(payload, 80)));
+            return Err(
+                error.hint("a hook's JSON goes to stdin; only with --harness codex it may be an argument")
+            );
+        }
+        let for_notes = [
+            ("--title", self.title.is_some()),
+            ("--body", self.body.is_some()),
+            ("--tags", self.tags.is_some()),
+            ("--scope", self.scope.is_some()),
+            ("--direct", self.direct),
+        ];
+        let of_note = for_notes.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
+        if self.entry {
+            let others = [("--harness", self.harness.is_some()), ("--thread-id", self.thread_id.is_some())];
+            let of_session = others.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
+            return match of_note.or(of_session) {
+                None => Ok(What::Entry),
+                Some(other) => {
+                    Err(Error::usage(format!("options \"--entry\" and \"{other}\" do not go together"))
+                        .hint("the entry itself says all that; leave one of them out"))
+                }
+            };
+        }
+        match (self.title, self.body) {
+            (Some(title), Some(body)) => Ok(What::Note(Note {
+                title,
+                body: if body == "-" { Body::Stdin } else { Body::Given(body) },
+                tags: self.tags.unwrap_or_default(),
+                scope: self.scope.unwrap_or(Scope::Global),
+                harness: self.harness.unwrap_or(Harness::Manual),
+                thread_id: self.thread_id,
+                direct: self.direct,
+            })),
+            (Some(_), None) => Err(Error::usage("a note needs a body")
+                .hint("give it with --body TEXT, or pipe it in with --body -")),
+            (None, Some(_)) => Err(Error::usage("a note needs a title").hint("give it with --title TEXT")),
+            (None, None) => match (of_note, self.harness) {
+                (Some(option), _) => Err(Error::usage(format!("option \"{option}\" is for notes"))
+                    .hint("add --title and --body, or leave it out")),
+                (None, Some(harness)) => session(harness, self.thread_id, self.payload),
+                (None, None) => Err(Error::usage("nothing to capture")
+                    .hint("give --title and --body, or --harness, or --entry; see --help")),
+            },
+        }
+    }
+}
+
+fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
+    match (harness, thread_id) {
+        (Harness::Amp | Harness::Opencode, Some(thread_id)) => Ok(What::Session { harness, thread_id }),
+        (Harness::Amp | Harness::Opencode, None) => {
+            Err(Error::usage(format!("a session of {harness} is known by its id")).hint("add --thread-id ID"))
+        }
+        (Harness::Manual, _) => Err(Error::usage("harness \"manual\" has no sessions, only notes")
+            .hint("add --title and --body, or name another harness")),
+        (_, None) => Ok(What::Hook { harness, payload }),
+        (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is known by its hook's JSON"))
+            .hint("leave --thread-id out and pass the JSON on stdin")),
+    }
+}

@@ -1,0 +1,146 @@
+//! `memory-capture` on stores that cannot be used, on full disks, and killed at any moment.
+
+use crate::memory_capture::{BOTH, entry_at, hook, names, out};
+use crate::support::{NOW, Said, Sandbox, closed_pipe, full_disk, said, set_mode};
+use crate::trim_full::{Disk, powerless};
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn a_store_that_cannot_be_used_is_an_error_and_stays_as_it_is() {
+    let sandbox = Sandbox::new();
+    let hook = hook(&sandbox);
+    sandbox.write(&sandbox.store(), "a file of mine");
+    let (code, out, err) = said(&mut sandbox.capture(&BOTH));
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(err.contains("it is not a directory; set storage.root to "), "{err}");
+    let (code, _, _) = said(sandbox.capture(&["--harness", "claude-code"]).write_stdin(hook));
+    assert_eq!(code, Some(1));
+    assert_eq!(fs::read_to_string(sandbox.store()).unwrap(), "a file of mine");
+}
+
+#[test]
+fn a_store_that_may_not_be_written_is_an_error_that_says_so() {
+    // Which part of the store cannot be written, its mode, the exit code, and what is said.
+    for (part, dir_mode, code, message) in [
+        ("", 0o555, 2, "cannot be made: "),
+        ("inbox", 0o555, 1, "memory-capture: cannot write \""),
+        ("inbox", 0o000, 1, "memory-capture: cannot write \""),
+    ] {
+        let sandbox = Sandbox::new();
+        let made = ["inbox", "topics", "archive", ".agent-memory"].map(|part| sandbox.store().join(part));
+        if part.is_empty() {
+            fs::create_dir_all(sandbox.store()).unwrap();
+        } else {
+            for dir in &made {
+                fs::create_dir_all(dir).unwrap();
+                set_mode(dir, 0o777);
+            }
+        }
+        let locked = sandbox.store().join(part);
+        set_mode(&locked, dir_mode);
+        let output = powerless(&sandbox, "memory-capture", &BOTH);
+        set_mode(&locked, 0o755);
+        let Some(output) = output else { return };
+        assert_eq!((output.code(), output.out().as_str()), (Some(code), ""), "{part}: {}", output.err());
+        assert!(
+            output.err().contains(message) && output.err().contains("Permission denied"),
+            "{}",
+            output.err()
+        );
+        assert!(sandbox.queued().is_empty());
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_leaves_nothing_behind() {
+    for fill in [Disk::fill, Disk::fill_names] {
+        let Some(disk) = Disk::new() else { return };
+        let sandbox = Sandbox::new();
+        let inbox = disk.path("agent-memory/inbox");
+        let data = inbox.ancestors().nth(2).unwrap().to_owned();
+        let capture = || {
+            let mut capture = sandbox.capture(&BOTH);
+            capture.env("XDG_DATA_HOME", &data);
+            capture
+        };
+        out(&mut capture());
+        fill(&disk);
+        let (code, printed, err) = said(&mut capture());
+        assert_eq!((code, printed.as_str()), (Some(1), ""), "{err}");
+        assert!(err.contains("No space left on device"), "{err}");
+        assert_eq!(names(&inbox).len(), 1);
+        disk.free();
+        let path = out(&mut capture());
+        assert_eq!(entry_at(&path)["timestamp"], NOW.replace("05Z", "05.000Z"));
+        assert_eq!(names(&inbox).len(), 2);
+    }
+}
+
+#[test]
+fn the_entry_is_there_before_anything_is_printed() {
+    let sandbox = Sandbox::new();
+    let run = |stdout: Stdio| {
+        sandbox.std_command("memory-capture").args(BOTH).stdin(Stdio::null()).stdout(stdout).output().unwrap()
+    };
+    let output = run(closed_pipe());
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    let output = run(full_disk());
+    assert_eq!(output.code(), Some(1));
+    assert!(output.err().starts_with("memory-capture: cannot write to stdout: "), "{}", output.err());
+    assert_eq!(sandbox.queued().len(), 2);
+}
+
+/// Writers and captures of each: `AXE_CAPTURES=16x1000` for the whole of it.
+fn crowd() -> (usize, usize) {
+    let wanted = std::env::var("AXE_CAPTURES").unwrap_or_default();
+    let both =
+        wanted.split_once('x').map(|(writers, each)| (writers.parse().unwrap(), each.parse().unwrap()));
+    both.unwrap_or((16, 25))
+}
+
+#[test]
+fn killed_writers_tear_nothing_and_take_nothing_back() {
+    let sandbox = Sandbox::new();
+    let (writers, each) = crowd();
+    // The path that was printed, and the title that must stand in it.
+    let acknowledged: Vec<(String, String)> = std::thread::scope(|scope| {
+        let write = |writer: usize| {
+            let mut random = writer as u64 + 1;
+            let mut kept = Vec::new();
+            for n in 0..each {
+                let title = format!("{writer} {n}");
+                let mut command = sandbox.std_command("memory-capture");
+                command.args(["--title", &title, "--body"]).arg("word ".repeat(500)).stdin(Stdio::null());
+                let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                if random >> 62 == 0 {
+                    std::thread::sleep(Duration::from_micros(random >> 33 & 0x3fff));
+                    child.kill().unwrap();
+                }
+                let output = child.wait_with_output().unwrap();
+                // A path on stdout is an acknowledgement, even of one that was killed the moment after.
+                if output.out().ends_with('\n') {
+                    kept.push((output.out(), title));
+                }
+            }
+            kept
+        };
+        let threads: Vec<_> = (0..writers).map(|writer| scope.spawn(move || write(writer))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let killed = writers * each - acknowledged.len();
+    assert!(acknowledged.len() > writers * each / 2 && killed > 0, "{killed} of {} killed", writers * each);
+    for (path, title) in &acknowledged {
+        assert_eq!(entry_at(path)["retrieval"]["title"], title.as_str());
+    }
+    let (leftovers, whole): (Vec<String>, Vec<String>) =
+        sandbox.queued().into_iter().partition(|name| name.starts_with('.'));
+    for name in &whole {
+        let path = sandbox.store().join("inbox").join(name);
+        assert_eq!(entry_at(path.to_str().unwrap())["version"], 1, "{name}");
+    }
+    assert!(whole.len() + leftovers.len() <= writers * each, "{leftovers:?}");
+}

@@ -1,0 +1,388 @@
+//! `memory-capture`: what it takes, what it refuses, and that what it has acknowledged is there.
+
+use crate::children::Running;
+use crate::stdin::Terminal;
+use crate::support::{Said, Sandbox, mode, said};
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(crate) const BOTH: [&str; 4] = ["--title", "Guards are pure", "--body", "Put I/O in actors."];
+
+impl Sandbox {
+    pub(crate) fn store(&self) -> PathBuf {
+        self.home().join(".local/share/agent-memory")
+    }
+
+    /// The names in the queue, in order.
+    pub(crate) fn queued(&self) -> Vec<String> {
+        names(&self.store().join("inbox"))
+    }
+
+    pub(crate) fn capture(&self, args: &[&str]) -> Command {
+        let mut command = self.command("memory-capture");
+        command.args(args);
+        command
+    }
+}
+
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().map(Result::unwrap);
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn entry_at(path: &str) -> Value {
+    serde_json::from_slice(&fs::read(path.trim_end()).unwrap()).unwrap()
+}
+
+/// What it prints when all is well.
+pub(crate) fn out(command: &mut Command) -> String {
+    let (code, out, err) = said(command);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    out
+}
+
+#[test]
+fn a_note_is_one_file_and_its_path_is_printed() {
+    let sandbox = Sandbox::new();
+    let path = out(sandbox.capture(&BOTH).args(["--tags", "XState, area__ui,,xstate"]));
+    let expected = json!({
+        "version": 1, "timestamp": "2026-02-28T15:04:05.000Z", "harness": "manual",
+        "retrieval": {
+            "method": "inline", "title": "Guards are pure", "body": "Put I/O in actors.",
+            "tags": ["topic__xstate", "area__ui"], "scope": "global", "threadId": null,
+        },
+        "context": {"cwd": sandbox.work(), "repo": null},
+    });
+    assert_eq!(entry_at(&path), expected);
+    let name = Path::new(path.trim_end()).file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("2026-02-28T15-04-05.000Z_manual_") && name.len() == 45, "{name}");
+    assert_eq!(sandbox.queued(), [name]);
+    assert_eq!(names(&sandbox.store()), [".agent-memory", ".gitignore", "archive", "inbox", "topics"]);
+    assert_eq!((mode(&sandbox.store()), mode(Path::new(path.trim_end()))), (0o700, 0o600));
+}
+
+#[test]
+fn json_is_the_entry_with_its_id_and_path() {
+    let sandbox = Sandbox::new();
+    let args = ["--harness", "amp", "--thread-id", "T-1", "--json"];
+    let first: Value = serde_json::from_str(&out(&mut sandbox.capture(&args))).unwrap();
+    let name = &sandbox.queued()[0];
+    let path = sandbox.store().join("inbox").join(name);
+    assert_eq!((&first["id"], &first["path"]), (&json!(name.strip_suffix(".json").unwrap()), &json!(path)));
+    let mut entry = entry_at(path.to_str().unwrap());
+    assert_eq!(entry["retrieval"], json!({"method": "amp-thread", "threadId": "T-1"}));
+    entry["id"] = first["id"].clone();
+    entry["path"] = first["path"].clone();
+    assert_eq!(first, entry);
+    // A session that waits is told as it waits.
+    let again = out(sandbox.capture(&args).env("AXE_NOW", "2026-03-01T00:00:00Z"));
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), first);
+    assert_eq!(sandbox.queued().len(), 1);
+}
+
+#[test]
+fn a_session_by_its_id_waits_once() {
+    let sandbox = Sandbox::new();
+    for (harness, method) in [("amp", "amp-thread"), ("opencode", "opencode-session")] {
+        let args = ["--harness", harness, "--thread-id", "ses_1"];
+        let path = out(&mut sandbox.capture(&args));
+        assert_eq!(entry_at(&path)["retrieval"], json!({"method": method, "threadId": "ses_1"}));
+        assert_eq!(out(&mut sandbox.capture(&args)), path);
+        fs::remove_file(path.trim_end()).unwrap();
+        assert_ne!(out(&mut sandbox.capture(&args)), path, "claimed, so it is queued again");
+    }
+}
+
+#[test]
+fn sessions_captured_at_once_are_there() {
+    let sandbox = Sandbox::new();
+    let args = ["--harness", "amp", "--thread-id", "T-1"];
+    let paths: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| out(&mut sandbox.capture(&args)))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for path in &paths {
+        assert_eq!(entry_at(path)["retrieval"]["threadId"], "T-1");
+    }
+    // Without a lock there may be several; from here on there are no more.
+    let there = sandbox.queued();
+    assert!((1..=4).contains(&there.len()), "{there:?}");
+    assert!(paths.contains(&out(&mut sandbox.capture(&args))));
+    assert_eq!(sandbox.queued(), there);
+}
+
+#[test]
+fn a_body_is_read_from_stdin_whatever_its_bytes() {
+    let warning = "Warning: stdin is not valid UTF-8; the invalid bytes became U+FFFD\n";
+    for (piped, body, err) in [
+        (&b"one\r\ntwo"[..], "one\r\ntwo", ""),
+        (b"caf\xe9", "caf\u{fffd}", warning),
+        (b"nul\0 \x1b[31m", "nul\0 \u{1b}[31m", ""),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut capture = sandbox.capture(&["--title", "t", "--body", "-"]);
+        let (code, path, said) = said(capture.write_stdin(piped));
+        assert_eq!((code, said.as_str()), (Some(0), err));
+        assert_eq!(entry_at(&path)["retrieval"]["body"], body);
+    }
+}
+
+#[test]
+fn a_body_is_typed_on_a_terminal_and_a_hook_is_not() {
+    let sandbox = Sandbox::new();
+    let mut terminal = Terminal::open();
+    terminal.keyboard.write_all(b"typed here\n\x04").unwrap();
+    let mut note = sandbox.std_command("memory-capture");
+    note.args(["--title", "t", "--body", "-"]).stdin(terminal.stdio());
+    let output = note.output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    assert_eq!(entry_at(&output.out())["retrieval"]["body"], "typed here\n");
+    let mut hook = sandbox.std_command("memory-capture");
+    let output = hook.args(["--harness", "codex"]).stdin(terminal.stdio()).output().unwrap();
+    assert_eq!((output.code(), output.out().as_str()), (Some(1), ""));
+    assert!(output.err().starts_with("memory-capture: stdin is a terminal; "), "{}", output.err());
+}
+
+#[test]
+fn a_note_may_say_what_it_is_from_and_belong_to_a_repository() {
+    let sandbox = Sandbox::new();
+    let args = ["--harness", "codex", "--thread-id", "01a1-x", "--scope", "repo"];
+    let (code, _, err) = said(sandbox.capture(&BOTH).args(args));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("option \"--scope repo\": the current directory is in no git repository"), "{err}");
+    sandbox.file(".git/HEAD", "ref: refs/heads/main\n");
+    sandbox.file(".git/config", "[remote \"origin\"]\n\turl = https://me:s3cret@GitHub.com/o/r.git\n");
+    let path = out(sandbox.capture(&BOTH).args(args));
+    assert!(!fs::read_to_string(path.trim_end()).unwrap().contains("s3cret"));
+    let entry = entry_at(&path);
+    assert_eq!((&entry["harness"], &entry["context"]["repo"]), (&json!("codex"), &json!("github.com/o/r")));
+    assert_eq!(
+        (&entry["retrieval"]["threadId"], &entry["retrieval"]["scope"]),
+        (&json!("01a1-x"), &json!("repo"))
+    );
+}
+
+#[test]
+fn direct_writes_a_note_past_the_queue() {
+    let sandbox = Sandbox::new();
+    let path = out(sandbox.capture(&BOTH).arg("--direct"));
+    assert!(path.starts_with(sandbox.store().join("topics").to_str().unwrap()), "{path}");
+    let text = fs::read_to_string(path.trim_end()).unwrap();
+    assert!(text.contains("status: captured") && text.ends_with("\n\nPut I/O in actors.\n"), "{text}");
+    assert!(sandbox.queued().is_empty() && !sandbox.store().join(".git").exists());
+
+    let sandbox = Sandbox::new();
+    let json =
+        out(sandbox.capture(&BOTH).args(["--direct", "--json", "--harness", "amp", "--thread-id", "T-1"]));
+    let meta: Value = serde_json::from_str(&json).unwrap();
+    assert!(Path::new(meta["path"].as_str().unwrap()).is_file(), "{json}");
+    assert_eq!(
+        (&meta["title"], &meta["summary"], &meta["scope"]),
+        (&json!("Guards are pure"), &json!(""), &json!("global"))
+    );
+    assert_eq!(
+        (&meta["sources"][0]["harness"], &meta["sources"][0]["threadId"]),
+        (&json!("amp"), &json!("T-1"))
+    );
+}
+
+#[test]
+fn an_entry_is_taken_whole_and_its_faults_are_one_line() {
+    let sandbox = Sandbox::new();
+    let entry = json!({
+        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "gemini",
+        "retrieval": {"method": "file", "path": "/tmp/x y.md"}, "context": {"cwd": null, "repo": null},
+    });
+    let path = out(sandbox.capture(&["--entry"]).write_stdin(entry.to_string()));
+    assert_eq!(entry_at(&path), entry);
+    assert!(path.contains("/2026-02-13T14-30-05.123Z_gemini_"), "{path}");
+    let two = entry.to_string().replace("\"version\":1", "\"version\":2");
+    for (piped, message) in [
+        ("", "not a queue entry: not JSON: "),
+        (two.as_str(), "not a queue entry: version: 2 is unknown; this program knows version 1\n"),
+        (
+            "{\"version\":1,\"harness\":\"x\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
+            "not a queue entry: timestamp: is missing; harness: \"x\" is none of amp, claude-code, codex, cursor, \
+             gemini, opencode, manual; retrieval.path: \"x\" is not an absolute path\n",
+        ),
+    ] {
+        let (code, out, err) = said(sandbox.capture(&["--entry"]).write_stdin(piped));
+        assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{err}");
+        assert!(err.starts_with(&format!("memory-capture: {message}")), "{err}");
+    }
+    assert_eq!(sandbox.queued().len(), 1);
+}
+
+#[test]
+fn a_command_line_that_is_no_form_says_what_is_missing() {
+    let codex = ["--harness", "codex"];
+    for (args, message) in [
+        (&[][..], "nothing to capture; give --title and --body, or --harness, or --entry"),
+        (&["--thread-id", "T-1"], "nothing to capture; "),
+        (&["--title", "t"], "a note needs a body; give it with --body TEXT, or pipe it in with --body -"),
+        (&["--body", "b", "--harness", "amp"], "a note needs a title; give it with --title TEXT"),
+        (&["--tags", "x", "--harness", "codex"], "option \"--tags\" is for notes; add --title and --body"),
+        (&["--direct", "--harness", "amp", "--thread-id", "T-1"], "option \"--direct\" is for notes; "),
+        (&["--scope", "repo"], "option \"--scope\" is for notes; "),
+        (&["--harness", "amp"], "a session of amp is known by its id; add --thread-id ID"),
+        (&["--harness", "manual"], "harness \"manual\" has no sessions, only notes; "),
+        (&["--harness", "gemini", "--thread-id", "x"], "a session of gemini is known by its hook's JSON; "),
+        (&["--harness", "codx"], "option \"--harness\": unknown program \"codx\"; did you mean \"codex\"?"),
+        (&["--harness", "emacs"], "option \"--harness\": unknown program \"emacs\"; use one of amp, "),
+        (&["--harness", "amp", "--thread-id", "a/b"], "option \"--thread-id\": \"a/b\" is not an id"),
+        (&["--harness", "amp", "--thread-id", ""], "option \"--thread-id\": is empty"),
+        (&["--harness", "gemini", "{}"], "unexpected argument \"{}\"; a hook's JSON goes to stdin"),
+        (&["--harness", "codex", "{}", "{}"], "unexpected argument \"{}\""),
+        (&["{}"], "unexpected argument \"{}\"; "),
+        (&["--entry", "--title", "t"], "options \"--entry\" and \"--title\" do not go together; "),
+        (&["--entry", "--harness", "amp"], "options \"--entry\" and \"--harness\" do not go together; "),
+        (
+            &["--title", "t", "--body", "b", "--tags", "ok,a/b"],
+            "option \"--tags\": \"a/b\" is not a tag; write topic__x",
+        ),
+        (
+            &["--title", "t", "--body", "b", "--scope", "all"],
+            "option \"--scope\" takes global or repo, not \"all\"",
+        ),
+        (&["--title", " ", "--body", ""], "not a note that can be kept: --title: is empty; --body: is empty"),
+        (
+            &["--title", "a\nb", "--body", "b"],
+            "not a note that can be kept: --title: \"a b\" has line breaks",
+        ),
+        (&["--title", "t", "--body", "-"], "not a note that can be kept: --body: is empty"),
+    ] {
+        let sandbox = Sandbox::new();
+        let (code, out, err) = said(&mut sandbox.capture(args));
+        assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{args:?}: {err}");
+        assert!(err.starts_with(&format!("memory-capture: {message}")), "{args:?}: {err}");
+        assert!(!sandbox.store().exists(), "{args:?}");
+    }
+    let sandbox = Sandbox::new();
+    let (_, _, err) = said(sandbox.capture(&codex).arg("--json").write_stdin("{"));
+    let error: Value = serde_json::from_str(&err).unwrap();
+    assert_eq!((&error["error"]["kind"], &error["exit_code"]), (&json!("usage"), &json!(1)));
+}
+
+#[test]
+fn too_much_is_refused_with_its_cap() {
+    for (args, size, message) in [
+        (&["--title", "t", "--body", "-"][..], 10_000_000, "stdin is larger than 8 MiB; pipe in less"),
+        (
+            &["--title", "t", "--body", "-"],
+            2_000_000,
+            "not a note that can be kept: --body: has 2000000 bytes; a note takes at most 1048576",
+        ),
+        (&["--harness", "codex"], 100_000_000, "stdin is larger than 8 MiB; pipe in less"),
+        (&["--entry"], 100_000_000, "stdin is larger than 8 MiB; pipe in less"),
+    ] {
+        let sandbox = Sandbox::new();
+        let (code, out, err) = said(sandbox.capture(args).write_stdin("x".repeat(size)));
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{args:?}");
+        assert_eq!(err, format!("memory-capture: {message}\n"), "{args:?}");
+        assert!(!sandbox.store().exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn inside_an_llm_command_of_ours_nothing_is_queued() {
+    for args in [
+        &BOTH[..],
+        &["--title", "t", "--body", "b", "--direct"],
+        &["--harness", "amp", "--thread-id", "T-1"],
+        &["--harness", "codex"],
+        &["--harness", "codex", "{}"],
+        &["--entry"],
+    ] {
+        let sandbox = Sandbox::new();
+        let (code, out, err) = said(sandbox.capture(args).env("AGENT_MEMORY_RUN", "1"));
+        assert_eq!((code, out.as_str(), err.lines().count()), (Some(0), "", 1), "{args:?}");
+        assert!(
+            err.starts_with("memory-capture: nothing queued: ") && err.contains("AGENT_MEMORY_RUN"),
+            "{err}"
+        );
+        assert!(!sandbox.store().exists(), "{args:?}");
+    }
+}
+
+/// A hook of Claude Code with a transcript that exists.
+pub(crate) fn hook(sandbox: &Sandbox) -> String {
+    sandbox.file("s.jsonl", "{}\n");
+    let path = sandbox.work().join("s.jsonl");
+    json!({"session_id": "s", "transcript_path": path, "cwd": "/", "hook_event_name": "Stop"}).to_string()
+}
+
+#[test]
+fn a_hook_never_exits_two_and_prints_only_where_it_harms_nobody() {
+    let sandbox = Sandbox::new();
+    let hook = hook(&sandbox);
+    let harness = ["--harness", "claude-code"];
+    for config in ["missing.json", "broken.json"] {
+        sandbox.file("broken.json", "{");
+        let (code, _, note) = said(sandbox.capture(&BOTH).args(["--config", config]));
+        assert_eq!(code, Some(2), "{note}");
+        let mut capture = sandbox.capture(&harness);
+        let (code, out, err) = said(capture.args(["--config", config]).write_stdin(hook.as_str()));
+        assert_eq!((code, out.as_str(), err), (Some(1), "", note), "the same message, another code");
+    }
+    let (code, _, err) = said(sandbox.capture(&harness).env_remove("HOME").write_stdin(hook.as_str()));
+    assert_eq!(code, Some(1), "{err}");
+    let path = out(sandbox.capture(&harness).write_stdin(hook.as_str()));
+    assert_eq!((path.trim_end().ends_with(".json"), sandbox.queued().len()), (true, 1), "{path}");
+    // Codex calls a hook failed that prints, and Gemini CLI shows it to the person.
+    for harness in ["codex", "gemini"] {
+        let hook = hook.replace("\"Stop\"", "\"SessionEnd\"");
+        let quiet = out(sandbox.capture(&["--harness", harness]).write_stdin(hook));
+        assert_eq!(quiet, "", "{harness}");
+    }
+    let json = out(sandbox.capture(&harness).arg("--json").write_stdin(hook.as_str()));
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["context"]["cwd"], "/");
+}
+
+#[test]
+fn a_hook_is_not_kept_waiting_by_a_stdin_that_stays_open() {
+    let sandbox = Sandbox::new();
+    let hook = hook(&sandbox);
+    for end in ["", "\n"] {
+        let mut command = sandbox.std_command("memory-capture");
+        command.args(["--harness", "claude-code", "--json"]);
+        let mut running = Running::start(command);
+        running.stdin().write_all(format!("{hook}{end}").as_bytes()).unwrap();
+        let output = running.finish();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    }
+    assert_eq!(sandbox.queued().len(), 1);
+}
+
+#[test]
+fn a_hook_without_a_directory_ran_here() {
+    let sandbox = Sandbox::new();
+    let hook = hook(&sandbox).replace("\"cwd\":\"/\"", "\"cwd\":\"relative\"");
+    out(sandbox.capture(&["--harness", "claude-code"]).write_stdin(hook));
+    let path = sandbox.store().join("inbox").join(&sandbox.queued()[0]);
+    assert_eq!(entry_at(path.to_str().unwrap())["context"]["cwd"], json!(sandbox.work()));
+}
+
+#[test]
+fn it_needs_no_other_program_and_no_directory_to_be_in() {
+    let sandbox = Sandbox::new();
+    out(sandbox.capture(&BOTH).env("PATH", "/nowhere"));
+    let gone = sandbox.work().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let line = "cd gone && rmdir ../gone && exec \"$0\" --title t --body b";
+    let like = sandbox.std_command("memory-capture");
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-c", line])
+        .arg(like.get_program())
+        .env_clear()
+        .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(sandbox.work())
+        .output()
+        .unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    assert_eq!(entry_at(&output.out())["context"], json!({"cwd": null, "repo": null}));
+}
