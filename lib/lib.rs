@@ -19,3 +19,7 @@ pub use program::axe_gc::main as axe_gc;
 pub use program::axe_run::main as axe_run;
 pub use program::memory_capture::main as memory_capture;
 pub use program::memory_config::main as memory_config;
+pub use program::memory_list::main as memory_list;
+pub use program::memory_read::main as memory_read;
+pub use program::memory_remove::main as memory_remove;
+pub use program::memory_update::main as memory_update;

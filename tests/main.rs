@@ -9,6 +9,7 @@
 mod children;
 mod server;
 mod service;
+mod store;
 mod support;
 
 mod addresses;
@@ -37,6 +38,13 @@ mod http_faults;
 mod layers;
 mod memory_capture;
 mod memory_config;
+mod memory_dispatcher;
+mod memory_history;
+mod memory_kill;
+mod memory_list;
+mod memory_notes;
+mod memory_store_faults;
+mod memory_update;
 mod ollama;
 mod openai;
 mod prompt_files;

@@ -2,3 +2,4 @@
 
 pub(crate) mod capture;
 pub(crate) mod search;
+pub(crate) mod service;

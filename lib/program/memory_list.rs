@@ -1,0 +1,230 @@
+//! `memory-list`: the notes by title, or those that fit a query, best first.
+
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::repository;
+use crate::ground::text::one_line;
+use crate::memory::search::{self, Counts, Document, Query};
+use crate::memory::service::Filter;
+use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, count, one_of, wanted_tag, warn_of};
+use crate::store::entry::{Meta, Scope, Status, Tier};
+use crate::store::persistence::Note;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-list",
+    caption: "list notes, or search them",
+    usage: &["memory-list [--query WORDS] [--limit N] [FILTERS] [--sort KEY] [--json]"],
+    commands: &[],
+    flags: &[
+        value("query", "WORDS", "only notes that match, best first"),
+        value("status", "S", "captured, consolidated or promoted"),
+        value("tier", "T", "hot, warm or cold"),
+        value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable"),
+        value("scope", "S", "global or repo"),
+        value("repo", "R", "notes of this repository (host/owner/name; . for the current)"),
+        flag("pinned", "only pinned notes"),
+        flag("archived", "the archive instead of the notes in use"),
+        value("sort", "KEY", "used, updated, created or title"),
+        value("limit", "N", "at most N notes"),
+        flag("json", "one JSON object a line"),
+        value("config", "FILE", "use this configuration file"),
+    ],
+    more: "A table on a terminal; in a pipe tab-separated: id, tier, status, used, title, tags, and with \
+           --query the line that matched. Nothing found is no error.\n\n    \
+           memory-list --query 'retry \"exponential backoff\" tag:http' --limit 5\n    \
+           memory-list --query \"dev server port\" --json | memory-read -",
+    sections: &[(
+        "QUERY",
+        "Words find notes that hold any of them; rare words, words in the title, and notes that hold more of \
+         them weigh more. Endings do not matter (\"retries\" finds \"retry\"), nor do case and accents. Common \
+         synonyms and small slips of the pen count a little. \"A phrase in quotes\" must stand as it is; \
+         tag:x or topic__x must be among the tags.",
+    )],
+};
+
+#[derive(Debug, Default)]
+struct Args {
+    query: Option<String>,
+    filter: Filter,
+    archived: bool,
+    sort: Option<Sort>,
+    limit: Option<usize>,
+    json: bool,
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sort {
+    Used,
+    Updated,
+    Created,
+    Title,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    let filter = &mut args.filter;
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("query") => args.query = Some(text("--query", p.value()?)?),
+            Long("status") => filter.status = Some(one_of("--status", p.value()?, Status::parse, STATUSES)?),
+            Long("tier") => filter.tier = Some(one_of("--tier", p.value()?, Tier::parse, TIERS)?),
+            Long("scope") => filter.scope = Some(one_of("--scope", p.value()?, Scope::parse, SCOPES)?),
+            Long("tag") => filter.tags.push(wanted_tag("--tag", &text("--tag", p.value()?)?)?),
+            Long("repo") => filter.repo = Some(text("--repo", p.value()?)?),
+            Long("pinned") => filter.pinned = true,
+            Long("archived") => args.archived = true,
+            Long("sort") => args.sort = Some(one_of("--sort", p.value()?, Sort::named, SORTS)?),
+            Long("limit") => args.limit = Some(count("--limit", p.value()?)?),
+            Long("json") => args.json = true,
+            Long("config") => args.config = Some(p.value()?.into()),
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    Ok(Parsed::Run(args))
+}
+
+const SORTS: &str = "used, updated, created or title";
+
+impl Sort {
+    fn named(name: &str) -> Option<Sort> {
+        Some(match name {
+            "used" => Sort::Used,
+            "updated" => Sort::Updated,
+            "created" => Sort::Created,
+            "title" => Sort::Title,
+            _ => return None,
+        })
+    }
+}
+
+/// What is kept of a note once its body is forgotten.
+struct Row {
+    meta: Meta,
+    path: PathBuf,
+    counts: Option<Counts>,
+    line: Option<String>,
+    score: Option<f64>,
+}
+
+fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    let notes = Notes::new(false);
+    let store = Store::open(args.config.as_deref(), env, &notes)?;
+    if args.filter.repo.as_deref() == Some(".") {
+        let here = repository::of(&env.current_dir()?).ok_or_else(|| {
+            Error::usage("option \"--repo\": the current directory is in no git repository")
+                .hint("name one, as host/owner/name")
+        })?;
+        args.filter.repo = Some(here.name);
+    }
+    let query = args.query.as_deref().map(Query::parse);
+    let scan = store.service.list(args.archived, |note| row(note, &args.filter, query.as_ref()))?;
+    warn_of(&scan.broken, &notes);
+    let rows = ordered(scan.found, query.as_ref(), args.sort, args.limit);
+    print(&rows, args.json, query.is_some(), stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
+    let meta = note.entry.meta();
+    if !filter.takes(meta) {
+        return None;
+    }
+    let mut row = Row { meta: meta.clone(), path: note.path.clone(), counts: None, line: None, score: None };
+    if let Some(query) = query {
+        let body = String::from_utf8_lossy(note.entry.body());
+        let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
+        let counts = query.count(&document);
+        // A note without any of the words is not shown.
+        if counts.fits && !counts.counts.is_empty() {
+            row.line = query.matching_line(&document);
+        }
+        row.counts = Some(counts);
+    }
+    Some(row)
+}
+
+fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Option<usize>) -> Vec<Row> {
+    let mut rows = match query {
+        Some(query) => ranked(rows, query),
+        None => rows,
+    };
+    let title = |row: &Row| (row.meta.title.to_lowercase(), row.meta.id.clone());
+    match (sort, query) {
+        (None, Some(_)) => {}
+        (None | Some(Sort::Title), _) => rows.sort_by_cached_key(title),
+        (Some(key), _) => rows.sort_by_cached_key(|row| {
+            let number = match key {
+                Sort::Used => i64::try_from(row.meta.used).unwrap_or(i64::MAX),
+                Sort::Updated => row.meta.updated_at,
+                Sort::Created => row.meta.created_at,
+                Sort::Title => 0,
+            };
+            (std::cmp::Reverse(number), title(row))
+        }),
+    }
+    rows.truncate(limit.unwrap_or(usize::MAX));
+    rows
+}
+
+fn ranked(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
+    let counts: Vec<Counts> = rows.iter_mut().filter_map(|row| row.counts.take()).collect();
+    let hits = search::rank(query, &counts);
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    hits.into_iter()
+        .filter_map(|hit| Some(Row { score: Some(hit.score), ..rows.get_mut(hit.index)?.take()? }))
+        .collect()
+}
+
+fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Result<()> {
+    if json {
+        for row in rows {
+            let listed =
+                Listed { score: row.score, line: row.line.as_deref(), ..Listed::of(&row.meta, &row.path) };
+            stdout.json(&listed)?;
+        }
+        return Ok(());
+    }
+    let is_table = stdout.is_terminal();
+    let title = |row: &Row| one_line(&row.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
+    let width = rows.iter().map(|row| title(row).chars().count()).max().unwrap_or(0);
+    for row in rows {
+        let Meta { id, tier, status, used, tags, .. } = &row.meta;
+        let (title, tags) = (title(row), tags.join(" "));
+        let line = row.line.as_deref().filter(|_| with_line);
+        if is_table {
+            let tier = tier.to_string();
+            let status = status.to_string();
+            stdout
+                .line(format!("{id}  {tier:4}  {status:12}  {used:4}  {title:width$}  {tags}").trim_end())?;
+            if let Some(line) = line {
+                stdout.line(&format!("    {}", one_line(line, LINE_WIDTH)))?;
+            }
+        } else {
+            let tail = if with_line {
+                format!("\t{}", one_line(line.unwrap_or(""), usize::MAX))
+            } else {
+                String::new()
+            };
+            stdout.line(&format!(
+                "{id}\t{tier}\t{status}\t{used}\t{title}\t{}{tail}",
+                one_line(&tags, usize::MAX)
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// Columns of a terminal that a title, and a line that matched, may take.
+const TITLE_WIDTH: usize = 60;
+const LINE_WIDTH: usize = 100;

@@ -1,0 +1,95 @@
+//! `memory-read`: print notes, and count that they were read. What is read often earns its place in AGENTS.md.
+
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::signal;
+use crate::program::notes::{Listed, Store, for_each, ids};
+use crate::store::entry::EntryId;
+use crate::store::persistence::Note;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-read",
+    caption: "print notes, and count that they were read",
+    usage: &["memory-read [--json] [--no-count] ID…"],
+    commands: &[],
+    flags: &[
+        flag("json", "one JSON object a line: front matter, path and body"),
+        flag("no-count", "leave the note's read counter as it is"),
+        value("config", "FILE", "use this configuration file"),
+    ],
+    more: "An ID is id__a1B2c3, a1B2c3 or [[id__a1B2c3]]; one of a note that was merged into another finds \
+           that one; an archived note is found too. With - the ids are read from stdin: one a line, or what \
+           memory-list --json prints.\n\n\
+           Each read adds 1 to the note's \"used\" and sets \"last_used\". Where the store cannot be written \
+           the note is printed all the same, with a warning.\n\n    \
+           memory-read id__a1B2c3\n    \
+           memory-list --query \"retry backoff\" --limit 3 --json | memory-read -",
+    sections: &[],
+};
+
+#[derive(Debug, Default)]
+struct Args {
+    ids: Vec<String>,
+    json: bool,
+    no_count: bool,
+    config: Option<PathBuf>,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("json") => args.json = true,
+            Long("no-count") => args.no_count = true,
+            Long("config") => args.config = Some(p.value()?.into()),
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(id) => args.ids.push(text("argument", id)?),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    if args.ids.is_empty() {
+        return Err(Error::usage("the id of a note is required").hint("see them with: memory-list"));
+    }
+    Ok(Parsed::Run(args))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name, args.json);
+    let notes = Notes::new(false);
+    let store = Store::open(args.config.as_deref(), env, &notes)?;
+    let ids = ids(&args.ids, &notes)?;
+    let mut is_first = true;
+    for_each(ABOUT.name, &ids, stdout, |id, stdout| {
+        let note = if args.no_count { store.service.look(id)? } else { read(&store, id, &notes)? };
+        if args.json {
+            let body = String::from_utf8_lossy(note.entry.body()).into_owned();
+            return stdout.json(&Listed { body: Some(body), ..Listed::of(note.entry.meta(), &note.path) });
+        }
+        if !std::mem::replace(&mut is_first, false) {
+            stdout.line("")?;
+        }
+        stdout.bytes(note.entry.bytes())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A note that cannot be counted can still be read.
+fn read(store: &Store, id: &EntryId, notes: &Notes) -> Result<Note> {
+    match store.service.read(id) {
+        Err(Error::Io(why) | Error::Config(why)) => {
+            let note = store.service.look(id)?;
+            notes.warn(&format!("this read of {id} is not counted: {}", why.message));
+            Ok(note)
+        }
+        read => read,
+    }
+}

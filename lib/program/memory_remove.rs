@@ -1,0 +1,85 @@
+//! `memory-remove`: take notes out of use. They go to the archive, unless they are to be deleted for good.
+
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::signal;
+use crate::memory::service::Removal;
+use crate::program::notes::{Listed, Store, for_each, ids};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-remove",
+    caption: "move notes to the archive, or delete them",
+    usage: &["memory-remove [--purge] [--json] ID…"],
+    commands: &[],
+    flags: &[
+        flag("purge", "delete for good, archived notes too"),
+        flag("json", "one JSON object a line: front matter and path"),
+        value("config", "FILE", "use this configuration file"),
+    ],
+    more: "Prints where each note lies now, or with --purge where it lay. To take one back, move its file \
+           from archive/ to topics/. What is deleted is still in the store's git history, if there is \
+           one. With - the ids are read from stdin, as memory-read does.\n\n    \
+           memory-remove id__a1B2c3\n    \
+           memory-list --archived --json | memory-remove --purge -",
+    sections: &[],
+};
+
+#[derive(Debug, Default)]
+struct Args {
+    ids: Vec<String>,
+    purge: bool,
+    json: bool,
+    config: Option<PathBuf>,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("purge") => args.purge = true,
+            Long("json") => args.json = true,
+            Long("config") => args.config = Some(p.value()?.into()),
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Value(id) => args.ids.push(text("argument", id)?),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    if args.ids.is_empty() {
+        return Err(Error::usage("the id of a note is required").hint("see them with: memory-list"));
+    }
+    Ok(Parsed::Run(args))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name, args.json);
+    let notes = Notes::new(false);
+    let store = Store::open(args.config.as_deref(), env, &notes)?;
+    let ids = ids(&args.ids, &notes)?;
+    let how = if args.purge { Removal::Purge } else { Removal::Archive };
+    let mut removed = Vec::new();
+    let done = for_each(ABOUT.name, &ids, stdout, |id, stdout| {
+        let note = store.service.remove(id, how)?;
+        let printed = match args.json {
+            true => stdout.json(&Listed::of(note.entry.meta(), &note.path)),
+            false => stdout.line(&note.path.display().to_string()),
+        };
+        removed.push(note);
+        printed
+    });
+    let what = if args.purge { "delete" } else { "archive" };
+    let message = match &removed[..] {
+        [note] => format!("{what}: {}", note.entry.meta().title),
+        all => format!("{what}: {} notes", all.len()),
+    };
+    store.commit(message, &removed, env, &notes);
+    done.map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,327 @@
+//! The notes' git history: what is committed, in whose repository, and what goes wrong without harm.
+
+use crate::store::{Store, note, value};
+use crate::support::{Said, binary, set_mode};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What git says in `dir`, for somebody without settings.
+fn git_in(dir: &Path, args: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", "/nonexistent");
+    git.arg("-C").arg(dir).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(args);
+    let output = git.output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", output.err());
+    output.out()
+}
+
+fn git(store: &Store, args: &[&str]) -> String {
+    git_in(&store.root(), args)
+}
+
+fn messages(store: &Store) -> Vec<String> {
+    git(store, &["log", "--format=%s"]).lines().map(str::to_owned).collect()
+}
+
+/// Two notes, one of a session, not yet committed.
+fn two() -> Store {
+    let store = Store::with_history();
+    store.put(
+        "topics/one -- id__AAAAAA.md",
+        note("AAAAAA", "One", "sources:\n  - {harness: amp, threadId: T-1}\n"),
+    );
+    store.note("BBBBBB", "Two");
+    store
+}
+
+fn hook(store: &Store, hook: &str) {
+    store.config(&serde_json::json!({"storage": {"commitHook": hook}}).to_string());
+}
+
+#[test]
+fn the_first_write_makes_a_repository_and_each_run_one_commit() {
+    let store = two();
+    store.out("memory-list", &[]);
+    store.out("memory-read", &["BBBBBB"]);
+    assert!(!store.root().join(".git").exists(), "a read committed");
+    store.out("memory-update", &["AAAAAA", "--title", "Uno"]);
+    assert_eq!(messages(&store), ["update: Uno"]);
+    assert_eq!(
+        git(&store, &["log", "--format=%an <%ae>%n%(trailers)"]),
+        "Ann <ann@example.org>\nThread-Id: T-1\n\n"
+    );
+    // Whatever differs rides along: the other note, and its counter.
+    let files = git(&store, &["ls-files"]);
+    assert_eq!(files, "topics/two -- id__BBBBBB.md\ntopics/uno -- id__AAAAAA.md\n");
+    store.out("memory-read", &["BBBBBB"]);
+    store.out("memory-remove", &["AAAAAA", "BBBBBB"]);
+    assert_eq!(messages(&store), ["archive: 2 notes", "update: Uno"]);
+    let files = git(&store, &["ls-files"]);
+    assert_eq!(files, "archive/two -- id__BBBBBB.md\narchive/uno -- id__AAAAAA.md\n");
+    assert_eq!(git(&store, &["show", "HEAD:archive/two -- id__BBBBBB.md"]), store.text("BBBBBB"));
+    assert_eq!(value(&store.text("BBBBBB"), "used"), Some("2"));
+    // The last one goes, and git knows a directory no more.
+    store.out("memory-remove", &["--purge", "AAAAAA"]);
+    store.out("memory-remove", &["--purge", "BBBBBB"]);
+    assert_eq!((git(&store, &["ls-files"]).as_str(), messages(&store).len()), ("", 4));
+    assert!(!git(&store, &["log", "-1", "--format=%b"]).contains("Thread-Id"));
+    let status = git(&store, &["status", "--porcelain", "--", "topics", "archive", "inbox", ".agent-memory"]);
+    assert_eq!(status, "");
+}
+
+#[test]
+fn what_changes_nothing_commits_nothing() {
+    let store = two();
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(messages(&store).len(), 1);
+}
+
+#[test]
+fn a_repository_above_is_not_touched() {
+    let store = two();
+    let home = store.sandbox.home();
+    git_in(&home, &["init", "-q", "-b", "main"]);
+    git_in(&home, &["commit", "-q", "--allow-empty", "-m", "theirs"]);
+    fs::write(home.join("staged"), "x").unwrap();
+    git_in(&home, &["add", "staged"]);
+    let before = git_in(&home, &["status", "--porcelain", "--untracked-files=no"]);
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(messages(&store), ["update: One"]);
+    assert_eq!(git_in(&home, &["log", "--format=%s"]), "theirs\n");
+    assert_eq!(git_in(&home, &["status", "--porcelain", "--untracked-files=no"]), before);
+    // A `.git` that is none leads not upwards either.
+    fs::remove_dir_all(store.root().join(".git")).unwrap();
+    fs::create_dir(store.root().join(".git")).unwrap();
+    let (code, _, err) = store.run("memory-update", &["AAAAAA", "--unpin"]);
+    assert!(code == Some(0) && err.contains("not committed"), "{err}");
+    assert_eq!(git_in(&home, &["log", "--format=%s"]), "theirs\n");
+}
+
+#[test]
+fn what_the_user_staged_elsewhere_stays_staged() {
+    let store = two();
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    store.put("mine.txt", "mine");
+    git(&store, &["add", "mine.txt"]);
+    store.out("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(git(&store, &["diff", "--cached", "--name-only"]), "mine.txt\n");
+    assert_eq!(git(&store, &["show", "--format=", "--name-only"]), "topics/one -- id__AAAAAA.md\n");
+}
+
+#[test]
+fn templates_are_filled_in_without_a_shell() {
+    let script = "#!/bin/sh\nfor word; do printf '<%s>' \"$word\"; done > ../../../../seen\n";
+    let store = two();
+    let path = store.sandbox.home().join("hook");
+    store.sandbox.write(&path, script);
+    set_mode(&path, 0o755);
+    let seen = store.sandbox.home().parent().unwrap().join("seen");
+    hook(
+        &store,
+        &format!(
+            "{} --id={{threadId}} -n '{{count}} {{count}}' -m {{message}} '$(touch x)' ;",
+            path.display()
+        ),
+    );
+    store.out("memory-update", &["AAAAAA", "--title", "$(touch y) {count} `z`"]);
+    let line = fs::read_to_string(&seen).unwrap_or_default();
+    assert_eq!(line, "<--id=T-1><-n><1 1><-m><update: $(touch y) {count} `z`><$(touch x)><;>");
+    store.out("memory-update", &["BBBBBB", "--pin"]);
+    let line = fs::read_to_string(&seen).unwrap();
+    assert_eq!(line, "<-n><1 1><-m><update: Two><$(touch x)><;>");
+
+    hook(&store, "git commit --trailer 'Notes: {count}' --author 'Bot <bot@example.org>'");
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    let said = git(&store, &["log", "-1", "--format=%an|%s|%(trailers)"]);
+    assert_eq!(said, "Bot|update: $(touch y) {count} `z`|Notes: 1\n\n");
+}
+
+#[test]
+fn ids_that_could_be_flags_or_disturb_a_terminal_are_left_out() {
+    let store = Store::with_history();
+    let sources = "sources:\n  - {threadId: --amend}\n  - {threadId: \"a b\"}\n  - {threadId: T-2}\n  - {threadId: T-1}\n  - {threadId: T-2}\n";
+    store.put("topics/one -- id__AAAAAA.md", note("AAAAAA", "One", sources));
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(git(&store, &["log", "--format=%(trailers)"]), "Thread-Id: T-1,T-2\n\n");
+}
+
+#[test]
+fn hooks_signing_and_the_environments_git_are_not_used() {
+    let store = two();
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    for name in ["pre-commit", "commit-msg", "post-commit", "prepare-commit-msg"] {
+        let path = store.put(&format!(".git/hooks/{name}"), "#!/bin/sh\ntouch ../../../../ran\nexit 1\n");
+        set_mode(&path, 0o755);
+    }
+    let settings = "[user]\nname = Ann\nemail = ann@example.org\n[commit]\ngpgSign = true\n[gpg]\nprogram = false\n\
+                    [core]\nhooksPath = .git/hooks\nautocrlf = true\nexcludesFile = ~/ignored\n";
+    store.sandbox.write(&store.sandbox.home().join(".gitconfig"), settings);
+    store.sandbox.write(&store.sandbox.home().join("ignored"), "*.md\n");
+    store.note("CCCCCC", "Three");
+    let other = store.sandbox.work();
+    git_in(&other, &["init", "-q"]);
+    let mut command = store.sandbox.command("memory-update");
+    command.args(["AAAAAA", "--unpin"]);
+    for (variable, value) in [
+        ("GIT_DIR", other.join(".git").to_str().unwrap()),
+        ("GIT_WORK_TREE", other.to_str().unwrap()),
+        ("GIT_INDEX_FILE", "/nowhere/index"),
+        ("GIT_AUTHOR_NAME", "Mallory"),
+        ("GIT_CONFIG_COUNT", "x"),
+        ("GIT_TRACE", "2"),
+        ("GIT_EDITOR", "false"),
+    ] {
+        command.env(variable, value);
+    }
+    let output = command.output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    assert_eq!(git(&store, &["log", "--format=%an %s"]), "Ann update: One\nAnn update: One\n");
+    assert!(git(&store, &["ls-files"]).contains("three"), "an ignored note is not committed");
+    assert!(!git_in(&other, &["status", "--porcelain"]).contains("topics"));
+    assert!(
+        !store.sandbox.home().parent().unwrap().join("ran").exists()
+            && !store.sandbox.home().join("ran").exists()
+    );
+}
+
+#[test]
+fn what_git_cannot_do_is_a_warning_and_the_note_stands() {
+    type Case<'a> = (&'a str, &'a dyn Fn(&Store), &'a [(&'a str, &'a str)], &'a str);
+    let cases: [Case; 5] = [
+        (
+            "no identity",
+            &|store| fs::remove_file(store.sandbox.home().join(".gitconfig")).unwrap(),
+            &[],
+            "git commit",
+        ),
+        ("no git", &|_| {}, &[("PATH", "/nonexistent")], "\"git init\" could not be started"),
+        (
+            "a hook that fails",
+            &|store| hook(store, "sh -c 'echo why >&2; exit 3'"),
+            &[],
+            "failed (exit 3): why",
+        ),
+        ("no such hook", &|store| hook(store, "/nonexistent/hook"), &[], "could not be started"),
+        ("a lock", &|store| drop(store.put(".git/index.lock", "")), &[], "not committed: "),
+    ];
+    for (what, spoil, vars, why) in cases {
+        let store = two();
+        if what == "a lock" {
+            git(&store, &["init", "-q"]);
+        }
+        spoil(&store);
+        let mut command = store.sandbox.command("memory-update");
+        command.args(["AAAAAA", "--pin"]).envs(vars.iter().copied());
+        // Without a name git would take the machine's.
+        let output = command.env("EMAIL", "").output().unwrap();
+        let err = output.err();
+        if what == "no identity" && err.is_empty() {
+            continue;
+        }
+        assert_eq!((output.code(), err.lines().count()), (Some(0), 1), "{what}: {err}");
+        let begin = "Warning: the notes are written, but not committed: ";
+        assert!(err.starts_with(begin) && err.contains(why), "{what}: {err}");
+        assert_eq!(value(&store.text("AAAAAA"), "pinned"), Some("true"), "{what}");
+    }
+}
+
+#[test]
+fn a_commit_that_failed_is_made_up_for_by_the_next() {
+    let store = two();
+    hook(&store, "false");
+    let (code, _, err) = store.run("memory-update", &["AAAAAA", "--pin"]);
+    assert!(code == Some(0) && err.contains("\"false\" failed (exit 1)"), "{err}");
+    hook(&store, "git commit");
+    store.out("memory-update", &["BBBBBB", "--pin"]);
+    assert_eq!(messages(&store), ["update: Two"]);
+    assert_eq!(git(&store, &["show", "HEAD:topics/one -- id__AAAAAA.md"]), store.text("AAAAAA"));
+}
+
+#[test]
+fn whoever_wants_no_history_gets_none() {
+    let store = Store::new();
+    store.note("AAAAAA", "One");
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    store.out("memory-remove", &["AAAAAA"]);
+    assert!(!store.root().join(".git").exists());
+}
+
+#[test]
+fn a_store_that_a_stranger_named_is_never_committed() {
+    let store = Store::with_history();
+    store.sandbox.file("memory.config.json", r#"{"storage": {"root": "theirs", "commitHook": "touch ran"}}"#);
+    store.sandbox.file("theirs/topics/one -- id__AAAAAA.md", note("AAAAAA", "One", ""));
+    let (code, out, err) = store.run("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("/work/theirs/topics/") && err.contains("is not trusted"), "{out}{err}");
+    let theirs = store.sandbox.work().join("theirs");
+    assert!(!theirs.join(".git").exists() && !theirs.join("ran").exists());
+    // Trusted, it is the user's own.
+    let mut command = store.sandbox.command("memory-update");
+    let output = command.args(["AAAAAA", "--unpin"]).env("AGENT_MEMORY_TRUST", "1").output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    assert!(theirs.join("ran").exists());
+}
+
+#[test]
+fn a_file_that_is_being_written_is_not_committed() {
+    let store = two();
+    // Where no writer sweeps it.
+    store.put("topics/deep/.one -- id__AAAAAA.md.aB3dE6", "half");
+    store.put("topics/deep/.mine", "mine");
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    let files = git(&store, &["ls-files"]);
+    assert!(files.contains("deep/.mine") && !files.contains("aB3dE6"), "{files}");
+    // It alone is no reason for a commit.
+    store.out("memory-update", &["AAAAAA", "--pin", "--tag=-none"]);
+    store.put("topics/deep/.two -- id__BBBBBB.md.aB3dE6", "half");
+    store.out("memory-remove", &["AAAAAA"]);
+    store.out("memory-remove", &["AAAAAA"]);
+    assert_eq!(messages(&store), ["archive: One", "update: One"]);
+}
+
+#[test]
+fn updates_at_once_are_all_committed_and_leave_no_lock() {
+    let store = two();
+    let start = |id: &str, n: usize| {
+        let mut command = store.sandbox.std_command("memory-update");
+        command
+            .args([id, "--tag", &format!("+t{n}"), "--title", &format!("Title {n}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..4).flat_map(|n| [start("AAAAAA", n), start("BBBBBB", n)]).collect();
+    for each in all {
+        let output = each.wait_with_output().unwrap();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    }
+    assert_eq!(git(&store, &["status", "--porcelain", "--", "topics"]), "");
+    assert!(!store.root().join(".git/index.lock").exists());
+    for n in 0..4 {
+        for id in ["AAAAAA", "BBBBBB"] {
+            assert!(store.text(id).contains(&format!("topic__t{n}")));
+        }
+    }
+}
+
+#[test]
+fn the_notes_are_written_before_git_is_waited_for() {
+    let store = two();
+    // The hook looks at the note, and ends the program that waits for it.
+    hook(
+        &store,
+        "sh -c 'grep -q \"pinned: true\" topics/one*; echo $? > ../found; kill -TERM $PPID; sleep 20'",
+    );
+    let mut command = Command::new(binary("memory-update"));
+    let plain = store.sandbox.std_command("memory-update");
+    command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.current_dir(store.sandbox.work()).args(["AAAAAA", "--pin"]).output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(143), "memory-update: ended by SIGTERM\n"));
+    assert_eq!(fs::read_to_string(store.root().join("../found")).unwrap(), "0\n");
+    hook(&store, "git commit");
+    store.out("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(messages(&store).len(), 1);
+}

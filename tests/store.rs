@@ -1,0 +1,120 @@
+//! A sandbox with a store of notes in it, written and looked at past the programs.
+
+use crate::support::{Sandbox, said};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Store {
+    pub(crate) sandbox: Sandbox,
+}
+
+impl Store {
+    /// Without a history, which costs a few starts of git a write.
+    pub(crate) fn new() -> Store {
+        let store = Store { sandbox: Sandbox::new() };
+        store.config(r#"{"storage": {"autoCommit": false}}"#);
+        store
+    }
+
+    /// As it comes, for somebody whom git knows.
+    pub(crate) fn with_history() -> Store {
+        let store = Store { sandbox: Sandbox::new() };
+        let identity = "[user]\nname = Ann\nemail = ann@example.org\n";
+        store.sandbox.write(&store.sandbox.home().join(".gitconfig"), identity);
+        store
+    }
+
+    /// The user's own configuration.
+    pub(crate) fn config(&self, json: &str) {
+        self.sandbox.write(&self.sandbox.home().join(".config/agent-memory/config.json"), json);
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.sandbox.home().join(".local/share/agent-memory")
+    }
+
+    pub(crate) fn topics(&self) -> PathBuf {
+        self.root().join("topics")
+    }
+
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.root().join("archive")
+    }
+
+    /// Writes a file below the store, and names it.
+    pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root().join(path);
+        self.sandbox.write(&path, content);
+        path
+    }
+
+    /// A note in use, as the programs would have named it; `id` is its six characters.
+    pub(crate) fn note(&self, id: &str, title: &str) -> PathBuf {
+        self.put(&format!("topics/{}", name(id, title)), note(id, title, ""))
+    }
+
+    /// Exit code, stdout and stderr.
+    pub(crate) fn run(&self, program: &str, args: &[&str]) -> (Option<i32>, String, String) {
+        said(self.sandbox.command(program).args(args))
+    }
+
+    /// What the program prints when all goes well, and silently.
+    pub(crate) fn out(&self, program: &str, args: &[&str]) -> String {
+        let (code, out, err) = self.run(program, args);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{program} {args:?}: {out}");
+        out
+    }
+
+    /// Every file of the two places of notes, hidden ones too.
+    pub(crate) fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut tree = BTreeMap::new();
+        for place in ["topics", "archive"] {
+            for name in names(&self.root().join(place)) {
+                let bytes = fs::read(self.root().join(place).join(&name)).unwrap_or_default();
+                tree.insert(format!("{place}/{name}"), bytes);
+            }
+        }
+        tree
+    }
+
+    /// The names of that tree.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.tree().into_keys().collect()
+    }
+
+    /// The text of the one file whose name holds `part`.
+    pub(crate) fn text(&self, part: &str) -> String {
+        let tree = self.tree();
+        let mut found = tree.iter().filter(|(name, _)| name.contains(part));
+        let (Some((_, bytes)), None) = (found.next(), found.next()) else {
+            panic!("not one file with {part:?}: {:?}", tree.keys());
+        };
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+/// The names in a directory, sorted; none if there is no directory.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A file name without tags: `<slug> -- id__XXXXXX.md`.
+pub(crate) fn name(id: &str, title: &str) -> String {
+    format!("{} -- id__{id}.md", title.to_lowercase().replace(' ', "-"))
+}
+
+/// A note's text; `more` is further lines of its front matter.
+pub(crate) fn note(id: &str, title: &str, more: &str) -> String {
+    format!("---\nid: id__{id}\ntitle: {title}\n{more}---\n\nBody of {title}.\n")
+}
+
+/// The value of a key in a note's front matter, as it is written there.
+pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let front = text.strip_prefix("---\n")?.split("\n---").next()?;
+    front.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}
