@@ -6,6 +6,7 @@
 mod agent;
 mod config;
 mod ground;
+mod harness;
 mod memory;
 mod program;
 mod prompt;

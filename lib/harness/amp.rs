@@ -1,0 +1,200 @@
+//! Amp: what `amp threads markdown <thread id>` prints. Threads live on Amp's server.
+//!
+//! Known from published threads: front matter (`title`, `threadId`, `created`), a heading with the title, then
+//! sections `## User` and `## Assistant`. A call is a paragraph `**Tool Use:** NAME` with its arguments fenced;
+//! its result comes in a user's section, as `**Tool Result:** ID`, `**Tool Error:** ID` or
+//! `**Tool Cancelled:** ID`, fenced too. Calls bear no id, so results are theirs in order.
+
+use crate::ground::error::{Error, Result};
+use crate::harness::out::Out;
+use crate::harness::source::{self, LINE_CAP, failed, next_line};
+use crate::harness::tool::Arguments;
+use crate::harness::turn::{Ids, Role};
+use std::path::Path;
+
+/// A longer text goes on in a turn of its own, in bytes.
+const TEXT_CAP: usize = 8 << 20;
+
+pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+    let mut reader = source::open(path, "an Amp thread")?;
+    let mut thread = Thread { ids: Ids::default(), state: State::Start, fence: None, text: String::new() };
+    let mut buffer = Vec::new();
+    loop {
+        let found = next_line(&mut reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
+        if found.length == 0 {
+            break;
+        }
+        if found.too_long {
+            out.report.too_long += 1;
+            continue;
+        }
+        thread.line(String::from_utf8_lossy(&buffer).trim_end_matches('\r'), out)?;
+    }
+    match thread.state {
+        // Cut off before the first section.
+        State::Front => out.report.torn += 1,
+        State::Start => {
+            return Err(Error::io(format!(
+                "\"{}\" is not what `amp threads markdown` prints: no front matter, no \"## User\", no \"## Assistant\"",
+                path.display()
+            ))
+            .hint("check that harnesses.amp.readCommand prints the thread alone"));
+        }
+        _ => thread.end_part(out)?,
+    }
+    Ok(())
+}
+
+enum State {
+    Start,
+    /// In the front matter.
+    Front,
+    /// After it, before the first section.
+    Title,
+    Said(Role),
+    /// After `**Tool Use:**`: the fenced block is its arguments.
+    Call {
+        name: String,
+    },
+    /// After `**Tool Result:**` and the like.
+    Result {
+        failed: bool,
+    },
+}
+
+struct Thread {
+    ids: Ids,
+    state: State,
+    /// The character and length of the fence that is open.
+    fence: Option<(char, usize)>,
+    /// What was said since the last heading; or what stands in the fence of a call or result.
+    text: String,
+}
+
+impl Thread {
+    fn line(&mut self, line: &str, out: &mut Out) -> Result<()> {
+        if let State::Start | State::Front = self.state {
+            self.front(line, out);
+            return Ok(());
+        }
+        let fence = fence(line);
+        match (self.fence, fence) {
+            (None, Some((mark, length, _))) => self.fence = Some((mark, length)),
+            (Some((mark, open)), Some((closing, length, true))) if mark == closing && length >= open => {
+                self.fence = None;
+                if let State::Call { .. } | State::Result { .. } = self.state {
+                    return self.end_part(out);
+                }
+            }
+            (Some(_), _) => {}
+            (None, None) => {
+                if let Some(next) = heading(line) {
+                    self.end_part(out)?;
+                    self.state = next;
+                    return Ok(());
+                }
+                if let State::Call { .. } | State::Result { .. } = self.state {
+                    if line.trim().is_empty() {
+                        return Ok(());
+                    }
+                    // No fence follows: that was all of it.
+                    self.end_part(out)?;
+                }
+            }
+        }
+        match self.state {
+            State::Call { .. } | State::Result { .. } if fence.is_some() && self.text.is_empty() => {
+                // The opening fence itself. A space keeps a fence within from being taken for it.
+                self.text.push(' ');
+            }
+            State::Start | State::Front | State::Title => {}
+            // Its middle will be cut anyway.
+            State::Call { .. } | State::Result { .. } if self.text.len() > TEXT_CAP => {}
+            _ => {
+                self.text.push_str(line);
+                self.text.push('\n');
+                if self.text.len() > TEXT_CAP && matches!(self.state, State::Said(_)) {
+                    self.end_part(out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn front(&mut self, line: &str, out: &mut Out) {
+        match (&self.state, line.trim()) {
+            (State::Start, "---") => self.state = State::Front,
+            (State::Front, "---") => self.state = State::Title,
+            (State::Front, line) => {
+                if let Some(id) = line.strip_prefix("threadId:") {
+                    out.report.session_id = Some(id.trim().trim_matches('"').to_owned());
+                }
+            }
+            // Without front matter.
+            (_, line) => {
+                if let Some(next @ State::Said(_)) = heading(line) {
+                    self.state = next;
+                }
+            }
+        }
+    }
+
+    /// Gives what was gathered. After a call or result, its section goes on.
+    fn end_part(&mut self, out: &mut Out) -> Result<()> {
+        let text = std::mem::take(&mut self.text);
+        let text = text.trim();
+        match std::mem::replace(&mut self.state, State::Said(Role::Assistant)) {
+            State::Call { name } => {
+                let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
+                out.call(&id, &name, Arguments::Text(text), id.clone(), None)
+            }
+            State::Result { failed } => {
+                self.state = State::Said(Role::User);
+                match out.oldest_call() {
+                    Some(key) => out.result(&key, text, failed, None),
+                    None => {
+                        let key = self.ids.next(Role::Tool, text);
+                        out.result(&key, text, failed, None)
+                    }
+                }
+            }
+            State::Said(role) => {
+                self.state = State::Said(role);
+                if text.is_empty() { Ok(()) } else { out.turn(role, text, self.ids.next(role, text), None) }
+            }
+            before => {
+                self.state = before;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a line outside of fences begins.
+fn heading(line: &str) -> Option<State> {
+    let line = line.trim_end();
+    match line {
+        "## User" => return Some(State::Said(Role::User)),
+        "## Assistant" => return Some(State::Said(Role::Assistant)),
+        _ => {}
+    }
+    let (label, rest) = line.strip_prefix("**Tool ")?.split_once(":** `")?;
+    let name = rest.strip_suffix('`')?;
+    match label {
+        "Use" => Some(State::Call { name: name.to_owned() }),
+        "Result" => Some(State::Result { failed: false }),
+        "Error" | "Cancelled" => Some(State::Result { failed: true }),
+        _ => None,
+    }
+}
+
+/// A code fence: its character, its length, and whether it may close one.
+fn fence(line: &str) -> Option<(char, usize, bool)> {
+    let indented = line.trim_start_matches(' ');
+    let mark = indented.chars().next().filter(|mark| ['`', '~'].contains(mark))?;
+    let rest = indented.trim_start_matches(mark);
+    let length = indented.len() - rest.len();
+    let inline = mark == '`' && rest.contains('`');
+    (length >= 3 && line.len() - indented.len() <= 3 && !inline)
+        .then(|| (mark, length, rest.trim().is_empty()))
+}

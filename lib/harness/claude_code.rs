@@ -1,0 +1,224 @@
+//! Claude Code: `~/.claude/projects/<directory>/<session id>.jsonl`.
+//!
+//! One JSON record a line. Only `user` and `assistant` records are conversation, and not all of those: many a
+//! user record was typed by nobody. A reply is several records with one part each; results come as user
+//! records, in any order. A file only grows, over resumes and compactions too, so that all that was said
+//! stands in it once. A fork is a new file that begins with the parent's records, uuids and all.
+
+use crate::ground::error::Result;
+use crate::harness::content::{self, Part};
+use crate::harness::out::Out;
+use crate::harness::source::{self, Line, Seen, each_line, parse};
+use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::turn::Role;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::path::Path;
+
+/// Records that are no conversation, though some of them quote it.
+const OTHER: &[&str] = &[
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "attachment",
+    "cost-state",
+    "file-history-snapshot",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "queue-operation",
+    "summary",
+    "system",
+    "tools-used",
+];
+
+/// How the text of user records begins that the program wrote itself.
+const NOT_TYPED: &[&str] = &[
+    "<bash-input>",
+    "<bash-stderr>",
+    "<bash-stdout>",
+    "<command-args>",
+    "<command-message>",
+    "<command-name>",
+    "<local-command-",
+    "<system-reminder>",
+    "<task-notification>",
+    "[Request interrupted by user",
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    uuid: Option<String>,
+    timestamp: Option<String>,
+    session_id: Option<String>,
+    /// In a fork's copies: the session that said it first.
+    request_session_id: Option<String>,
+    cwd: Option<String>,
+    agent_id: Option<String>,
+    is_sidechain: Option<bool>,
+    is_meta: Option<bool>,
+    is_compact_summary: Option<bool>,
+    is_api_error_message: Option<bool>,
+    origin: Option<Origin>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Origin {
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    model: Option<String>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+    let mut reader = source::open(path, "a Claude Code session")?;
+    let mut session = Session::default();
+    each_line(path, &mut reader, "Claude Code", out, |line, out| session.line(line, out))
+}
+
+#[derive(Default)]
+struct Session {
+    /// Hashes of the uuids that were seen: a record that is written twice is said once.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+    /// Has the session itself spoken, not only helpers?
+    spoke: bool,
+}
+
+impl Session {
+    fn line(&mut self, line: Line, out: &mut Out) -> Result<Seen> {
+        let record: Record = match parse(line.text) {
+            Ok(record) => record,
+            Err(seen) => return Ok(seen),
+        };
+        let conversation = record.kind == "user" || record.kind == "assistant";
+        if !conversation {
+            let known = OTHER.contains(&&*record.kind) && record.session_id.is_some();
+            return Ok(if known || record.kind == "file-history-snapshot" {
+                Seen::Known
+            } else {
+                Seen::Unknown(record.kind.into_owned())
+            });
+        }
+        let (Some(raw), Some(uuid)) = (record.message, &record.uuid) else {
+            return Ok(Seen::Unknown(format!("{} without a message or uuid", record.kind)));
+        };
+        let report = &mut out.report;
+        if report.session_id.is_none() {
+            report.session_id.clone_from(&record.session_id);
+        }
+        if report.cwd.is_none() {
+            report.cwd.clone_from(&record.cwd);
+        }
+        if record.request_session_id.is_some() && record.request_session_id != record.session_id {
+            report.parent.clone_from(&record.request_session_id);
+        }
+        if record.is_sidechain == Some(true) {
+            // A helper's records: in its own file they are all there is, elsewhere they are not the session's.
+            if self.spoke || record.agent_id.is_none() {
+                return Ok(Seen::Known);
+            }
+            report.is_sub_agent = true;
+        } else {
+            self.spoke = true;
+        }
+        if !self.seen.insert(self.hasher.hash_one(uuid)) {
+            return Ok(Seen::Known);
+        }
+        let message: Message = match serde_json::from_str(raw.get()) {
+            Ok(message) => message,
+            Err(_) => return Ok(Seen::Unknown(format!("{} message in another shape", record.kind))),
+        };
+        let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
+        let parts = message.content.map(content::parts).unwrap_or_default();
+        if record.kind == "user" {
+            user(&record, uuid, parts, at, out)?;
+        } else if record.is_api_error_message != Some(true) && message.model.as_deref() != Some("<synthetic>")
+        {
+            assistant(uuid, parts, at, out)?;
+        }
+        Ok(Seen::Known)
+    }
+}
+
+fn user(
+    record: &Record,
+    uuid: &str,
+    parts: Vec<Option<Part>>,
+    at: Option<Timestamp>,
+    out: &mut Out,
+) -> Result<()> {
+    let origin = record.origin.as_ref().and_then(|origin| origin.kind.as_deref());
+    let typed = record.is_meta != Some(true)
+        && record.is_compact_summary != Some(true)
+        && origin.is_none_or(|kind| kind == "human");
+    let mut texts = Vec::new();
+    for part in parts {
+        let Some(part) = part else {
+            out.report.unknown("user part in another shape");
+            continue;
+        };
+        match (&*part.kind, part.text, part.tool_use_id) {
+            ("tool_result", _, Some(key)) => {
+                let text = part.content.map(content::text).unwrap_or_default();
+                let failed = part.is_error == Some(true);
+                out.result(&key, preview(&text), failed, at)?;
+            }
+            ("text", Some(text), _) if typed && !not_typed(&text) => texts.push(text),
+            ("image", ..) if typed => texts.push(IMAGE.to_owned()),
+            ("text" | "image", ..) => {}
+            (kind, ..) => out.report.unknown(&format!("user part {kind}")),
+        }
+    }
+    out.turn(Role::User, &texts.join("\n"), uuid.to_owned(), at)
+}
+
+fn not_typed(text: &str) -> bool {
+    let text = text.trim_start();
+    NOT_TYPED.iter().any(|start| text.starts_with(start))
+}
+
+fn assistant(uuid: &str, parts: Vec<Option<Part>>, at: Option<Timestamp>, out: &mut Out) -> Result<()> {
+    for (n, part) in parts.into_iter().enumerate() {
+        let Some(part) = part else {
+            out.report.unknown("assistant part in another shape");
+            continue;
+        };
+        // A record has one part as a rule; further ones get ids of their own.
+        let id = if n == 0 { uuid.to_owned() } else { format!("{uuid}/{n}") };
+        match (&*part.kind, part.text, part.thinking) {
+            ("text", Some(text), _) => out.turn(Role::Assistant, &text, id, at)?,
+            ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
+            ("tool_use", ..) => {
+                let key = part.id.unwrap_or(id);
+                let input = part.input.map_or(Arguments::Text("{}"), Arguments::Json);
+                out.call(&key, part.name.as_deref().unwrap_or("tool"), input, key.clone(), at)?;
+            }
+            ("text" | "thinking" | "redacted_thinking", ..) => {}
+            (kind, ..) => out.report.unknown(&format!("assistant part {kind}")),
+        }
+    }
+    Ok(())
+}
+
+/// A large result stands in a file of its own; what the session holds is its beginning, and says so. That
+/// file is not opened: its path comes from a transcript.
+fn preview(text: &str) -> &str {
+    let inner = text.trim().strip_prefix("<persisted-output>");
+    inner.map_or(text, |inner| inner.strip_suffix("</persisted-output>").unwrap_or(inner).trim())
+}

@@ -1,0 +1,216 @@
+//! Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<thread id>.jsonl`.
+//!
+//! What went to the model and came back are the `response_item` records; `event_msg` repeats them for the
+//! screen. Messages of role `user` are often the program's own: those a person typed say `user.text` for
+//! their parts. A resume goes on in the same file, after a compaction too; a fork has a file of its own with
+//! only what is new in it; a sub-agent has its own file, with its parent's `session_id`.
+
+use crate::ground::error::Result;
+use crate::harness::content;
+use crate::harness::out::Out;
+use crate::harness::source::{self, Line, Seen, each_line, parse};
+use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::turn::{Ids, Role};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// Records that are no conversation, or repeat it.
+const OTHER: &[&str] = &["compacted", "event_msg", "token_usage_record", "turn_context", "world_state"];
+
+/// How text begins that the program wrote in a user's name, for versions that do not say who wrote it.
+const NOT_TYPED: &[&str] = &[
+    "# AGENTS.md instructions",
+    "<environment_context>",
+    "<permissions instructions>",
+    "<skill>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+];
+
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    timestamp: Option<String>,
+    metadata: Option<Metadata>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    compaction_output: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    id: Option<String>,
+    cwd: Option<String>,
+    forked_from_id: Option<String>,
+    parent_thread_id: Option<String>,
+    thread_source: Option<String>,
+    #[serde(borrow)]
+    source: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    id: Option<String>,
+    role: Option<String>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(rename = "internal_chat_message_metadata_passthrough")]
+    passed: Option<Passed>,
+    #[serde(borrow)]
+    summary: Option<&'a RawValue>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    input: Option<String>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Passed {
+    content_item_kinds: Option<Vec<String>>,
+}
+
+pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+    let mut reader = source::open(path, "a Codex session")?;
+    let mut ids = Ids::default();
+    each_line(path, &mut reader, "Codex", out, |line, out| record(line, &mut ids, out))
+}
+
+fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
+    let record: Record = match parse(line.text) {
+        Ok(record) => record,
+        Err(seen) => return Ok(seen),
+    };
+    let Some(payload) = record.payload else { return Ok(Seen::Unknown(record.kind.into_owned())) };
+    match &*record.kind {
+        "session_meta" => meta(payload, out),
+        "response_item" => {
+            let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
+            let summary = record.metadata.is_some_and(|metadata| metadata.compaction_output == Some(true));
+            let Ok(item) = serde_json::from_str(payload.get()) else {
+                return Ok(Seen::Unknown("response_item in another shape".to_owned()));
+            };
+            if !summary {
+                self::item(item, at, ids, out)?;
+            }
+        }
+        kind if OTHER.contains(&kind) => {}
+        kind => return Ok(Seen::Unknown(kind.to_owned())),
+    }
+    Ok(Seen::Known)
+}
+
+/// The file's own description. Another one further down is a copy of somebody else's.
+fn meta(payload: &RawValue, out: &mut Out) {
+    if out.report.session_id.is_some() {
+        return;
+    }
+    let Ok(meta) = serde_json::from_str::<Meta>(payload.get()) else {
+        out.report.unknown("session_meta in another shape");
+        return;
+    };
+    let spawned = meta.source.is_some_and(|source| source.get().contains("\"subagent\""));
+    out.report.is_sub_agent = spawned || meta.thread_source.as_deref() == Some("subagent");
+    out.report.session_id = meta.id;
+    out.report.parent = meta.forked_from_id.or(meta.parent_thread_id);
+    out.report.cwd = meta.cwd;
+}
+
+fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Result<()> {
+    let key = || item.call_id.clone().or_else(|| item.id.clone()).unwrap_or_default();
+    match &*item.kind {
+        "message" => message(&item, at, ids, out),
+        "reasoning" => {
+            let summary = item.summary.map(|summary| joined(summary, out)).unwrap_or_default();
+            let text = match item.content {
+                Some(content) if summary.is_empty() => joined(content, out),
+                _ => summary,
+            };
+            let id = item.id.unwrap_or_else(|| ids.next(Role::Reasoning, &text));
+            out.turn(Role::Reasoning, &text, id, at)
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
+            let name = item.name.as_deref().unwrap_or(&item.kind);
+            let arguments = match (&item.arguments, &item.input, item.action) {
+                (Some(text), ..) | (None, Some(text), _) => Arguments::Text(text),
+                (None, None, Some(action)) => Arguments::Json(action),
+                (None, None, None) => Arguments::Text("{}"),
+            };
+            out.call(&key(), name, arguments, key(), at)?;
+            // A search is done on the server: what it found is in the answer, no result follows.
+            if item.kind == "web_search_call" { out.result(&key(), "", false, at) } else { Ok(()) }
+        }
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            let text = item.output.map(content::text).unwrap_or_default();
+            out.result(&key(), &text, false, at)
+        }
+        "compaction" | "compaction_summary" => Ok(()),
+        kind => {
+            out.report.unknown(&format!("response_item {kind}"));
+            Ok(())
+        }
+    }
+}
+
+fn message(item: &Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Result<()> {
+    let role = match item.role.as_deref() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("developer" | "system") => return Ok(()),
+        role => {
+            out.report.unknown(&format!("message of role {}", role.unwrap_or("(none)")));
+            return Ok(());
+        }
+    };
+    let kinds = item.passed.as_ref().and_then(|passed| passed.content_item_kinds.as_deref());
+    let mut texts = Vec::new();
+    for (n, part) in item.content.map(content::parts).unwrap_or_default().into_iter().enumerate() {
+        let Some(part) = part else {
+            out.report.unknown("message part in another shape");
+            continue;
+        };
+        let typed = match (role, kinds.and_then(|kinds| kinds.get(n))) {
+            (Role::User, Some(kind)) => kind.starts_with("user."),
+            (Role::User, None) => {
+                let text = part.text.as_deref().unwrap_or("").trim_start();
+                !NOT_TYPED.iter().any(|start| text.starts_with(start))
+            }
+            _ => true,
+        };
+        match (&*part.kind, part.text) {
+            _ if !typed => {}
+            ("input_text" | "output_text" | "text", Some(text)) => texts.push(text),
+            ("input_image", _) => texts.push(IMAGE.to_owned()),
+            (kind, _) => out.report.unknown(&format!("message part {kind}")),
+        }
+    }
+    let text = texts.join("\n");
+    let id = item.id.clone().unwrap_or_else(|| ids.next(role, &text));
+    out.turn(role, &text, id, at)
+}
+
+/// The texts of all parts.
+fn joined(content: &RawValue, out: &mut Out) -> String {
+    let mut texts = Vec::new();
+    for part in content::parts(content) {
+        match part.and_then(|part| part.text) {
+            Some(text) => texts.push(text),
+            None => out.report.unknown("reasoning part in another shape"),
+        }
+    }
+    texts.join("\n")
+}

@@ -1,0 +1,98 @@
+//! The content of a message, as several programs keep it: a string, or a list of parts with a `type`.
+
+use crate::harness::tool::IMAGE;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// A part of a message. Which fields it has depends on `kind`.
+#[derive(Deserialize, Default)]
+pub(crate) struct Part<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(crate) kind: Cow<'a, str>,
+    /// `text`, `input_text`, `output_text`, `summary_text`
+    pub(crate) text: Option<String>,
+    /// `thinking`
+    pub(crate) thinking: Option<String>,
+    /// `tool_use`
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    #[serde(borrow)]
+    pub(crate) input: Option<&'a RawValue>,
+    /// `tool_result`
+    pub(crate) tool_use_id: Option<String>,
+    #[serde(borrow)]
+    pub(crate) content: Option<&'a RawValue>,
+    pub(crate) is_error: Option<bool>,
+}
+
+/// The parts of a message's content; those in a shape that is new to us are `None`.
+pub(crate) fn parts<'a>(content: &'a RawValue) -> Vec<Option<Part<'a>>> {
+    let json = content.get();
+    if json.starts_with('"')
+        && let Ok(text) = serde_json::from_str(json)
+    {
+        return vec![Some(Part { kind: Cow::Borrowed("text"), text: Some(text), ..Part::default() })];
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(json) {
+        Ok(parts) => {
+            parts.into_iter().map(|part: &'a RawValue| serde_json::from_str(part.get()).ok()).collect()
+        }
+        Err(_) if json == "null" => Vec::new(),
+        Err(_) => vec![None],
+    }
+}
+
+/// What a tool's result says: a string, the text of its parts, or whatever JSON it is.
+pub(crate) fn text(content: &RawValue) -> String {
+    let json = content.get();
+    if json.starts_with('"') {
+        if let Ok(text) = serde_json::from_str(json) {
+            return text;
+        }
+    } else if json.starts_with('[') {
+        let parts = parts(content);
+        let texts: Option<Vec<String>> = parts
+            .into_iter()
+            .map(|part| {
+                let part = part?;
+                part.text.or_else(|| part.kind.contains("image").then(|| IMAGE.to_owned()))
+            })
+            .collect();
+        if let Some(texts) = texts {
+            return texts.join("\n");
+        }
+    }
+    json.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_result_is_text_whatever_its_shape() {
+        assert_eq!(text(&raw(r#""a\nb""#)), "a\nb");
+        assert_eq!(
+            text(&raw(r#"[{"type":"text","text":"a"},{"type":"image","source":{}}]"#)),
+            format!("a\n{IMAGE}")
+        );
+        assert_eq!(text(&raw(r#"{"ok":1}"#)), r#"{"ok":1}"#);
+        assert_eq!(text(&raw(r#"[{"rows":3}]"#)), r#"[{"rows":3}]"#);
+        assert_eq!(text(&raw("[]")), "");
+    }
+
+    #[test]
+    fn a_part_in_another_shape_does_not_cost_the_others() {
+        let content = raw(r#"[{"type":"text","text":"a"},{"type":"text","text":7},3,{"kind":"x"}]"#);
+        let parts = parts(&content);
+        let found: Vec<_> = parts.iter().map(|part| part.as_ref().map(|part| part.text.as_deref())).collect();
+        assert_eq!(found, [Some(Some("a")), None, None, Some(None)]);
+        assert!(super::parts(&raw("null")).is_empty());
+        assert_eq!(super::parts(&raw("7")).len(), 1);
+    }
+}

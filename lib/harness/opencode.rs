@@ -1,0 +1,241 @@
+//! opencode: what `opencode export <session id>` prints, one JSON document.
+//!
+//! `{info, messages: [{info: {role, …}, parts: […]}]}`. A message is read whole, then the next: the document
+//! may be far larger than memory. A prompt that was given as an argument is kept with quotes around it.
+
+use crate::ground::error::{Error, Result};
+use crate::harness::out::Out;
+use crate::harness::source::{self, failed};
+use crate::harness::tool::Arguments;
+use crate::harness::turn::Role;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// A larger export is refused: a single string in it may be as large, and is held in memory.
+const CAP: u64 = 512 << 20;
+
+/// Parts that are no conversation.
+const OTHER: &[&str] =
+    &["agent", "compaction", "file", "patch", "retry", "snapshot", "step-finish", "step-start", "subtask"];
+
+pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+    let reader = source::open(path, "an opencode export")?;
+    let length = reader.get_ref().metadata().map_err(|e| failed(path, &e))?.len();
+    if length > CAP {
+        return Err(Error::io(format!(
+            "\"{}\" has {length} bytes; an export of more than {} MiB is not read",
+            path.display(),
+            CAP >> 20
+        )));
+    }
+    let mut document = Document { out, known: false, stopped: None };
+    let ended = document.deserialize(&mut serde_json::Deserializer::from_reader(reader.take(CAP)));
+    if let Some(error) = document.stopped {
+        return Err(error);
+    }
+    let wrong = |why: &str| {
+        Error::io(format!("\"{}\" is not what `opencode export` prints: {why}", path.display()))
+            .hint("check that harnesses.opencode.readCommand prints the export alone")
+    };
+    match ended {
+        Ok(()) if document.known => Ok(()),
+        Ok(()) => Err(wrong("it has no \"messages\"")),
+        Err(e) if e.is_io() => Err(failed(path, &e.into())),
+        // The beginning of an export, whatever became of the rest.
+        Err(e) if document.known || e.is_eof() => {
+            document.out.report.torn += 1;
+            Ok(())
+        }
+        Err(e) => Err(wrong(&format!("no JSON object at line {}, column {}", e.line(), e.column()))),
+    }
+}
+
+/// Reads the document, and gives each message on as soon as it is whole.
+struct Document<'a, 'b> {
+    out: &'a mut Out<'b>,
+    /// Was anything of an export seen?
+    known: bool,
+    /// Why reading was ended from our side.
+    stopped: Option<Error>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Document<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Document<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an export")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match &*key {
+                "info" => {
+                    let info: Box<RawValue> = map.next_value()?;
+                    if let Ok(info) = serde_json::from_str::<Session>(info.get()) {
+                        self.known |= info.id.is_some();
+                        self.out.report.session_id = info.id;
+                        self.out.report.is_sub_agent = info.parent_id.is_some();
+                        self.out.report.parent = info.parent_id;
+                        self.out.report.cwd = info.directory;
+                    }
+                }
+                "messages" => {
+                    self.known = true;
+                    map.next_value_seed(Messages(self))?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Messages<'c, 'a, 'b>(&'c mut Document<'a, 'b>);
+
+impl<'de> DeserializeSeed<'de> for Messages<'_, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Messages<'_, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
+        while let Some(raw) = seq.next_element::<Box<RawValue>>()? {
+            if let Err(error) = message(&raw, self.0.out) {
+                self.0.stopped = Some(error);
+                return Err(serde::de::Error::custom("stopped"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct Session {
+    id: Option<String>,
+    #[serde(rename = "parentID")]
+    parent_id: Option<String>,
+    directory: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    info: Info<'a>,
+    #[serde(borrow, default)]
+    parts: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Info<'a> {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    role: String,
+    time: Option<Time>,
+    /// `true` in the reply that a compaction asked for; an object elsewhere.
+    #[serde(borrow)]
+    summary: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Time {
+    created: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    id: Option<String>,
+    text: Option<String>,
+    synthetic: Option<bool>,
+    ignored: Option<bool>,
+    tool: Option<String>,
+    #[serde(rename = "callID")]
+    call_id: Option<String>,
+    #[serde(borrow)]
+    state: Option<State<'a>>,
+}
+
+#[derive(Deserialize)]
+struct State<'a> {
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    output: Option<String>,
+    error: Option<String>,
+}
+
+fn message(raw: &RawValue, out: &mut Out) -> Result<()> {
+    let Ok(Message { info, parts }) = serde_json::from_str(raw.get()) else {
+        out.report.unknown("message in another shape");
+        return Ok(());
+    };
+    let role = match &*info.role {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        role => {
+            out.report.unknown(&format!("message of role {role}"));
+            return Ok(());
+        }
+    };
+    if info.summary.is_some_and(|summary| summary.get() == "true") {
+        return Ok(());
+    }
+    let created = info.time.and_then(|time| time.created);
+    let at = created.and_then(|ms| Timestamp::from_millisecond(ms as i64).ok());
+    for (n, raw) in parts.into_iter().enumerate() {
+        let Ok(part) = serde_json::from_str::<Part>(raw.get()) else {
+            out.report.unknown("part in another shape");
+            continue;
+        };
+        let id = part.id.unwrap_or_else(|| format!("{}/{n}", info.id));
+        match (&*part.kind, part.text) {
+            ("text", _) if part.synthetic == Some(true) || part.ignored == Some(true) => {}
+            ("text", Some(text)) if role == Role::User => out.turn(role, unquoted(&text), id, at)?,
+            ("text", Some(text)) => out.turn(role, &text, id, at)?,
+            ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
+            ("tool", _) => {
+                let key = part.call_id.unwrap_or_else(|| id.clone());
+                let state = part.state.unwrap_or(State { input: None, output: None, error: None });
+                let input = state.input.map_or(Arguments::Text("{}"), Arguments::Json);
+                out.call(&key, part.tool.as_deref().unwrap_or("tool"), input, id, at)?;
+                match (state.output, state.error) {
+                    (_, Some(error)) => out.result(&key, &error, true, at)?,
+                    (Some(output), None) => out.result(&key, &output, false, at)?,
+                    (None, None) => {}
+                }
+            }
+            (kind, _) if OTHER.contains(&kind) => {}
+            (kind, _) => out.report.unknown(&format!("part {kind}")),
+        }
+    }
+    Ok(())
+}
+
+/// A prompt without the one pair of quotes that stands around the whole of it.
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text)
+}

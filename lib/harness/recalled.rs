@@ -1,0 +1,193 @@
+//! What a session has from memory is not learned again.
+//!
+//! Agents read our notes: in the managed section of their instruction files, by `memory read`, and by opening
+//! the files. All of it lands in their transcripts. Taken for news, a note would come back as its own copy,
+//! a little worse each time; so it is left out, with a mark where it stood.
+
+use std::borrow::Cow;
+
+/// Where the managed section begins and ends; each stands on a line of its own.
+pub(crate) const START: &str = "<!-- agent-memory:start -->";
+pub(crate) const END: &str = "<!-- agent-memory:end -->";
+
+/// What stands in the place of a managed section.
+pub(crate) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
+/// What stands in the place of notes.
+pub(crate) const NOTES_LEFT_OUT: &str = "[notes from memory left out]";
+
+/// `text` without managed sections. One that does not end (its reader saw a part of the file) goes on to the
+/// end of the text.
+pub(crate) fn without_sections(text: &str) -> Cow<'_, str> {
+    if !text.contains(START) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut inside = false;
+    for line in text.split_inclusive('\n') {
+        if !inside && is_marker(line, START) {
+            inside = true;
+            kept.push_str(SECTION_LEFT_OUT);
+            kept.push('\n');
+        } else if inside && is_marker(line, END) {
+            inside = false;
+        } else if !inside {
+            kept.push_str(line);
+        }
+    }
+    Cow::Owned(kept)
+}
+
+fn is_marker(line: &str, marker: &str) -> bool {
+    bare(line) == marker
+}
+
+/// A line as it stands in its file: without the number and rule that tools put before it, or a diff's sign.
+fn bare(line: &str) -> &str {
+    let line = line.trim();
+    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    if unnumbered.len() == line.len() {
+        return line.trim_start_matches(['+', '>', '|']).trim_start();
+    }
+    // `12\ttext`, `12→text`, `12: text`, `12|text`
+    match unnumbered.trim_start().strip_prefix(['→', ':', '|']) {
+        Some(rest) => rest.trim(),
+        None => unnumbered.trim(),
+    }
+}
+
+/// `text` without the files of our notes in it, known by their front matter. A note's body has no end that
+/// can be seen, so whatever follows goes too: this is for results of tools and for files.
+pub(crate) fn without_notes(text: &str) -> Cow<'_, str> {
+    if !text.contains("id__") {
+        return Cow::Borrowed(text);
+    }
+    let mut offset = 0;
+    let mut fence: Option<usize> = None;
+    for line in text.split_inclusive('\n') {
+        match (bare(line), fence) {
+            ("---", _) => fence = Some(offset),
+            (key, Some(start)) if is_id(key) => {
+                return Cow::Owned(format!("{}{NOTES_LEFT_OUT}\n", &text[..start]));
+            }
+            // Front matter: keys, comments, list items. Anything else, and the rule was only a rule.
+            (key, Some(_)) if !key.contains(':') && !key.starts_with(['#', '-']) => fence = None,
+            _ => {}
+        }
+        offset += line.len();
+    }
+    Cow::Borrowed(text)
+}
+
+/// `id: id__a1B2c3`, perhaps quoted, perhaps with a comment.
+fn is_id(line: &str) -> bool {
+    let Some(value) = line.strip_prefix("id:") else { return false };
+    let value = value.trim_start().trim_start_matches(['"', '\'']);
+    let Some(value) = value.strip_prefix("id__") else { return false };
+    value.bytes().take_while(u8::is_ascii_alphanumeric).count() == 6
+}
+
+/// Words before a command that run it.
+const RUNNERS: &[&str] = &[
+    "bash",
+    "command",
+    "env",
+    "exec",
+    "sh",
+    "sudo",
+    "time",
+    "xargs",
+    "zsh",
+    "/bin/bash",
+    "/bin/sh",
+    "/bin/zsh",
+];
+
+/// Does this shell command print notes? A word that merely names one of the programs does not count.
+pub(crate) fn reads_memory(command: &str) -> bool {
+    command.split(['\n', ';', '|', '&', '(', '`', '\'', '"']).any(|simple| {
+        let mut words = simple
+            .split_whitespace()
+            .skip_while(|word| word.starts_with('-') || word.contains('=') || RUNNERS.contains(word));
+        let program = words.next().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
+        match program {
+            "memory-read" | "memory-list" => true,
+            "memory" => matches!(words.find(|word| !word.starts_with('-')), Some("read" | "list")),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_managed_section_is_left_out_and_the_rest_stays() {
+        let text = format!("# Rules\n\n{START}\n## Memory\n- secret\n{END}\nUse tabs.\n");
+        assert_eq!(without_sections(&text), format!("# Rules\n\n{SECTION_LEFT_OUT}\nUse tabs.\n"));
+        let numbered = format!("1\t# Rules\n2\t{START}\n 3→- secret\n10→{END}\n11\tUse tabs.");
+        assert_eq!(without_sections(&numbered), format!("1\t# Rules\n{SECTION_LEFT_OUT}\n11\tUse tabs."));
+        let diff = format!(" a\n+{START}\n+- secret\n+{END}\n b");
+        assert_eq!(without_sections(&diff), format!(" a\n{SECTION_LEFT_OUT}\n b"));
+        let cut = format!("a\n{START}\n- secret\n- more");
+        assert_eq!(without_sections(&cut), format!("a\n{SECTION_LEFT_OUT}\n"));
+    }
+
+    #[test]
+    fn words_about_the_markers_are_only_words() {
+        let text = format!("Put {START} before it.\nAnd {END} after.");
+        assert_eq!(without_sections(&text), text);
+        assert_eq!(without_sections("plain"), "plain");
+        assert_eq!(without_sections(&format!("{END}\nx")), format!("{END}\nx"));
+    }
+
+    #[test]
+    fn a_note_is_known_by_its_front_matter() {
+        let note = "---\nid: id__a1B2c3\ntitle: x\n---\n\nbody\n";
+        assert_eq!(without_notes(note), format!("{NOTES_LEFT_OUT}\n"));
+        let listed = format!("topics:\n{note}");
+        assert_eq!(without_notes(&listed), format!("topics:\n{NOTES_LEFT_OUT}\n"));
+        let late = "---\n# mine\ntitle: x\ntags:\n  - a\nid: \"id__a1B2c3\"\n---\nbody";
+        assert_eq!(without_notes(late), format!("{NOTES_LEFT_OUT}\n"));
+        let numbered = "     1→---\n     2→id: id__a1B2c3\n     3→---\n     4→body";
+        assert_eq!(without_notes(numbered), format!("{NOTES_LEFT_OUT}\n"));
+    }
+
+    #[test]
+    fn other_front_matter_and_talk_of_ids_stay() {
+        for text in [
+            "---\nid: 12\ntitle: x\n---\nbody",
+            "---\nid: id__a1B2c3d4\n---\n",
+            "id: id__a1B2c3",
+            "---\n\nprose\nid: id__a1B2c3\n",
+            "The front matter has a line id: id__a1B2c3 in it.\n---\n",
+        ] {
+            assert_eq!(without_notes(text), text);
+        }
+    }
+
+    #[test]
+    fn a_command_that_prints_notes_is_known() {
+        for command in [
+            "memory read id__a1B2c3",
+            "memory-read a1B2c3 | head",
+            "cd /x && /usr/local/bin/memory-list --json",
+            "A=1 memory list --query x",
+            "bash -lc 'memory read x'",
+            "echo $(memory-read x)",
+            "cat ids | xargs -n1 memory-read",
+            "/bin/bash -lc memory --json list",
+        ] {
+            assert!(reads_memory(command), "{command}");
+        }
+        for command in [
+            "grep -rn memory-read src",
+            "cargo run --bin memory-capture",
+            "memory capture --title x",
+            "man memory",
+            "",
+        ] {
+            assert!(!reads_memory(command), "{command}");
+        }
+    }
+}

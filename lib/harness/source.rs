@@ -1,0 +1,206 @@
+//! A session's file, read line by line: the largest lines skipped, the torn ones counted.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::harness::out::Out;
+use memchr::memchr;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+/// Longer lines are skipped and counted, in bytes. A usual one has up to 150 kB.
+pub(crate) const LINE_CAP: usize = 64 << 20;
+/// What a buffer keeps of its memory once a long line is done with.
+const BUFFER_KEEPS: usize = 1 << 20;
+const BLOCK: usize = 64 << 10;
+
+pub(crate) type Reader = BufReader<fs_err::File>;
+
+/// Opens a session's file. What cannot be one is an error that says what it is instead.
+pub(crate) fn open(path: &Path, expected: &str) -> Result<Reader> {
+    let wrong = |what: &str| Error::io(format!("\"{}\" {what}, not {expected}", path.display()));
+    if path.is_dir() {
+        return Err(wrong("is a directory"));
+    }
+    file::regular_or_missing(path).map_err(|e| failed(path, &e))?;
+    let opened = fs_err::File::open(path).map_err(|e| failed(path, &e))?;
+    let mut reader = BufReader::with_capacity(BLOCK, opened);
+    let start = reader.fill_buf().map_err(|e| failed(path, &e))?;
+    if start.is_empty() {
+        return Err(wrong("is empty"));
+    }
+    if start.contains(&0) {
+        return Err(wrong("is a binary file"));
+    }
+    if start.starts_with(b"\xef\xbb\xbf") {
+        reader.consume(3);
+    }
+    Ok(reader)
+}
+
+pub(crate) fn failed(path: &Path, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::io(format!("no file \"{}\"", path.display())),
+        // These errors name the path themselves.
+        _ => Error::io(format!("cannot read the session: {error}")),
+    }
+}
+
+/// What a line turned out to be.
+pub(crate) enum Seen {
+    /// A record of the expected program, whether it holds a turn or not.
+    Known,
+    /// A record of a kind, or in a shape, that is new to us.
+    Unknown(String),
+    /// No JSON.
+    Torn,
+}
+
+/// A line of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub(crate) text: &'a str,
+    /// Where it begins in the file, in bytes.
+    pub(crate) offset: u64,
+    /// Are these the file's bytes? Not where some had to be replaced to make text of them.
+    pub(crate) exact: bool,
+}
+
+/// Reads JSON from a line; where that fails, tells what the line is instead.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Seen> {
+    serde_json::from_str(line).map_err(|e| match e.classify() {
+        serde_json::error::Category::Data => Seen::Unknown("(another shape)".to_owned()),
+        _ => Seen::Torn,
+    })
+}
+
+/// Gives every line of a JSON Lines file to `take`, and counts what it says they are. A file without a single
+/// known record is an error, unless it is the torn start of one.
+pub(crate) fn each_line(
+    path: &Path,
+    reader: &mut Reader,
+    program: &str,
+    out: &mut Out,
+    mut take: impl FnMut(Line, &mut Out) -> Result<Seen>,
+) -> Result<()> {
+    let mut buffer = Vec::new();
+    let mut offset = io::Seek::stream_position(reader).map_err(|e| failed(path, &e))?;
+    let (mut lines, mut known) = (0_usize, 0_usize);
+    let mut torn_start = false;
+    loop {
+        let start = offset;
+        let found = next_line(reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
+        offset += found.length;
+        if found.length == 0 {
+            break;
+        }
+        if found.too_long {
+            lines += 1;
+            out.report.too_long += 1;
+            continue;
+        }
+        let text = match std::str::from_utf8(&buffer) {
+            Ok(text) => Line { text, offset: start, exact: true },
+            Err(_) => {
+                let text: Cow<str> = String::from_utf8_lossy(&buffer);
+                let line = Line { text: &text, offset: start, exact: false };
+                lines += 1;
+                count(take(line, out)?, &mut known, out);
+                continue;
+            }
+        };
+        if text.text.trim().is_empty() {
+            continue;
+        }
+        lines += 1;
+        let before = out.report.torn;
+        count(take(text, out)?, &mut known, out);
+        torn_start = lines == 1 && !found.ended && out.report.torn > before && text.text.starts_with('{');
+    }
+    if known > 0 || torn_start {
+        return Ok(());
+    }
+    Err(Error::io(match lines {
+        0 => format!("\"{}\" holds nothing but white space", path.display()),
+        1 => format!("\"{}\" is one line, and that is no {program} record", path.display()),
+        _ => format!("\"{}\" has {lines} lines, and none is a {program} record", path.display()),
+    })
+    .hint("check that the file belongs to the harness that it was queued for"))
+}
+
+fn count(seen: Seen, known: &mut usize, out: &mut Out) {
+    match seen {
+        Seen::Known => *known += 1,
+        Seen::Unknown(kind) => out.report.unknown(&kind),
+        Seen::Torn => out.report.torn += 1,
+    }
+}
+
+pub(crate) struct Found {
+    /// Bytes consumed, the newline included; 0: the end of the file.
+    pub(crate) length: u64,
+    /// Did a newline end it?
+    pub(crate) ended: bool,
+    pub(crate) too_long: bool,
+}
+
+/// Reads the next line into `buffer`, without its newline. Of one longer than `cap` nothing is kept.
+pub(crate) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<Found> {
+    if buffer.capacity() > BUFFER_KEEPS {
+        *buffer = Vec::new();
+    }
+    buffer.clear();
+    let mut found = Found { length: 0, ended: false, too_long: false };
+    while !found.ended {
+        let block = match reader.fill_buf() {
+            Ok([]) => break,
+            Ok(block) => block,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        let newline = memchr(b'\n', block);
+        let part = &block[..newline.unwrap_or(block.len())];
+        let used = newline.map_or(block.len(), |at| at + 1);
+        found.ended = newline.is_some();
+        found.length += used as u64;
+        if found.too_long || buffer.len() + part.len() > cap {
+            found.too_long = true;
+            *buffer = Vec::new();
+        } else {
+            buffer.extend_from_slice(part);
+        }
+        reader.consume(used);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_whole_across_blocks_and_too_long_ones_are_skipped() {
+        let text = format!("one\n{}\r\n\n{}\nlast", "x".repeat(20), "y".repeat(31));
+        let mut reader = BufReader::with_capacity(7, text.as_bytes());
+        let mut buffer = Vec::new();
+        let mut seen = Vec::new();
+        loop {
+            let found = next_line(&mut reader, &mut buffer, 30).unwrap();
+            if found.length == 0 {
+                break;
+            }
+            seen.push((buffer.len(), found.length, found.ended, found.too_long));
+        }
+        assert_eq!(
+            seen,
+            [
+                (3, 4, true, false),
+                (21, 22, true, false),
+                (0, 1, true, false),
+                (0, 32, true, true),
+                (4, 4, false, false)
+            ]
+        );
+    }
+}

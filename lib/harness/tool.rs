@@ -1,0 +1,177 @@
+//! What a tool was asked, in short, and what came of it, cut to what a reader needs.
+
+use crate::ground::text::border;
+use crate::harness::recalled;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Of one argument, and of a result, so many bytes stay at the head and at the tail.
+const ARGUMENT: (usize, usize) = (1000, 200);
+const ARGUMENTS: (usize, usize) = (2000, 500);
+const RESULT: (usize, usize) = (2000, 500);
+
+/// What stands in the place of a picture.
+pub(crate) const IMAGE: &str = "[image left out]";
+/// What stands where a call's result would.
+pub(crate) const NO_RESULT: &str = "[no result recorded]";
+
+/// How a tool was called.
+#[derive(Clone, Copy)]
+pub(crate) enum Arguments<'a> {
+    Json(&'a RawValue),
+    Text(&'a str),
+}
+
+/// A call or a result as text.
+pub(crate) struct Shown {
+    pub(crate) text: String,
+    pub(crate) cut: usize,
+    /// The call prints notes of ours: its result is nothing new.
+    pub(crate) recalls: bool,
+}
+
+/// `[Bash] command: ls -la` and a line for each further argument.
+pub(crate) fn call(name: &str, arguments: Arguments) -> Shown {
+    let json = match arguments {
+        Arguments::Json(raw) => raw.get(),
+        Arguments::Text(text) => text,
+    };
+    let mut shown = Shown { text: String::new(), cut: 0, recalls: false };
+    match serde_json::from_str::<Pairs>(json) {
+        Ok(Pairs(pairs)) => {
+            for (key, value) in pairs {
+                let value = plain(value);
+                if ["command", "cmd", "script"].contains(&&*key) {
+                    shown.recalls |= recalled::reads_memory(&value);
+                }
+                let value = recalled::without_sections(&value);
+                let value = recalled::without_notes(&value);
+                let (value, cut) = shorten(value.trim_end(), ARGUMENT);
+                shown.cut += cut;
+                if !shown.text.is_empty() {
+                    shown.text.push('\n');
+                }
+                shown.text.push_str(&format!("{key}: {value}"));
+            }
+        }
+        Err(_) => {
+            shown.recalls = recalled::reads_memory(json);
+            let text = recalled::without_sections(json);
+            shown.text = recalled::without_notes(&text).into_owned();
+        }
+    }
+    let (text, cut) = shorten(&shown.text, ARGUMENTS);
+    shown.text = format!("[{name}] {text}").trim_end().to_owned();
+    shown.cut += cut;
+    shown
+}
+
+/// A result, without what it has from memory, cut to its head and tail.
+pub(crate) fn result(text: &str, recalls: bool) -> Shown {
+    if recalls {
+        return Shown { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
+    }
+    let text = recalled::without_sections(text);
+    let text = recalled::without_notes(&text);
+    let (text, cut) = shorten(text.trim_end(), RESULT);
+    Shown { text: text.into_owned(), cut, recalls }
+}
+
+/// The first and last so many bytes of `text`, never within a character, with a mark between; and how many
+/// bytes the mark stands for.
+pub(crate) fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>, usize) {
+    // A mark is not worth it for less than its own length.
+    if text.len() <= head + tail + 32 {
+        return (Cow::Borrowed(text), 0);
+    }
+    let head = border(text, head);
+    let mut tail = text.len() - tail;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let cut = tail - head;
+    (Cow::Owned(format!("{}\n[… {cut} bytes cut]\n{}", &text[..head], &text[tail..])), cut)
+}
+
+/// A string's text, a list of strings as one line, anything else as JSON.
+fn plain(value: &RawValue) -> Cow<'_, str> {
+    let json = value.get();
+    let text = match json.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(json).ok(),
+        Some(b'[') => serde_json::from_str::<Vec<String>>(json).ok().map(|words| words.join(" ")),
+        _ => None,
+    };
+    text.map_or(Cow::Borrowed(json), Cow::Owned)
+}
+
+/// An object's members in their order.
+struct Pairs<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pairs<'a>, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs<'de>, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &str, json: &str) -> Shown {
+        call(name, Arguments::Text(json))
+    }
+
+    #[test]
+    fn arguments_stand_in_their_order_and_unquoted() {
+        let call = shown("Bash", r#"{"command":"echo \"hi\" && ls","b":[1,2],"a":["x","y"]}"#);
+        assert_eq!(call.text, "[Bash] command: echo \"hi\" && ls\nb: [1,2]\na: x y");
+        assert_eq!(shown("Noop", "{}").text, "[Noop]");
+        assert_eq!(shown("apply_patch", "*** Begin").text, "[apply_patch] *** Begin");
+    }
+
+    #[test]
+    fn long_text_keeps_head_and_tail_and_counts_the_rest() {
+        let text = format!("{}{}{}", "ä".repeat(999), "x".repeat(5000), "ö".repeat(300));
+        let (short, cut) = shorten(&text, (1999, 501));
+        assert!(short.contains(&format!("[… {cut} bytes cut]")), "{short}");
+        assert!(short.starts_with("ää") && short.ends_with("öö"));
+        let mark = format!("\n[… {cut} bytes cut]\n").len();
+        assert_eq!(short.len() - mark + cut, text.len());
+        assert_eq!(shorten("short", (1, 1)), (Cow::Borrowed("short"), 0));
+    }
+
+    #[test]
+    fn a_large_argument_and_a_large_result_are_cut() {
+        let call = shown("Write", &format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(100_000)));
+        assert!(call.text.len() < 3000 && call.cut > 98_000, "{} {}", call.text.len(), call.cut);
+        let result = result(&"y".repeat(100_000), false);
+        assert!(result.text.len() < 2600 && result.cut == 97_500, "{} {}", result.text.len(), result.cut);
+    }
+
+    #[test]
+    fn what_was_read_from_memory_is_left_out() {
+        let call = shown("exec_command", r#"{"cmd":["bash","-lc","memory read id__a1B2c3"]}"#);
+        assert!(call.recalls);
+        assert_eq!(result("# a note", call.recalls).text, recalled::NOTES_LEFT_OUT);
+        let opened = result("x\n---\nid: id__a1B2c3\n---\n\nthe note", false);
+        assert_eq!(opened.text, format!("x\n{}", recalled::NOTES_LEFT_OUT));
+    }
+}
