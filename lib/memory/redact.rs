@@ -1,0 +1,174 @@
+//! Secrets leave the text before a model or a note sees it.
+//!
+//! Four finders look for what is known: key blocks, tokens whose first characters tell their issuer, places
+//! where secrets stand, names that say secret before values that look it. The user's patterns come on top.
+//! Only the secret goes; what stands around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//!
+//! Not looked for: numbers of credit cards and the like, because one in ten numbers of their length passes
+//! their check digit, and transcripts are full of numbers; random text without a name, because hashes look
+//! the same.
+
+mod blocks;
+mod custom;
+mod named;
+mod names;
+mod places;
+mod span;
+mod tokens;
+mod value;
+
+use crate::config::memory::Redact;
+use crate::ground::error::Error;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use memchr::memmem;
+
+use crate::memory::redact::custom::Custom;
+use crate::memory::redact::span::Span;
+use crate::memory::redact::tokens::Tokens;
+
+/// What every mark begins with.
+const MARK: &str = "[redacted:";
+/// A mark can make a border for another secret; then it is looked again, this often at most.
+const PASSES: usize = 8;
+
+pub(crate) struct Redactor {
+    enabled: bool,
+    tokens: Tokens,
+    custom: Vec<Custom>,
+}
+
+/// The text without its secrets.
+#[derive(Debug)]
+pub(crate) struct Redacted<'a> {
+    pub(crate) text: Cow<'a, str>,
+    /// How many of each kind went.
+    pub(crate) counts: BTreeMap<&'static str, usize>,
+}
+
+impl Redactor {
+    /// As the configuration has it; a pattern that is none is the configuration's fault.
+    pub(crate) fn of(settings: &Redact) -> Result<Redactor, Error> {
+        Redactor::new(settings.enabled, &settings.patterns)
+            .map_err(|why| Error::config(format!("redact.patterns: {why}")).hint("see: memory-config path"))
+    }
+
+    /// The text without its secrets.
+    pub(crate) fn cleaned(&self, text: &str) -> String {
+        self.redact(text).text.into_owned()
+    }
+
+    /// Errors name the pattern by its number, its text, and what is wrong with it.
+    pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor, String> {
+        Ok(Redactor { enabled, tokens: Tokens::new(), custom: Custom::all(patterns)? })
+    }
+
+    /// Takes time and memory in proportion to the text. What is redacted already stays as it is.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
+        let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
+        if !self.enabled {
+            return redacted;
+        }
+        for _ in 0..PASSES {
+            let spans = self.find(&redacted.text);
+            if spans.is_empty() {
+                break;
+            }
+            for span in &spans {
+                *redacted.counts.entry(span.kind).or_default() += 1;
+            }
+            redacted.text = Cow::Owned(replace(&redacted.text, &spans));
+        }
+        redacted
+    }
+
+    /// Where the secrets are: in order, apart from each other, and none inside a mark.
+    fn find(&self, text: &str) -> Vec<Span> {
+        let mut spans = Vec::new();
+        blocks::find(text.as_bytes(), &mut spans);
+        self.tokens.find(text.as_bytes(), &mut spans);
+        places::find(text.as_bytes(), &mut spans);
+        named::find(text.as_bytes(), &mut spans);
+        for custom in &self.custom {
+            custom.find(text, &mut spans);
+        }
+        // Finders read bytes, but begin and end at ASCII characters or at what a pattern matched.
+        spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
+        outside(marks(text), joined(spans))
+    }
+}
+
+/// Overlapping spans become one, named by the surest.
+fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|span| (span.start, span.rank));
+    let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.start < last.end => {
+                last.end = last.end.max(span.end);
+                if span.rank < last.rank {
+                    (last.rank, last.kind) = (span.rank, span.kind);
+                }
+            }
+            _ => joined.push(span),
+        }
+    }
+    joined
+}
+
+/// The places of marks that are there already.
+fn marks(text: &str) -> Vec<(usize, usize)> {
+    let end = |at: usize| {
+        let kind = &text.as_bytes()[at + MARK.len()..];
+        let many = kind
+            .iter()
+            .take(32)
+            .take_while(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'0'..=b'9'))
+            .count();
+        (many > 1 && kind.get(many) == Some(&b']')).then_some((at, at + MARK.len() + many + 1))
+    };
+    memmem::find_iter(text.as_bytes(), MARK).filter_map(end).collect()
+}
+
+/// The parts of `spans` that are not in a mark.
+fn outside(marks: Vec<(usize, usize)>, spans: Vec<Span>) -> Vec<Span> {
+    if marks.is_empty() {
+        return spans;
+    }
+    let mut parts = Vec::with_capacity(spans.len());
+    let mut first = 0;
+    for span in spans {
+        while marks.get(first).is_some_and(|mark| mark.1 <= span.start) {
+            first += 1;
+        }
+        let mut start = span.start;
+        for mark in marks[first..].iter().take_while(|mark| mark.0 < span.end) {
+            if start < mark.0 {
+                parts.push(Span { start, end: mark.0, ..span });
+            }
+            start = start.max(mark.1);
+        }
+        if start < span.end {
+            parts.push(Span { start, ..span });
+        }
+    }
+    parts
+}
+
+fn replace(text: &str, spans: &[Span]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for span in spans {
+        out.push_str(&text[from..span.start]);
+        out.push_str(MARK);
+        out.push_str(span.kind);
+        out.push(']');
+        from = span.end;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! Secrets by their names: `KEY=value`, `"key": "value"`, `key: value`, `--key value`, `<key>value</key>`, in
+//! shells, env files, JSON (also inside a string), YAML, code and prose.
+//!
+//! The name must end in a word for secrets; `token_type` and `password_file` are other things. The value must
+//! look like a secret: names lie, and most of them stand in code before other names.
+
+use crate::memory::redact::names::{NAME, Name, VALUE, may_end, name};
+use crate::memory::redact::span::{Class, Span};
+
+pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+    let mut bare = Bare { bytes, start: 0, end: 0 };
+    let mut at = 0;
+    while let Some(next) =
+        bytes[at..].iter().position(|byte| matches!(byte, b'=' | b':' | b'>' | b',' | b' '))
+    {
+        at += next;
+        let found = if bytes[at] == b' ' { flagged(&mut bare, at) } else { assigned(&mut bare, at) };
+        match found {
+            Some(span) => {
+                at = span.end;
+                spans.push(span);
+            }
+            None => at += 1,
+        }
+    }
+}
+
+/// `name SIGN value`, with the sign at `at`.
+fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
+    let bytes = bare.bytes;
+    let sign = bytes[at];
+    // Commas are many, and few stand behind a string.
+    if sign == b',' && !matches!(bytes[..at], [.., b'"' | b'\'']) {
+        return None;
+    }
+    let mut left = at;
+    // `:=`, `+=`, `==`; never `!=`, `<=`.
+    if sign == b'=' {
+        match bytes[..at] {
+            [.., b'!' | b'<' | b'>' | b'~'] => return None,
+            [.., b':' | b'?' | b'+' | b'='] => left -= 1,
+            _ => {}
+        }
+    }
+    let mut right = at + 1;
+    let compared = sign == b'=' && (bytes.get(right) == Some(&b'=') || left < at && bytes[left] == b'=');
+    while matches!(bytes.get(right), Some(b'=' | b'>')) && right - at < 3 && sign != b'>' {
+        right += 1;
+    }
+    let before = &bytes[..left];
+    let spaces = before.iter().rev().take(24).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let before = &before[..left - spaces];
+    let closers = before.iter().rev().take(8).take_while(|byte| b"\"'`\\])*".contains(byte)).count();
+    let quoted_name = before.iter().rev().take(closers).any(|byte| matches!(byte, b'"' | b'\''));
+    let name = name(&before[..before.len() - closers], sign == b':')?;
+    match sign {
+        // `f("name", "value")`; other commas only list.
+        b',' if !quoted_name => return None,
+        // `<name>value<`
+        b'>' if !before[..before.len() - name.text.len()].ends_with(b"<") => return None,
+        _ => {}
+    }
+    let context = Context {
+        quotes_only: compared || sign == b',',
+        // A name in capitals, or `a=b` without spaces, is no code in which names stand for values.
+        plain: name.capitals || (sign == b'=' && spaces == 0) || sign == b'>',
+        colon: sign == b':',
+        element: sign == b'>',
+    };
+    value(bare, right, &name, &context)
+}
+
+/// `--name value`, and netrc's `password value`, with the space at `at`.
+fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
+    let bytes = bare.bytes;
+    let before = &bytes[..at];
+    if !may_end(before) {
+        return None;
+    }
+    let length = before.iter().rev().take(NAME).take_while(|byte| Class::Url.has(**byte)).count();
+    let word = &before[at - length..];
+    let dashed = word.starts_with(b"--");
+    let netrc = word == b"password" && {
+        let line = &before[at.saturating_sub(200)..];
+        memchr::memmem::find(line, b"login ").is_some()
+    };
+    // `ENV NAME value` of a Dockerfile, `setx NAME value`.
+    let set = length >= 4 && !word.iter().any(u8::is_ascii_lowercase) && {
+        let verb = &before[..at - length];
+        verb.ends_with(b"ENV ") || verb.ends_with(b"setx ")
+    };
+    if !(dashed || netrc || set) {
+        return None;
+    }
+    let name = name(before, false)?;
+    value(bare, at + 1, &name, &Context { quotes_only: false, plain: true, colon: false, element: false })
+}
+
+/// What the sign between name and value tells of the value.
+struct Context {
+    quotes_only: bool,
+    /// Not in code: what stands there is a value and no other name.
+    plain: bool,
+    colon: bool,
+    /// `<name>value</name>`
+    element: bool,
+}
+
+/// The value behind `from`, if it is a secret.
+fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option<Span> {
+    let bytes = bare.bytes;
+    let mut start = from;
+    start += spaces(bytes, start);
+    // Markdown: **Password:** `value`
+    if context.colon {
+        start += bytes[start..].iter().take(3).take_while(|byte| matches!(byte, b'*' | b' ')).count();
+    }
+    // `name: Type = value`
+    if context.colon
+        && let Some(typed) = behind_type(bytes, start)
+    {
+        start = typed + spaces(bytes, typed);
+    }
+    // `Some("value")`, `b"value"`, `String::from("value")`
+    let call =
+        bytes[start..].iter().take(40).take_while(|byte| Class::Word.has(**byte) || **byte == b':').count();
+    let open = start + call + usize::from(call > 1 && bytes.get(start + call) == Some(&b'('));
+    if let Some(quoted) = Quoted::at(bytes, open)
+        && (open > start + call || call <= 2)
+    {
+        let (start, end) = (quoted.start, quoted.end?);
+        let start = start + scheme(&bytes[start..end], name);
+        return name.accepts(&bytes[start..end], true).then(|| name.span(start, end))?;
+    }
+    if context.quotes_only {
+        return None;
+    }
+    start += scheme(&bytes[start..bytes.len().min(start + 16)], name);
+    let mut end = bare.end(start);
+    if context.element && !bytes[end..].starts_with(b"</") {
+        return None;
+    }
+    // A call, an index, a generic type: code.
+    if matches!(bytes.get(end), Some(b'(' | b'[' | b'{' | b'<')) && !context.plain {
+        return None;
+    }
+    while end > start && b".,:!?".contains(&bytes[end - 1]) {
+        end -= 1;
+    }
+    let word = &bytes[start..end];
+    let literal = context.plain || context.colon && at_line_end(bytes, end);
+    // What could be a name of code is a value only where no code is, or if no person would write it.
+    let identifier = word.iter().all(|byte| Class::Word.has(*byte) || *byte == b'.');
+    (name.accepts(word, literal && (!identifier || context.plain && !code_like(bytes, end)))
+        && !(identifier && !literal && word.len() < 20))
+        .then(|| name.span(start, end))?
+}
+
+fn spaces(bytes: &[u8], from: usize) -> usize {
+    bytes[from.min(bytes.len())..].iter().take(32).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+}
+
+/// Arguments and lists go on behind a name; values in shells and env files do not.
+fn code_like(bytes: &[u8], end: usize) -> bool {
+    matches!(bytes.get(end), Some(b',' | b')' | b';' | b'}' | b']' | b'(' | b'['))
+}
+
+fn at_line_end(bytes: &[u8], end: usize) -> bool {
+    let rest = &bytes[end + spaces(bytes, end)..];
+    matches!(rest, [] | [b'\n' | b'\r' | b'#' | b'`' | b'"' | b'.', ..] | [b'\\', b'n' | b'r', ..])
+}
+
+/// The value's place in `Type = value`, where `Type` is at `from`.
+fn behind_type(bytes: &[u8], from: usize) -> Option<usize> {
+    let typed = |byte: &u8| Class::Word.has(*byte) || b"&<>:.'?|[]".contains(byte);
+    let many = bytes[from..].iter().take(40).take_while(|byte| typed(byte)).count();
+    let at = from + many + spaces(bytes, from + many);
+    (many > 0 && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) != Some(&b'=')).then_some(at + 1)
+}
+
+/// How long `Bearer ` or another scheme before an authorization's value is.
+fn scheme(value: &[u8], name: &Name) -> usize {
+    const SCHEMES: &[&[u8]] =
+        &[b"bearer ", b"basic ", b"token ", b"bot ", b"apikey ", b"key ", b"token token=", b"discogs token="];
+    let starts =
+        |scheme: &&&[u8]| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    if name.kind != "auth" {
+        return 0;
+    }
+    SCHEMES.iter().filter(starts).map(|scheme| scheme.len()).max().unwrap_or(0)
+}
+
+/// A string between quotes, also one inside a string: `\"…\"`.
+struct Quoted {
+    start: usize,
+    /// `None`: it does not end on its line.
+    end: Option<usize>,
+}
+
+impl Quoted {
+    fn at(bytes: &[u8], from: usize) -> Option<Quoted> {
+        let depth = bytes[from.min(bytes.len())..].iter().take(16).take_while(|byte| **byte == b'\\').count();
+        let quote = *bytes.get(from + depth).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+        let triple = bytes[from + depth..].starts_with(&[quote; 3]);
+        let start = from + depth + if triple { 3 } else { 1 };
+        let rest = &bytes[start..bytes.len().min(start + VALUE)];
+        for at in memchr::memchr2_iter(quote, b'\n', rest) {
+            let slashes = rest[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+            if rest[at] == b'\n' {
+                break;
+            }
+            // More backslashes than at the start: a quote inside the string.
+            if slashes <= depth {
+                return Some(Quoted { start, end: Some(start + at - slashes) });
+            }
+        }
+        Some(Quoted { start, end: None })
+    }
+}
+
+/// Values without quotes. Where one ends does not depend on where it began, so the end is kept.
+struct Bare<'a> {
+    bytes: &'a [u8],
+    start: usize,
+    end: usize,
+}
+
+impl Bare<'_> {
+    fn end(&mut self, from: usize) -> usize {
+        if !(self.start <= from && from < self.end) {
+            let stop = |at: &usize| match self.bytes[*at] {
+                b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'{' | b'}'
+                | b'|' | b',' | b';' => true,
+                // `?key=value&other=value`, `first && second`
+                b'&' => true,
+                byte => byte.is_ascii_whitespace() || byte == 0x1b,
+            };
+            self.start = from;
+            self.end = (from..self.bytes.len()).find(stop).unwrap_or(self.bytes.len());
+        }
+        self.end
+    }
+}

@@ -1,0 +1,151 @@
+//! What finders report, and what they share: runs of characters, borders of words.
+
+/// A secret's place in the text, in bytes. Where two overlap, both go, and the smaller `rank` names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: &'static str,
+    pub(crate) rank: Rank,
+}
+
+/// How much a finder knows of what it found, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Says itself what it is: a key block.
+    Block,
+    /// Begins as only one issuer's tokens do.
+    Token,
+    /// Stands where secrets stand: in a URL, behind `Bearer`.
+    Place,
+    /// Has a name that says secret.
+    Named,
+    /// The user's own pattern.
+    Custom,
+}
+
+/// Sets of ASCII characters that tokens are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Digit,
+    /// `A`–`Z` and digits.
+    UpperDigit,
+    Hex,
+    Alnum,
+    /// Letters, digits, `_`.
+    Word,
+    /// Letters, digits, `_`, `-`: base64 as URLs have it.
+    Url,
+    /// [`Class::Url`] and `.`.
+    Dotted,
+    /// Letters, digits, `+`, `/`, `=`, `_`, `-`: base64 of either kind.
+    Base64,
+    /// [`Class::Url`], `.`, `~`: Azure's client secrets.
+    Tilde,
+    /// What may stand behind a scheme in a header (RFC 9110).
+    Token68,
+    /// Letters, digits, `$`.
+    Dollar,
+    /// [`Class::Url`] and `%`: a cookie's value.
+    Percent,
+    /// [`Class::Url`] and `/`, `@`: the rest of a webhook's path.
+    Path,
+    Dot,
+    Dash,
+}
+
+/// One past the last of the classes.
+const CLASSES: usize = Class::Dash as usize + 1;
+
+impl Class {
+    pub(crate) const fn has(self, byte: u8) -> bool {
+        MEMBERS[byte as usize] & (1 << self as u16) != 0
+    }
+}
+
+/// For each byte, one bit for each class that has it.
+static MEMBERS: [u16; 256] = {
+    let mut table = [0u16; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        let alnum = byte.is_ascii_alphanumeric();
+        let word = alnum || byte == b'_';
+        let url = word || byte == b'-';
+        let has = [
+            (Class::Digit, byte.is_ascii_digit()),
+            (Class::UpperDigit, byte.is_ascii_uppercase() || byte.is_ascii_digit()),
+            (Class::Hex, byte.is_ascii_hexdigit()),
+            (Class::Alnum, alnum),
+            (Class::Word, word),
+            (Class::Url, url),
+            (Class::Dotted, url || byte == b'.'),
+            (Class::Base64, url || matches!(byte, b'+' | b'/' | b'=')),
+            (Class::Tilde, url || matches!(byte, b'.' | b'~')),
+            (Class::Token68, url || b'~' == byte || matches!(byte, b'.' | b'+' | b'/' | b'=')),
+            (Class::Dollar, alnum || byte == b'$'),
+            (Class::Percent, url || byte == b'%'),
+            (Class::Path, url || matches!(byte, b'/' | b'@')),
+            (Class::Dot, byte == b'.'),
+            (Class::Dash, byte == b'-'),
+        ];
+        let mut class = 0;
+        while class < has.len() {
+            if has[class].1 {
+                table[at] |= 1 << has[class].0 as u16;
+            }
+            class += 1;
+        }
+        at += 1;
+    }
+    table
+};
+
+/// The text, and where runs of each class end. A run's end is looked for once, however many candidates
+/// begin inside it: a long line of beginnings costs no more than its length.
+pub(crate) struct Runs<'a> {
+    pub(crate) bytes: &'a [u8],
+    ends: [(usize, usize); CLASSES],
+}
+
+impl<'a> Runs<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Runs<'a> {
+        Runs { bytes, ends: [(0, 0); CLASSES] }
+    }
+
+    /// Where the run of `class` that begins at `start` ends; `start` itself if none does.
+    pub(crate) fn end(&mut self, class: Class, start: usize) -> usize {
+        let (from, to) = self.ends[class as usize];
+        if from <= start && start < to {
+            return to;
+        }
+        let rest = &self.bytes[start.min(self.bytes.len())..];
+        let end = start + rest.iter().position(|byte| !class.has(*byte)).unwrap_or(rest.len());
+        self.ends[class as usize] = (start, end);
+        end
+    }
+}
+
+/// Whether a token may begin at `at`: nothing before it that belongs to it. An escape is not part of a
+/// word though it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
+pub(crate) fn begins(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[..at];
+    match before {
+        [] => true,
+        [.., last] if !last.is_ascii_alphanumeric() => true,
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., b'\\', b'u', a, b, c, d] if [a, b, c, d].iter().all(|x| x.is_ascii_hexdigit()) => true,
+        [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
+        [rest @ .., b'm'] => {
+            let tail = &rest[rest.len().saturating_sub(12)..];
+            let digits = tail.iter().rev().take_while(|x| x.is_ascii_digit() || **x == b';').count();
+            tail[..tail.len() - digits].ends_with(b"[")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a token may end before `at`.
+pub(crate) fn ends(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_none_or(|byte| !Class::Word.has(*byte))
+}
