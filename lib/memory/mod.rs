@@ -1,6 +1,10 @@
 //! Notes: taken in, found again, kept in order.
 
+pub(crate) mod budget;
 pub(crate) mod capture;
+pub(crate) mod consolidate;
+pub(crate) mod extract;
+pub(crate) mod loss;
 pub(crate) mod redact;
 pub(crate) mod search;
 pub(crate) mod service;

@@ -1,0 +1,269 @@
+//! What LLM calls cost, kept in bounds: each is written down before it is made, and none is made beyond the caps.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::store::place::Root;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+/// The longest line of the ledger that is read, in bytes. Ours have a few hundred.
+const LINE_CAP: u64 = 64 << 10;
+
+pub(crate) struct Budget {
+    ledger: PathBuf,
+    per_run: u64,
+    per_day: u64,
+    made: u64,
+}
+
+/// One line of `calls.jsonl`. Each call has two: before it is made, and after.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    at: Timestamp,
+    event: Event,
+    program: &'a str,
+    batch: &'a str,
+    /// What for: `ask`, `repair`, `dry-run`.
+    purpose: &'a str,
+    prompt_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<u128>,
+    /// `ok`, or what went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Event {
+    Started,
+    Ended,
+}
+
+/// What a call is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) program: &'a str,
+    pub(crate) batch: &'a str,
+    pub(crate) purpose: &'a str,
+    pub(crate) prompt_bytes: usize,
+}
+
+/// Why no call may be made now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    Run(u64),
+    Day(u64),
+}
+
+impl std::fmt::Display for Spent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spent::Run(cap) => write!(f, "the cap of {cap} calls a run is reached (llm.maxCallsPerRun)"),
+            Spent::Day(cap) => {
+                write!(
+                    f,
+                    "the cap of {cap} calls a day is reached (llm.maxCallsPerDay; days end at midnight UTC)"
+                )
+            }
+        }
+    }
+}
+
+impl Budget {
+    pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> Budget {
+        Budget { ledger: root.state().join("calls.jsonl"), per_run, per_day, made: 0 }
+    }
+
+    /// How many calls may still be made; the error says why none.
+    pub(crate) fn left(&self, now: Timestamp) -> Result<Result<u64, Spent>> {
+        if self.made >= self.per_run {
+            return Ok(Err(Spent::Run(self.per_run)));
+        }
+        let today = self.made_today(now)?;
+        if today >= self.per_day {
+            return Ok(Err(Spent::Day(self.per_day)));
+        }
+        Ok(Ok((self.per_run - self.made).min(self.per_day - today)))
+    }
+
+    /// Writes down that a call is about to be made. Without that line on disk none is.
+    pub(crate) fn start(&mut self, call: Call, now: Timestamp) -> Result<()> {
+        self.write(&Line {
+            at: now,
+            event: Event::Started,
+            program: call.program,
+            batch: call.batch,
+            purpose: call.purpose,
+            prompt_bytes: call.prompt_bytes,
+            reply_bytes: None,
+            ms: None,
+            result: None,
+        })?;
+        self.made += 1;
+        Ok(())
+    }
+
+    /// Writes down how it ended. `result` is `ok`, or what went wrong.
+    pub(crate) fn end(
+        &self,
+        call: Call,
+        now: Timestamp,
+        took: std::time::Duration,
+        reply_bytes: usize,
+        result: &str,
+    ) -> Result<()> {
+        self.write(&Line {
+            at: now,
+            event: Event::Ended,
+            program: call.program,
+            batch: call.batch,
+            purpose: call.purpose,
+            prompt_bytes: call.prompt_bytes,
+            reply_bytes: Some(reply_bytes),
+            ms: Some(took.as_millis()),
+            result: Some(result),
+        })
+    }
+
+    fn write(&self, line: &Line) -> Result<()> {
+        let mut text = serde_json::to_vec(line).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        text.push(b'\n');
+        // A stranger's store may have one that leads to a file of yours.
+        if self.ledger.is_symlink() {
+            return Err(self.unusable(&std::io::Error::other("it is a symlink")));
+        }
+        file::append(&self.ledger, &text).map_err(|e| self.unusable(&e))
+    }
+
+    fn unusable(&self, e: &std::io::Error) -> Error {
+        Error::io(format!(
+            "the ledger of LLM calls \"{}\" cannot be used, so none is made: {e}",
+            self.ledger.display()
+        ))
+        .hint("mend or move the file")
+    }
+
+    /// How many calls began on the UTC day of `now`. A line that cannot be read counts as one of them: better one
+    /// call too few.
+    fn made_today(&self, now: Timestamp) -> Result<u64> {
+        #[derive(Deserialize)]
+        struct Known {
+            at: Timestamp,
+            event: Event,
+        }
+        let Some((file, _)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))? else {
+            return Ok(0);
+        };
+        let today = day(now);
+        let mut lines = BufReader::new(file);
+        let mut line = Vec::new();
+        let mut made = 0;
+        loop {
+            line.clear();
+            let read = std::io::Read::take(&mut lines, LINE_CAP).read_until(b'\n', &mut line);
+            if read.map_err(|e| self.unusable(&e))? == 0 {
+                return Ok(made);
+            }
+            made += match serde_json::from_slice::<Known>(&line) {
+                Ok(known) => u64::from(known.event == Event::Started && day(known.at) == today),
+                Err(_) => u64::from(!line.trim_ascii().is_empty()),
+            };
+        }
+    }
+}
+
+/// Days since 1970 in UTC.
+fn day(time: Timestamp) -> i64 {
+    time.as_second().div_euclid(24 * 60 * 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const CALL: Call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 7 };
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn store() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        root.make().unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn each_call_has_a_line_before_and_one_after() {
+        let (_dir, root) = store();
+        let mut budget = Budget::of(&root, 5, 5);
+        let now = time("2026-02-28T15:00:00Z");
+        budget.start(CALL, now).unwrap();
+        budget.end(CALL, now, Duration::from_millis(12), 34, "ok").unwrap();
+        let text = fs_err::read_to_string(root.state().join("calls.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!((&lines[0]["event"], &lines[0]["promptBytes"]), (&"started".into(), &7.into()));
+        assert_eq!((&lines[1]["event"], &lines[1]["ms"]), (&"ended".into(), &12.into()));
+        assert_eq!((&lines[1]["replyBytes"], &lines[1]["result"]), (&34.into(), &"ok".into()));
+    }
+
+    #[test]
+    fn a_run_has_its_cap_and_a_day_has_its() {
+        let (_dir, root) = store();
+        let now = time("2026-02-28T15:00:00Z");
+        let mut one = Budget::of(&root, 2, 3);
+        assert_eq!(one.left(now).unwrap(), Ok(2));
+        one.start(CALL, now).unwrap();
+        one.start(CALL, now).unwrap();
+        assert_eq!(one.left(now).unwrap(), Err(Spent::Run(2)));
+        let mut two = Budget::of(&root, 2, 3);
+        assert_eq!(two.left(now).unwrap(), Ok(1));
+        two.start(CALL, now).unwrap();
+        assert_eq!(two.left(now).unwrap(), Err(Spent::Day(3)));
+        assert_eq!(Budget::of(&root, 0, 9).left(now).unwrap(), Err(Spent::Run(0)));
+    }
+
+    #[test]
+    fn days_end_at_midnight_utc() {
+        let (_dir, root) = store();
+        let mut budget = Budget::of(&root, 9, 1);
+        let late = time("2026-02-28T23:59:59.999Z");
+        budget.start(CALL, late).unwrap();
+        assert_eq!(budget.left(late).unwrap(), Err(Spent::Day(1)));
+        // The same instant, told in another zone.
+        assert_eq!(budget.left(time("2026-03-01T01:59:59+02:00")).unwrap(), Err(Spent::Day(1)));
+        assert_eq!(budget.left(time("2026-03-01T00:00:00Z")).unwrap(), Ok(1));
+    }
+
+    #[test]
+    fn a_damaged_line_counts_as_a_call_of_today() {
+        let (_dir, root) = store();
+        let ledger = root.state().join("calls.jsonl");
+        file::append(
+            &ledger,
+            b"{\"at\":\"2026-02-\n\n\xff\xfe\n{\"at\":\"2020-01-01T00:00:00Z\",\"event\":\"started\"}\n",
+        )
+        .unwrap();
+        assert_eq!(Budget::of(&root, 9, 9).left(time("2026-02-28T15:00:00Z")).unwrap(), Ok(7));
+    }
+
+    #[test]
+    fn without_a_readable_ledger_no_call_is_made() {
+        let (_dir, root) = store();
+        file::make_private_dir(&root.state().join("calls.jsonl")).unwrap();
+        let mut budget = Budget::of(&root, 9, 9);
+        let why = budget.left(Timestamp::UNIX_EPOCH).unwrap_err().line();
+        assert!(why.contains("calls.jsonl") && why.contains("none is made"), "{why}");
+        assert!(budget.start(CALL, Timestamp::UNIX_EPOCH).is_err());
+    }
+}

@@ -1,0 +1,58 @@
+//! `memory`: one name for the family. `memory list` is `memory-list`, found beside this program, then on PATH.
+
+use crate::ground::cli::{About, Program, Stdout, value};
+use crate::ground::env::Env;
+use crate::ground::error::Result;
+use crate::program::family::{self, Action, Family};
+use crate::program::{
+    memory_capture, memory_config, memory_consolidate, memory_list, memory_read, memory_remove, memory_update,
+};
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory",
+    caption: "what agents learn, as notes that find their way back",
+    usage: &["memory COMMAND [ARGUMENTS]", "memory --generate man|bash|zsh|fish [PROGRAM]"],
+    commands: &[
+        ("capture", "queue a note or a session"),
+        ("consolidate", "make notes of what waits in the queue"),
+        ("list", "list notes, or search them"),
+        ("read", "print notes, and count that they were read"),
+        ("update", "change a note"),
+        ("remove", "move notes to the archive, or delete them"),
+        ("config", "show the configuration, or begin one"),
+        ("completions", "print completions for bash, zsh or fish"),
+        ("help", "print a command's help"),
+        ("version", "print the version"),
+    ],
+    flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
+    more: "Each command is a program of its own: \"memory list\" is \"memory-list\". One that is not beside \
+           this program is looked for on PATH, so that memory-anything of your own works as \"memory \
+           anything\".\n\n    \
+           memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
+           memory list --query port --json | memory read -",
+    sections: &[],
+};
+
+const FAMILY: Family = Family {
+    about: &ABOUT,
+    programs: &[
+        &ABOUT,
+        &memory_capture::ABOUT,
+        &memory_consolidate::ABOUT,
+        &memory_list::ABOUT,
+        &memory_read::ABOUT,
+        &memory_update::ABOUT,
+        &memory_remove::ABOUT,
+        &memory_config::ABOUT,
+    ],
+    other_names: &[("generate-agents-md", "agents-md")],
+};
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse: family::parse, run }.main()
+}
+
+fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    FAMILY.run(action, env, stdout)
+}

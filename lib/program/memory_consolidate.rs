@@ -1,0 +1,376 @@
+//! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
+
+use crate::config::memory;
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::deadline::Deadline;
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::text::lossy;
+use crate::ground::{file, signal, stdin};
+use crate::memory::budget::Budget;
+use crate::memory::consolidate::Why;
+use crate::memory::consolidate::desk::{Desk, Tally};
+use crate::memory::consolidate::plan::Plan;
+use crate::memory::consolidate::reply::batch_of;
+use crate::memory::consolidate::run::{Ended, Preview};
+use crate::memory::consolidate::work::Kind;
+use crate::memory::redact::Redactor;
+use crate::program::notes::{count, piped_in};
+use crate::store::batch::Batches;
+use crate::store::journal::Journal;
+use crate::store::ledger::Tries;
+use crate::store::place::Root;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// So long somebody who asks by hand waits for another run to end: two pipes meet for milliseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+/// A reply in its batch that came while another run was at work.
+const KEPT: &str = "reply-by-hand.txt";
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-consolidate",
+    caption: "make notes of what waits in the queue",
+    usage: &[
+        "memory-consolidate [--limit N] [--retry-failed] [--json] [--quiet]",
+        "memory-consolidate --dry-run | --prompt | --apply FILE",
+    ],
+    commands: &[],
+    flags: &[
+        value("limit", "N", "take at most N queue entries"),
+        flag("dry-run", "ask, show what would be written, write nothing"),
+        flag("prompt", "claim a part and print its prompt, to ask by hand"),
+        value("apply", "FILE", "carry out a reply, from FILE or stdin (-)"),
+        flag("retry-failed", "put what has failed for good back into the queue first"),
+        flag("json", "print the result as one JSON object"),
+        flag("quiet", "no progress and no summary"),
+        value("config", "FILE", "use this configuration file"),
+    ],
+    more: "The command is llm.command of the configuration: prompt on stdin, reply on stdout. Without one, \
+           notes are filed as they are, and sessions wait. Calls are capped (llm.maxCallsPerRun, \
+           llm.maxCallsPerDay); at the cap it stops, and the next run goes on.\n\n    \
+           memory-consolidate --prompt | claude -p | memory-consolidate --apply -",
+    sections: &[
+        (
+            "FAILURES",
+            "A session that cannot be read, or that a call fails for, is tried again after one hour and after six, \
+             then it is moved to inbox/.failed with a file that says why. When a call for several fails, each \
+             is asked about alone the next time. A run that is killed is carried on by the next one; a reply that \
+             was whole is not paid for twice.",
+        ),
+        (
+            "EXIT STATUS",
+            "0: done, nothing to do, the cap is reached, or another run is at work. 1: a file could not be written. \
+             2: the configuration is wrong, or sessions wait and there is no LLM command. 3: the LLM command \
+             failed, its reply cannot be used, or an entry failed; the queue is whole.",
+        ),
+    ],
+};
+
+const COMMAND_HINT: &str =
+    "set llm.command (claude, codex, ollama, llm or a line for the shell); see: memory-config init";
+
+#[derive(Debug, Default)]
+struct Args {
+    limit: Option<usize>,
+    what: What,
+    retry_failed: bool,
+    json: bool,
+    quiet: bool,
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum What {
+    #[default]
+    Run,
+    DryRun,
+    Prompt,
+    Apply(PathBuf),
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    let mut chosen = Vec::new();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("limit") => args.limit = Some(count("--limit", p.value()?)?),
+            Long("dry-run") => chosen.push(("--dry-run", What::DryRun)),
+            Long("prompt") => chosen.push(("--prompt", What::Prompt)),
+            Long("apply") => chosen.push(("--apply", What::Apply(p.value()?.into()))),
+            Long("retry-failed") => args.retry_failed = true,
+            Long("json") => args.json = true,
+            Long("quiet") => args.quiet = true,
+            Long("config") => args.config = Some(p.value()?.into()),
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    if let [(first, _), (second, _), ..] = &chosen[..] {
+        return Err(Error::usage(format!("options \"{first}\" and \"{second}\" do not go together")));
+    }
+    if let Some((_, what)) = chosen.pop() {
+        args.what = what;
+    }
+    if let (What::Apply(_), Some(_)) = (&args.what, args.limit) {
+        return Err(Error::usage("options \"--apply\" and \"--limit\" do not go together")
+            .hint("a reply is carried out as a whole"));
+    }
+    Ok(Parsed::Run(args))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name, args.json);
+    let notes = Notes::new(false);
+    if env.os("AGENT_MEMORY_RUN").is_some() {
+        return Err(Error::usage(
+            "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)",
+        )
+        .hint("llm.command must not be a program that consolidates"));
+    }
+    let config = memory::load(args.config.as_deref(), env, &notes)?;
+    let redactor = Redactor::of(&config.redact)?;
+    let root = Root::at(&config.storage.root);
+    // Read to its end before anything is locked: a model may still be writing it.
+    let reply = match &args.what {
+        What::Apply(from) => Some(reply(from, &config, &notes)?),
+        _ => None,
+    };
+    root.make()?;
+    let patience = match args.what {
+        What::Prompt | What::Apply(_) => PATIENCE,
+        What::Run | What::DryRun => Duration::ZERO,
+    };
+    let _alone = match hold(&root, env, patience)? {
+        Ok(lock) => lock,
+        Err(other) => {
+            let busy = format!("{other} is at work on this store");
+            let Some(reply) = reply else {
+                notes.warn(&format!("{busy}; nothing done"));
+                return Ok(ExitCode::SUCCESS);
+            };
+            return Err(Error::io(busy).hint(keep(&args.what, &reply, &root)?));
+        }
+    };
+    if args.retry_failed {
+        retry_failed(&root, &notes)?;
+    }
+    let mut desk = Desk {
+        config: &config,
+        root: &root,
+        env,
+        notes: &notes,
+        redactor: &redactor,
+        budget: Budget::of(&root, config.llm.max_calls_per_run, config.llm.max_calls_per_day),
+        kind: match args.what {
+            What::Run => Kind::Run,
+            What::DryRun => Kind::Dry,
+            What::Prompt | What::Apply(_) => Kind::Hand,
+        },
+        limit: args.limit.unwrap_or(usize::MAX),
+        level: env.text("AXE_COMMAND_LEVEL").and_then(|text| text.parse().ok()).unwrap_or(0),
+        batch: None,
+        history: None,
+        seen: BTreeSet::new(),
+        is_down: false,
+        tally: Tally::default(),
+        is_quiet: args.quiet,
+    };
+    match (args.what, reply) {
+        (What::Prompt, _) => match desk.prompt_by_hand()? {
+            Some(prompt) => stdout.text(&prompt)?,
+            None => notes.warn("nothing waits that may be asked about now"),
+        },
+        (What::DryRun, _) if config.llm.command.is_none() => {
+            return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
+        }
+        (What::DryRun, _) => return dry_run(&mut desk, args.json, stdout),
+        (_, Some(reply)) => {
+            let parts = desk.apply(&reply)?;
+            if parts > 0 && !args.quiet {
+                notes.warn(&format!("{parts} more parts of it are to be asked about; go on with --prompt"));
+            }
+            summary(&desk, None, args.json, args.quiet, stdout)?;
+        }
+        (_, None) => {
+            let ended = desk.run()?;
+            summary(&desk, Some(&ended), args.json, args.quiet, stdout)?;
+            return close(&desk, ended, &notes);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The lock of the one run that may be at work; the error is who has it.
+fn hold(root: &Root, env: &Env, patience: Duration) -> Result<std::result::Result<fs_err::File, String>> {
+    let path = root.state().join("run.lock");
+    let holder = format!("{} (process {}) since {}", ABOUT.name, std::process::id(), env.now());
+    let until = Deadline::after(patience);
+    loop {
+        match file::hold(&path, &holder).map_err(|e| Error::io(e.to_string()))? {
+            Err(_) if !until.passed() => std::thread::sleep(PAUSE),
+            Err(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
+            Err(other) => return Ok(Err(other.trim().to_owned())),
+            Ok(lock) => return Ok(Ok(lock)),
+        }
+    }
+}
+
+/// A reply that cannot be carried out now, and may have been paid for, is not lost. The next step, to be told.
+fn keep(what: &What, reply: &str, root: &Root) -> Result<String> {
+    let path = match (what, batch_of(reply).and_then(|id| Batches::at(root).named(&id))) {
+        (What::Apply(path), _) if path != Path::new("-") => path.clone(),
+        (_, Some(batch)) => {
+            batch.write(KEPT, reply.as_bytes())?;
+            batch.file(KEPT)
+        }
+        _ => return Ok("nothing waits for this reply; see whether it names its batch".to_owned()),
+    };
+    let path = path.display().to_string();
+    let quoted = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into()).into_owned();
+    Ok(format!("later: memory-consolidate --apply {quoted}"))
+}
+
+/// What a run's end means to who called it.
+fn close(desk: &Desk, ended: Ended, notes: &Notes) -> Result<ExitCode> {
+    match ended {
+        Ended::Done if desk.tally.failed.is_empty() => Ok(ExitCode::SUCCESS),
+        Ended::Done => {
+            let what = match desk.tally.failed.len() {
+                1 => "1 entry failed".to_owned(),
+                count => format!("{count} entries failed"),
+            };
+            Err(Error::api(what).hint("nothing is lost; it is tried again, or lies in inbox/.failed"))
+        }
+        Ended::Spent(why) => {
+            notes.warn(&format!("{why}; {} entries wait", desk.waiting()?));
+            Ok(ExitCode::SUCCESS)
+        }
+        Ended::AgentFailed(why) => Err(Error::api(why).hint("nothing is lost; what waits is tried again")),
+        Ended::NoCommand(count) => {
+            let sessions = if count == 1 { "1 session waits" } else { &format!("{count} sessions wait") };
+            Err(Error::config(format!("{sessions} for an LLM, and no command is set")).hint(COMMAND_HINT))
+        }
+    }
+}
+
+fn reply(from: &Path, config: &memory::MemoryConfig, notes: &Notes) -> Result<String> {
+    let cap = config.llm.max_reply_bytes;
+    let text = if from == Path::new("-") {
+        stdin::read(&piped_in(usize::try_from(cap).unwrap_or(usize::MAX)), notes)?.unwrap_or_default()
+    } else {
+        lossy(file::read(from, cap).map_err(|e| Error::io(e.to_string()))?).0
+    };
+    if text.trim().is_empty() {
+        return Err(Error::api("the reply is empty").hint("the batch still waits for one; ask again"));
+    }
+    Ok(text)
+}
+
+/// Puts everything in `inbox/.failed` back, as if it had never been tried.
+fn retry_failed(root: &Root, notes: &Notes) -> Result<()> {
+    // Forgotten first: what is back in the queue must not fail for good at once.
+    let journal = Journal::at(root);
+    let failed = journal.failed()?;
+    let mut tries = Tries::load(root)?;
+    for id in &failed {
+        tries.forget(id);
+    }
+    tries.save(root)?;
+    journal.retry(&failed)?;
+    if !failed.is_empty() {
+        notes.warn(&format!("{} failed entries are back in the queue", failed.len()));
+    }
+    Ok(())
+}
+
+fn summary(desk: &Desk, ended: Option<&Ended>, json: bool, quiet: bool, stdout: &mut Stdout) -> Result<()> {
+    let tally = &desk.tally;
+    let waiting = desk.waiting()?;
+    if json {
+        let notes: Vec<_> = tally
+            .written
+            .iter()
+            .map(|note| json!({"id": note.id, "title": note.title, "action": if note.is_update { "update" } else { "create" }}))
+            .collect();
+        let failed: Vec<_> =
+            tally.failed.iter().map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
+        let stopped = match ended {
+            Some(Ended::Spent(why)) => Some(why),
+            _ => None,
+        };
+        return stdout.json(&json!({
+            "processed": tally.processed,
+            "written": tally.written.len(),
+            "failed": failed,
+            "waiting": waiting,
+            "notes": notes,
+            "stopped": stopped,
+        }));
+    }
+    if quiet {
+        return Ok(());
+    }
+    let mut line =
+        format!("{} entries processed, {} kb entries written", tally.processed, tally.written.len());
+    if !tally.failed.is_empty() {
+        line.push_str(&format!(", {} failed", tally.failed.len()));
+    }
+    if waiting > 0 {
+        line.push_str(&format!(", {waiting} waiting"));
+    }
+    stdout.line(&line)
+}
+
+fn dry_run(desk: &mut Desk, json: bool, stdout: &mut Stdout) -> Result<ExitCode> {
+    match desk.preview()? {
+        Ok(Some(preview)) if json => stdout.json(&json!({"plan": preview.plan, "reply": preview.reply}))?,
+        Ok(Some(Preview { plan, reply })) => {
+            show(&plan, stdout)?;
+            let path = reply.display().to_string();
+            let quoted = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into()).into_owned();
+            stdout.line(&format!("\nto write this: memory-consolidate --apply {quoted}"))?;
+        }
+        Ok(None) => desk.notes.warn("nothing waits that may be asked about now"),
+        Err(Why::Spent(why)) => desk.notes.warn(&format!("{why}; {} entries wait", desk.waiting()?)),
+        Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The plan, for a person.
+fn show(plan: &Plan, stdout: &mut Stdout) -> Result<()> {
+    if plan.notes.is_empty() {
+        stdout.line("nothing would be written")?;
+    }
+    for note in &plan.notes {
+        let what = match &note.update {
+            Some(id) => format!("update {id}"),
+            None => format!("new note {}", note.id),
+        };
+        stdout.line(&format!("{what} ({}): {}", note.scope, note.title))?;
+        if !note.summary.is_empty() {
+            stdout.line(&format!("  {}", note.summary))?;
+        }
+        if !note.tags.is_empty() {
+            stdout.line(&format!("  {}", note.tags.join(" ")))?;
+        }
+        for line in note.body.lines() {
+            stdout.line(&format!("  | {line}"))?;
+        }
+    }
+    for warning in &plan.warnings {
+        stdout.line(&format!("warning: {warning}"))?;
+    }
+    Ok(())
+}

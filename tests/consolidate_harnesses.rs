@@ -1,0 +1,257 @@
+//! `memory-consolidate` end to end: sessions of every harness in, linked notes out. From transcripts of our own,
+//! and from those that were recorded where they are there.
+
+use crate::support::{Said, Sandbox, said};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A note for each session, which links to the next, and holds what the session was asked.
+const CHAIN: &str = r#"
+asked = lambda id: re.search(r"^\[user[^\]]*\]\n(.*)$", text[id], re.M).group(1)
+say([note("Session " + re.search(r"^harness: (\S+)$", text[id], re.M).group(1) + " %d" % n, id, ref="n%d" % n,
+          body="Asked: " + asked(id) + " Next: [[n%d]]." % ((n + 1) % len(ids)), scope="global")
+     for n, id in enumerate(ids)])
+"#;
+
+fn entry(harness: &str, retrieval: Value) -> Value {
+    json!({
+        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": harness, "retrieval": retrieval,
+        "context": {"cwd": "/home/u/project", "repo": null},
+    })
+}
+
+fn transcript(sandbox: &Sandbox, harness: &str, lines: &[Value]) -> Value {
+    let path = sandbox.work().join(format!("{harness}.jsonl"));
+    sandbox.write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    if harness == "cursor" {
+        return entry(harness, json!({"method": "cursor-session", "sessionPath": path}));
+    }
+    let session = format!("{harness}-1");
+    entry(harness, json!({"method": "transcript", "path": path, "format": harness, "sessionId": session}))
+}
+
+/// One session of each of the six; what each asked is `<harness> asks.`.
+fn queue_six(sandbox: &Sandbox) -> Vec<String> {
+    let question = |harness: &str| format!("{harness} asks.");
+    let claude = transcript(
+        sandbox,
+        "claude-code",
+        &[
+            json!({"type": "user", "uuid": "1", "sessionId": "claude-code-1", "message": {"role": "user", "content": question("claude-code")}}),
+            json!({"type": "assistant", "uuid": "2", "sessionId": "claude-code-1", "message": {"role": "assistant", "content": [{"type": "text", "text": "Answer."}]}}),
+        ],
+    );
+    let message = |role: &str, kind: &str, text: String| json!({"timestamp": "2026-02-13T14:00:00Z", "type": "response_item", "payload": {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}});
+    let codex = transcript(
+        sandbox,
+        "codex",
+        &[
+            json!({"timestamp": "2026-02-13T14:00:00Z", "type": "session_meta", "payload": {"id": "codex-1", "cwd": "/home/u/project"}}),
+            message("user", "input_text", "<environment_context>x</environment_context>".to_owned()),
+            message("user", "input_text", question("codex")),
+            message("assistant", "output_text", "Answer.".to_owned()),
+        ],
+    );
+    let gemini = transcript(
+        sandbox,
+        "gemini",
+        &[
+            json!({"sessionId": "gemini-1", "projectHash": "x", "startTime": "2026-02-13T14:00:00Z", "kind": "main"}),
+            json!({"id": "1", "timestamp": "2026-02-13T14:00:00Z", "type": "user", "content": question("gemini")}),
+            json!({"id": "2", "timestamp": "2026-02-13T14:00:01Z", "type": "gemini", "content": "Answer."}),
+        ],
+    );
+    let cursor = transcript(
+        sandbox,
+        "cursor",
+        &[
+            json!({"role": "user", "message": {"content": [{"type": "text", "text": format!("<user_query>\n{}\n</user_query>", question("cursor"))}]}}),
+            json!({"role": "assistant", "message": {"content": [{"type": "text", "text": "Answer."}]}}),
+        ],
+    );
+    sandbox.file(
+        "amp/T-1",
+        format!(
+            "---\ntitle: t\nthreadId: T-1\n---\n\n# t\n\n## User\n\n{}\n\n## Assistant\n\nAnswer.\n",
+            question("amp")
+        ),
+    );
+    let export = json!({
+        "info": {"id": "ses_1"},
+        "messages": [
+            {"info": {"id": "m1", "role": "user"}, "parts": [{"id": "p1", "type": "text", "text": question("opencode")}]},
+            {"info": {"id": "m2", "role": "assistant"}, "parts": [{"id": "p2", "type": "text", "text": "Answer."}]},
+        ],
+    });
+    sandbox.file("opencode/ses_1", export.to_string());
+    let mut ids: Vec<String> =
+        [claude, codex, gemini, cursor].iter().map(|entry| sandbox.queue(entry)).collect();
+    ids.push(sandbox.queue(&entry("amp", json!({"method": "amp-thread", "threadId": "T-1"}))));
+    ids.push(sandbox.queue(&entry("opencode", json!({"method": "opencode-session", "threadId": "ses_1"}))));
+    ids.sort();
+    ids
+}
+
+/// Settings with `cat` in the place of the two harnesses that are asked by a command.
+fn settings(sandbox: &Sandbox, script: &str, more: Value) -> Value {
+    let read = |name: &str| json!({"readCommand": format!("cat {}/{{threadId}}", sandbox.work().join(name).display())});
+    let mut llm = json!({"command": sandbox.script(script)});
+    llm.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"llm": llm, "harnesses": {"amp": read("amp"), "opencode": read("opencode")}})
+}
+
+#[test]
+fn sessions_of_all_six_become_linked_notes_in_one_commit() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(settings(&sandbox, CHAIN, json!({})));
+    sandbox.write(&sandbox.home().join(".gitconfig"), "[user]\n\tname = n\n\temail = e@example.org\n");
+    let ids = queue_six(&sandbox);
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(out, "6 entries processed, 6 kb entries written\n");
+    assert_eq!((sandbox.prompts().len(), sandbox.processed(), sandbox.waiting().len()), (1, ids, 0));
+    assert!(!sandbox.last_prompt().contains("environment_context"));
+    let kept = sandbox.kept();
+    for harness in ["claude-code", "codex", "gemini", "cursor", "amp", "opencode"] {
+        let note =
+            kept.iter().find(|note| note.contains(&format!("Asked: {harness} asks. Next: [[id__"))).unwrap();
+        let link = note.split("[[").nth(1).unwrap().split("]]").next().unwrap();
+        assert_eq!(
+            kept.iter().filter(|other| other.contains(&format!("\nid: {link}\n"))).count(),
+            1,
+            "{harness}"
+        );
+        assert!(note.contains(&format!("harness: {harness}")), "{note}");
+    }
+    let mut git = std::process::Command::new("git");
+    let log = git.current_dir(sandbox.store()).args(["log", "--format=%B"]).output().unwrap().out();
+    let trailers: Vec<&str> = log.lines().filter(|line| line.starts_with("Thread-Id: ")).collect();
+    let [trailer] = trailers[..] else { panic!("{log}") };
+    for id in ["T-1", "claude-code-1", "codex-1", "gemini-1", "ses_1"] {
+        assert!(trailer[11..].split(',').any(|other| other == id), "{id}: {trailer}");
+    }
+}
+
+#[test]
+fn a_read_command_that_fails_is_the_failed_try_of_its_session() {
+    for (command, why) in [
+        ("no-such-program {threadId}", "\"no-such-program\" could not be started: "),
+        ("sh -c 'echo not logged in >&2; exit 1' {threadId}", "\"sh\" failed (exit 1): not logged in"),
+        ("echo {threadId}", "is not what `amp threads markdown` prints"),
+        ("true {threadId}", "\" is empty, not an Amp thread"),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut config = settings(&sandbox, CHAIN, json!({}));
+        config["harnesses"]["amp"]["readCommand"] = json!(command);
+        config["storage"] = json!({"autoCommit": false});
+        sandbox.settings(config);
+        let ids = queue_six(&sandbox);
+        let (code, out, err) = sandbox.consolidated(&[]);
+        assert_eq!((code, sandbox.processed().len()), (Some(3), ids.len() - 1), "{command}: {err}");
+        assert_eq!(out, "5 entries processed, 5 kb entries written, 1 failed, 1 waiting\n", "{command}");
+        assert!(err.contains("_amp_") && err.contains(why), "{command}: {err}");
+    }
+}
+
+/// The recordings; `None`, loudly, where there are none.
+fn recordings() -> Option<PathBuf> {
+    let place = std::env::var_os("AXE_FIXTURES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"), PathBuf::from);
+    let harness = place.join("harness");
+    if harness.is_dir() {
+        return Some(harness);
+    }
+    let said =
+        format!("consolidate_harnesses: no recordings in {}: NONE was consolidated\n", harness.display());
+    let _ = std::io::stderr().write_all(said.as_bytes());
+    None
+}
+
+/// Queues what one recorded file holds; `None` for a program's own files.
+fn queue_recorded(sandbox: &Sandbox, recorded: &Path, file: &str) -> String {
+    let (harness, path) = file.split_once('/').unwrap();
+    let text =
+        fs::read_to_string(recorded.join(file)).unwrap().replace("/home/u", sandbox.home().to_str().unwrap());
+    let id = Path::new(path).file_stem().unwrap().to_str().unwrap();
+    if harness == "opencode" {
+        sandbox.file(&format!("opencode/{id}"), text);
+        return sandbox.queue(&entry(harness, json!({"method": "opencode-session", "threadId": id})));
+    }
+    let to = sandbox.home().join(path.strip_prefix("home/").unwrap());
+    sandbox.write(&to, text);
+    let session = if harness == "codex" { &id[id.len() - 36..] } else { id };
+    sandbox.queue(&entry(
+        harness,
+        json!({"method": "transcript", "path": to, "format": harness, "sessionId": session}),
+    ))
+}
+
+#[test]
+fn recorded_sessions_are_shown_with_exactly_their_turns() {
+    let Some(recorded) = recordings() else { return };
+    let expected: Value = serde_json::from_slice(&fs::read(recorded.join("expected.json")).unwrap()).unwrap();
+    let mut tried = 0;
+    for (name, scenario) in expected.as_object().unwrap() {
+        let Some(turns) = scenario["turns"].as_array() else { continue };
+        let sandbox = Sandbox::new();
+        let mut config = settings(&sandbox, CHAIN, json!({"maxPromptBytes": 2_000_000}));
+        config["storage"] = json!({"autoCommit": false});
+        sandbox.settings(config);
+        let files = scenario["files"].as_array().unwrap();
+        for file in files {
+            queue_recorded(&sandbox, &recorded, file.as_str().unwrap());
+        }
+        let (code, out, err) = sandbox.consolidated(&[]);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{name}");
+        assert!(out.starts_with(&format!("{} entries processed, ", files.len())), "{name}: {out}");
+        let prompt = sandbox.last_prompt();
+        let sessions: Vec<&str> = prompt.split("\n<<< session ").skip(1).collect();
+        let helpers = usize::from(name == "subagent");
+        assert_eq!(sessions.len(), files.len() - helpers, "{name}");
+        for session in sessions {
+            // Some went on after the scenario; a fork's file repeats its parent.
+            let typed = session.matches("\n[user").count();
+            let wanted = turns.iter().filter(|turn| turn[0] == "user").count();
+            match name.as_str() {
+                "tool-call" | "resume" | "fork" => assert!(typed >= wanted, "{name}: {session}"),
+                _ => assert_eq!(typed, wanted, "{name}: {session}"),
+            }
+            for turn in turns.iter().filter(|turn| turn[0] != "tool") {
+                let text = turn[1].as_str().unwrap();
+                assert_eq!(session.matches(&format!("\n{text}\n")).count(), 1, "{name}: {text}: {session}");
+            }
+            assert!(!session.contains("[vendor text elided]"), "{name}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
+fn a_recorded_fork_after_its_parent_shows_what_is_new_in_it() {
+    let Some(recorded) = recordings() else { return };
+    let expected: Value = serde_json::from_slice(&fs::read(recorded.join("expected.json")).unwrap()).unwrap();
+    for harness in ["claude-code", "codex"] {
+        let sandbox = Sandbox::new();
+        let mut config = settings(&sandbox, CHAIN, json!({"maxPromptBytes": 2_000_000}));
+        config["storage"] = json!({"autoCommit": false});
+        sandbox.settings(config);
+        for name in ["resume", "fork"] {
+            let files = expected[name]["files"].as_array().unwrap();
+            let file = files.iter().find(|file| file.as_str().unwrap().starts_with(harness)).unwrap();
+            queue_recorded(&sandbox, &recorded, file.as_str().unwrap());
+            let (code, _, err) = said(&mut sandbox.consolidate(&[]));
+            assert_eq!((code, err.as_str()), (Some(0), ""), "{harness} {name}");
+        }
+        let prompt = sandbox.last_prompt();
+        let session = prompt.split("\n<<< session ").nth(1).unwrap();
+        assert_eq!(
+            (session.matches("\n[user").count(), session.matches("Fork: which?").count()),
+            (1, 1),
+            "{session}"
+        );
+        assert!(!session.contains("Remember: we use tabs"), "{session}");
+    }
+}

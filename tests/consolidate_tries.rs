@@ -1,0 +1,136 @@
+//! `memory-consolidate` when entries fail: an hour, six hours, then out of the queue, and back if a person says so.
+
+use crate::librarian::NOTE_EACH;
+use crate::support::{Sandbox, said};
+use serde_json::{Value, json};
+use std::fs;
+
+/// A run at `now`: exit code, stdout, stderr.
+fn run_at(sandbox: &Sandbox, now: &str, args: &[&str]) -> (Option<i32>, String, String) {
+    let before = sandbox.everywhere();
+    let result = said(sandbox.consolidate(args).env("AXE_NOW", now));
+    assert_eq!(sandbox.everywhere(), before, "{}", result.2);
+    result
+}
+
+#[test]
+fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
+    let sandbox = Sandbox::new();
+    sandbox.llm("echo broken >&2; exit 1", json!({}));
+    let id = sandbox.heard("s1", "Hello?");
+    let idle = "0 entries processed, 0 kb entries written, 1 waiting\n";
+    for (now, code, calls) in [
+        ("2026-02-28T16:00:00Z", 3, 1),
+        ("2026-02-28T16:59:59Z", 0, 1),
+        ("2026-02-28T17:00:00Z", 3, 2),
+        ("2026-02-28T22:59:59Z", 0, 2),
+    ] {
+        let (got, out, err) = run_at(&sandbox, now, &[]);
+        assert_eq!((got, sandbox.calls().len() / 2), (Some(code), calls), "{now}: {err}");
+        assert_eq!(sandbox.waiting(), [id.as_str()], "{now}");
+        if code == 0 {
+            assert_eq!((out.as_str(), err.as_str()), (idle, ""), "{now}");
+        }
+    }
+    let (code, out, err) = run_at(&sandbox, "2026-02-28T23:00:00Z", &[]);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(3), "0 entries processed, 0 kb entries written, 1 failed\n"),
+        "{err}"
+    );
+    assert!(err.contains("after 3 tries it lies in inbox/.failed, and --retry-failed puts it back"), "{err}");
+    assert_eq!((sandbox.waiting(), sandbox.failed()), (vec![], vec![id.clone()]));
+    let why = fs::read(sandbox.store().join(format!("inbox/.failed/{id}.error.json"))).unwrap();
+    let why: Value = serde_json::from_slice(&why).unwrap();
+    assert_eq!((&why["entry"], &why["tries"]), (&json!(id), &json!(3)));
+    assert!(why["error"].as_str().unwrap().contains("broken"), "{why}");
+    assert_eq!(
+        run_at(&sandbox, "2026-03-09T00:00:00Z", &[]).1,
+        "0 entries processed, 0 kb entries written\n"
+    );
+
+    sandbox.librarian(NOTE_EACH);
+    let (code, out, err) = run_at(&sandbox, "2026-03-09T00:00:00Z", &["--retry-failed"]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert!(err.contains("1 failed entries are back in the queue"), "{err}");
+    assert_eq!((sandbox.processed(), sandbox.failed()), (vec![id], vec![]));
+    assert!(crate::memory_capture::names(&sandbox.store().join("inbox/.failed")).is_empty());
+}
+
+#[test]
+fn a_call_that_fails_for_several_is_made_for_each_alone_the_next_time() {
+    let sandbox = Sandbox::new();
+    // One of them breaks every call that it is in.
+    sandbox.librarian(&format!("if 'poison' in prompt: sys.exit('cannot digest this')\n{NOTE_EACH}"));
+    let good: Vec<String> = ["a", "b"].map(|name| sandbox.heard(name, "Hello?")).into();
+    let bad = sandbox.heard("c", "poison");
+    let (code, out, err) = run_at(&sandbox, "2026-02-28T16:00:00Z", &[]);
+    assert_eq!((code, sandbox.prompts().len()), (Some(3), 1), "{err}");
+    assert_eq!(out, "0 entries processed, 0 kb entries written, 3 waiting\n");
+    let (code, out, err) = run_at(&sandbox, "2026-02-28T16:00:01Z", &[]);
+    assert_eq!(code, Some(3), "{err}");
+    let singles: Vec<usize> =
+        sandbox.prompts()[1..].iter().map(|prompt| prompt.matches("<<< session ").count()).collect();
+    assert!(!singles.is_empty() && singles.iter().all(|count| *count == 1), "{singles:?}");
+    // A call that fails ends the run, so that a service that is down is not asked over and over.
+    let (_, _, err2) = run_at(&sandbox, "2026-02-28T16:00:02Z", &[]);
+    assert!(err.contains(&bad) || err2.contains(&bad), "{err}{err2}");
+    let _ = out;
+    let mut good = good;
+    good.sort();
+    assert_eq!((sandbox.processed(), sandbox.waiting()), (good, vec![bad]));
+}
+
+#[test]
+fn a_missing_transcript_is_the_failed_try_of_its_entry_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let gone = sandbox.heard("gone", "Hello?");
+    let there = sandbox.heard("there", "Hello?");
+    fs::remove_file(sandbox.transcript("gone")).unwrap();
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!(code, Some(3), "{err}");
+    assert_eq!(out, "1 entries processed, 1 kb entries written, 1 failed, 1 waiting\n");
+    assert!(err.contains(&gone) && err.contains("no file \"") && err.contains("gone.jsonl"), "{err}");
+    assert_eq!((sandbox.processed(), sandbox.waiting()), (vec![there], vec![gone]));
+}
+
+#[test]
+fn what_is_no_transcript_is_told_and_harms_nobody() {
+    let rows: &[(&str, &[u8])] = &[
+        ("empty", b""),
+        ("zeroes", &[0; 4096]),
+        ("prose", b"hello\nworld\n"),
+        ("json", b"{\"a\":1}\n[2]\n"),
+    ];
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    for (name, bytes) in rows {
+        sandbox.heard(name, "Hello?");
+        fs::write(sandbox.transcript(name), bytes).unwrap();
+    }
+    sandbox.heard("dir", "Hello?");
+    fs::remove_file(sandbox.transcript("dir")).unwrap();
+    fs::create_dir(sandbox.transcript("dir")).unwrap();
+    let good = sandbox.heard("good", "Hello?");
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.processed()), (Some(3), vec![good]), "{err}");
+    for (name, _) in rows {
+        assert_eq!(err.matches(&format!("/{name}.jsonl")).count(), 1, "{name}: {err}");
+    }
+    assert!(err.contains("dir.jsonl\" is a directory"), "{err}");
+}
+
+#[test]
+fn an_entry_that_is_none_is_named_and_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let good = sandbox.heard("s1", "Hello?");
+    let broken = sandbox.store().join("inbox/2026-01-01T00-00-00.000Z_codex_aaaaaaaa.json");
+    fs::write(&broken, "{\"version\":1").unwrap();
+    let (code, out, err) = said(&mut sandbox.consolidate(&[]));
+    assert_eq!((code, sandbox.processed()), (Some(0), vec![good]), "{err}");
+    assert_eq!(err.matches("_codex_aaaaaaaa.json\" is no queue entry").count(), 1, "{err}");
+    assert_eq!(out, "1 entries processed, 1 kb entries written, 1 waiting\n");
+    assert!(broken.exists());
+}
