@@ -1,9 +1,9 @@
 #!/bin/sh
-# The main job, without key or network: an agent answers what is piped in, twice, and the second run has
-# read the first one's entry in the agent's log.
+# The main jobs, without key or network. An agent answers what is piped in, twice, and the second run has read
+# the first one's entry in the agent's log. Then a finished session becomes a note, and is found again.
 #
-# Everything happens in a temporary home. The model is examples/stand-in.sh, which only counts words; to see
-# a real one, name a command that reads a prompt on stdin:
+# Everything happens in a temporary home. The models are examples/stand-in.sh, which only counts words, and
+# examples/stand-in-librarian.sh; to see a real one, name a command that reads a prompt on stdin:
 #     LLM_COMMAND='claude -p' sh examples/quickstart.sh
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,12 +14,13 @@ if [ -z "${AXE_BIN:-}" ]; then
     AXE_BIN=${CARGO_TARGET_DIR:-$here/target}/debug
 fi
 PATH=$AXE_BIN:$PATH
+LIBRARIAN=${LLM_COMMAND:-"sh '$here/examples/stand-in-librarian.sh'"}
 LLM_COMMAND=${LLM_COMMAND:-"sh '$here/examples/stand-in.sh'"}
 
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 # The LLM command keeps the real home, where it finds its login.
-export XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" LLM_COMMAND
+export XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" LLM_COMMAND LIBRARIAN
 
 say() { printf '\n%s\n' "$*"; }
 
@@ -44,3 +45,29 @@ echo
 
 say '$ cat $XDG_DATA_HOME/axe/memory/summariser.md'
 cat "$XDG_DATA_HOME/axe/memory/summariser.md"
+
+# The other family. A session as Claude Code writes it down, and what Claude Code tells its hook at the end.
+mkdir -p "$XDG_CONFIG_HOME/agent-memory"
+cat >"$XDG_CONFIG_HOME/agent-memory/config.json" <<CONFIG
+{"storage": {"root": "$home/notes", "autoCommit": false}, "llm": {"command": "eval \"\$LIBRARIAN\""}}
+CONFIG
+cat >"$home/session.jsonl" <<'SESSION'
+{"type":"user","uuid":"u1","sessionId":"s1","message":{"role":"user","content":"Remember: the dev server listens on port 8081."}}
+{"type":"assistant","uuid":"u2","sessionId":"s1","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"Noted."}]}}
+SESSION
+cd "$home"
+
+say '$ memory capture --harness claude-code    # as a hook of Claude Code, at the end of a session'
+memory capture --harness claude-code <<HOOK
+{"session_id": "s1", "transcript_path": "$home/session.jsonl", "cwd": "$home", "hook_event_name": "SessionEnd"}
+HOOK
+
+say '$ memory capture --title "Guards are pure" --body "Put I/O into actors." --tags xstate'
+memory capture --title "Guards are pure" --body "Put I/O into actors." --tags xstate
+
+say '$ memory consolidate'
+# A model may answer what cannot be used. Then everything waits for the next run.
+memory consolidate || true
+
+say '$ memory list --query "which port" --json | memory read -'
+memory list --query "which port" --json | memory read -

@@ -35,7 +35,9 @@ fn the_quickstart_shows_a_second_run_that_read_the_first_ones_entry() {
             predicate::str::contains(
                 "My log has 1 earlier run(s). At 2026-02-28T15:04:05Z I said: I was given",
             )
-            .and(predicate::str::contains("## 2026-02-28T15:04:05Z\n**Task:** # ").count(2)),
+            .and(predicate::str::contains("## 2026-02-28T15:04:05Z\n**Task:** # ").count(2))
+            .and(predicate::str::contains("2 entries processed, 2 kb entries written\n"))
+            .and(predicate::str::contains("\n\nRemember: the dev server listens on port 8081.\n")),
         )
         .stderr(predicate::str::is_empty());
 }
@@ -71,7 +73,7 @@ fn the_example_agents_and_their_configuration_are_whole() {
     // A key in the file would be a warning about its mode; this one is no secret.
     #[cfg(unix)]
     crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
-    assert!(names.len() >= 3);
+    assert!(names.len() >= 4);
     for name in names {
         let output = sandbox.run(&name).arg("--dry-run").output().unwrap();
         assert_eq!((output.code(), output.err().as_str()), (Some(0), ""), "{name}");
@@ -98,6 +100,22 @@ fn the_toml_of_the_readme_is_valid() {
 }
 
 #[test]
+fn the_json_of_the_readme_is_valid() {
+    let blocks = blocks("json");
+    let (configs, hooks): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.contains("\"storage\""));
+    assert!(hooks.len() >= 4 && configs.len() == 1);
+    for hook in hooks {
+        let value: serde_json::Value = serde_json::from_str(hook).unwrap();
+        assert!(value["hooks"].as_object().unwrap().len() > 1, "{hook}");
+    }
+    let sandbox = Sandbox::new();
+    sandbox.file("config.json", configs[0]);
+    let output = sandbox.command("memory-config").args(["show", "--config", "config.json"]).output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    assert!(output.out().contains("ACME-"), "{}", output.out());
+}
+
+#[test]
 fn every_program_and_flag_that_the_readme_names_exists() {
     let readme = read("README.md");
     let mut helps = String::new();
@@ -112,7 +130,7 @@ fn every_program_and_flag_that_the_readme_names_exists() {
     for flag in flags {
         // Flags of cargo, of git and of the presets, in commands that are not ours.
         let preset = read("lib/config/preset.rs").contains(flag);
-        if !["--path", "--since"].contains(&flag) && !preset {
+        if !["--path", "--since", "--trailer"].contains(&flag) && !preset {
             assert!(helps.contains(flag), "{flag}");
         }
     }

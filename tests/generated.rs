@@ -3,12 +3,23 @@
 use crate::support::{Said, Sandbox, binary, programs, said};
 use std::process::{Command, Stdio};
 
-fn generate(form: &str, program: Option<&str>) -> String {
+/// What the dispatcher of a family prints, for one of its programs or for all.
+fn generate(family: &str, form: &str, program: Option<&str>) -> String {
     let sandbox = Sandbox::new();
-    let mut axe = sandbox.command("axe");
-    let (code, out, err) = said(axe.args(["--generate", form]).args(program));
-    assert_eq!((code, err.as_str()), (Some(0), ""), "{form} {program:?}");
+    let mut dispatcher = sandbox.command(family);
+    let (code, out, err) = said(dispatcher.args(["--generate", form]).args(program));
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{family} {form} {program:?}");
     out
+}
+
+const FAMILIES: [&str; 2] = ["axe", "memory"];
+
+fn family_of(program: &str) -> &str {
+    program.split('-').next().unwrap()
+}
+
+fn family(name: &str) -> Vec<String> {
+    programs().into_iter().filter(|program| family_of(program) == name).collect()
 }
 
 /// Feeds `text` to a checker and returns what it complains of; `None`, loudly, where there is no such program.
@@ -33,7 +44,8 @@ fn complaints(program: &str, args: &[&str], text: &str) -> Option<String> {
 #[test]
 fn every_man_page_has_its_sections_and_no_warnings() {
     for program in programs() {
-        let page = generate("man", Some(&program));
+        let family = family_of(&program);
+        let page = generate(family, "man", Some(&program));
         assert!(
             page.starts_with(&format!(".TH \"{}\" \"1\" ", program.to_uppercase().replace('-', "\\-"))),
             "{page}"
@@ -42,27 +54,30 @@ fn every_man_page_has_its_sections_and_no_warnings() {
         for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS"] {
             assert!(sections.contains(&section), "{program}: {sections:?}");
         }
-        assert_eq!(page, generate("man", Some(program.strip_prefix("axe-").unwrap_or(&program))));
+        let short = program.strip_prefix(&format!("{family}-")).unwrap_or(&program);
+        assert_eq!(page, generate(family, "man", Some(short)));
         let said = complaints("groff", &["-man", "-ww", "-z", "-Tutf8"], &page);
         assert!(said.as_deref().unwrap_or("").is_empty(), "{program}: {said:?}");
     }
-    assert_eq!(generate("man", None).matches("\n.SH NAME\n").count(), programs().len());
+    for name in FAMILIES {
+        assert_eq!(generate(name, "man", None).matches("\n.SH NAME\n").count(), family(name).len());
+    }
 }
 
 #[test]
 fn completions_are_valid_scripts() {
     let checkers =
         [("bash", "bash", &["-n"][..]), ("zsh", "zsh", &["-n"]), ("fish", "fish", &["--no-execute"])];
-    for (form, checker, args) in checkers {
-        let script = generate(form, None);
+    for ((form, checker, args), name) in checkers.iter().flat_map(|c| FAMILIES.map(|name| (*c, name))) {
+        let script = generate(name, form, None);
         let sandbox = Sandbox::new();
         assert_eq!(
-            said(sandbox.command("axe").args(["completions", form])),
+            said(sandbox.command(name).args(["completions", form])),
             (Some(0), script.clone(), String::new())
         );
-        for program in programs() {
+        for program in family(name) {
             assert!(script.contains(&program), "{form}: {program}");
-            let own = generate(form, Some(&program));
+            let own = generate(name, form, Some(&program));
             assert!(complaints(checker, args, &own).is_none_or(|said| said.is_empty()), "{form} {program}");
         }
         assert!(complaints(checker, args, &script).is_none_or(|said| said.is_empty()), "{form}");
@@ -71,7 +86,7 @@ fn completions_are_valid_scripts() {
 
 #[test]
 fn bash_completes_commands_and_flags() {
-    let script = generate("bash", None);
+    let script = generate("axe", "bash", None);
     for (program, typed, expected) in [
         ("axe", "ru", "run"),
         ("axe", "--gen", "--generate"),

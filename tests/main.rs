@@ -7,6 +7,7 @@
 )]
 
 mod children;
+mod librarian;
 mod server;
 mod service;
 mod store;

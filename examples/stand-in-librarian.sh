@@ -1,0 +1,24 @@
+#!/bin/sh
+# Stands in for an LLM that makes notes, so that the examples run without a key and without a network: of each
+# session it keeps the first thing that was said. It understands nothing.
+exec awk '
+    function plain(text) { gsub(/[\\"]/, "", text); gsub(/[[:cntrl:]]/, " ", text); return substr(text, 1, 200) }
+    /^batch: / && batch == ""   { batch = $2 }
+    /^<<< session /             { id = $3; ids[++count] = id }
+    /^>>> /                     { id = "" }
+    id != "" && /^title: /      { said[id] = substr($0, 8) }
+    id != "" && /^\[user/       { speaks = 1; next }
+    id != "" && /^\[/           { speaks = 0 }
+    id != "" && speaks && NF && said[id] == "" { said[id] = $0 }
+    END {
+        printf "{\"batch\":\"%s\",\"entries\":[", batch
+        for (n = 1; n <= count; n++) {
+            text = plain(said[ids[n]])
+            if (text == "") text = "Nothing was said"
+            printf "%s{\"ref\":\"n%d\",\"update\":null,\"title\":\"%s\",", (n > 1 ? "," : ""), n, text
+            printf "\"summary\":\"%s\",\"tags\":[],\"scope\":\"global\",", text
+            printf "\"body\":\"%s\",\"sources\":[\"%s\"]}", text, ids[n]
+        }
+        print "],\"skipped\":[]}"
+    }
+'
