@@ -1,6 +1,8 @@
 //! LLM commands that are known by name: prompt on stdin, nothing but the answer on stdout, tools off or
 //! read-only, no hooks, no session kept where the program can be told so.
 
+use crate::ground::exec::is_assignment;
+
 pub(crate) const PRESETS: &[(&str, &str)] = &[
     ("claude", "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\""),
     ("codex", "codex exec --ephemeral --disable hooks -c 'notify=[]' --skip-git-repo-check -s read-only -"),
@@ -18,11 +20,6 @@ pub(crate) fn preset(name: &str) -> Option<&'static str> {
 
 /// The program that a shell command starts: its first word after assignments.
 pub(crate) fn program(line: &str) -> Option<String> {
-    let is_assignment = |word: &str| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        })
-    };
     shlex::split(line)?.into_iter().find(|word| !is_assignment(word))
 }
 

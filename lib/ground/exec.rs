@@ -390,12 +390,14 @@ pub(crate) fn how_it_ended(status: ExitStatus) -> String {
 /// The program that a command line runs, for messages: its first word that is not an assignment.
 pub(crate) fn first_word(line: &str) -> String {
     let words = shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
-    let is_assignment = |word: &&String| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        })
-    };
     words.iter().find(|word| !is_assignment(word)).or(words.first()).cloned().unwrap_or_default()
+}
+
+/// Does a shell take this word for a variable's value, as in `A=1 command`?
+pub(crate) fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
 }
 
 #[cfg(test)]

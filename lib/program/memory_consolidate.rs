@@ -16,6 +16,7 @@ use crate::memory::consolidate::run::{Ended, Preview};
 use crate::memory::consolidate::work::Kind;
 use crate::memory::redact::Redactor;
 use crate::program::notes::{count, piped_in};
+use crate::provider::command::level;
 use crate::store::batch::Batches;
 use crate::store::journal::Journal;
 use crate::store::ledger::Tries;
@@ -178,7 +179,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             What::Prompt | What::Apply(_) => Kind::Hand,
         },
         limit: args.limit.unwrap_or(usize::MAX),
-        level: env.text("AXE_COMMAND_LEVEL").and_then(|text| text.parse().ok()).unwrap_or(0),
+        level: level(env),
         batch: None,
         history: None,
         seen: BTreeSet::new(),

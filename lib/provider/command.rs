@@ -17,7 +17,7 @@ const CAP: usize = 16 * 1024 * 1024;
 /// A command may run `axe-run` again, which may run the command again. So deep and no deeper.
 const DEEPEST: u32 = 8;
 /// Counts those levels from process to process.
-const LEVEL: &str = "AXE_COMMAND_LEVEL";
+pub(crate) const LEVEL: &str = "AXE_COMMAND_LEVEL";
 
 pub(crate) struct ShellCommand {
     pub(crate) line: String,

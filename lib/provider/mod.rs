@@ -1,7 +1,7 @@
 //! One request, one reply: whichever model, however it is reached.
 
 mod anthropic;
-mod command;
+pub(crate) mod command;
 pub(crate) mod failure;
 pub(crate) mod message;
 mod ollama;

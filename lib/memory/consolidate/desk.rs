@@ -14,6 +14,7 @@ use crate::memory::consolidate::reply::{self, Asked as Expected};
 use crate::memory::consolidate::work::{Kind, Verdict, Work, Written, share_out};
 use crate::memory::consolidate::{Adapters, Asked, Judged};
 use crate::memory::redact::Redactor;
+use crate::provider::command::LEVEL;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{EntryId, Status};
 use crate::store::history;
@@ -112,7 +113,7 @@ impl Desk<'_> {
     }
 
     pub(crate) fn vars(&self) -> Vec<(&'static str, OsString)> {
-        vec![("AGENT_MEMORY_RUN", "1".into()), ("AXE_COMMAND_LEVEL", (self.level + 1).to_string().into())]
+        vec![("AGENT_MEMORY_RUN", "1".into()), (LEVEL, (self.level + 1).to_string().into())]
     }
 
     /// Writes down failed tries, then gives each entry its place: back to the queue, or out of it after the last.

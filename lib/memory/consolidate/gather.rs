@@ -83,7 +83,7 @@ impl Gatherer<'_> {
                 let text = self.redactor.cleaned(&text);
                 batch.write(&text_name(index), text.as_bytes())?;
                 let history =
-                    History { borders: vec![text.len()], marks: vec![hash(&text)], ..History::default() };
+                    History { borders: vec![text.len()], marks: vec![mark(&text)], ..History::default() };
                 return Ok(Gathered::History(history));
             }
             Retrieval::AmpThread { thread_id } => {
@@ -271,10 +271,6 @@ pub(crate) fn mark(id: impl AsRef<[u8]>) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
-}
-
-fn hash(text: &str) -> String {
-    mark(text)
 }
 
 /// Copies the turns `wanted` from the text of all turns.

@@ -282,12 +282,8 @@ impl Desk<'_> {
                 state = state.step(self)?;
             }
             // Nothing was to be asked about these.
-            self.finish()?;
+            self.batch()?.end()?;
         }
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.batch()?.end()
     }
 
     /// Carries out a reply that somebody else brings. `Some`: how many parts are still to be asked about.
@@ -343,7 +339,7 @@ impl Desk<'_> {
             }
             state = state.step(self)?;
         }
-        self.finish()?;
+        self.batch()?.end()?;
         Ok(0)
     }
 
@@ -396,7 +392,7 @@ impl Desk<'_> {
                         for (id, verdict) in &work.verdicts {
                             self.notes.warn(&format!("{id}: {verdict}"));
                         }
-                        self.finish()?;
+                        self.batch()?.end()?;
                         break;
                     }
                     state => state.step(self)?,
