@@ -7,6 +7,7 @@
 )]
 
 mod children;
+#[cfg(target_os = "linux")]
 mod librarian;
 mod server;
 mod service;

@@ -66,9 +66,9 @@ struct Entry {
 }
 
 impl Entry {
-    /// An empty one is none.
+    /// An empty one is none, and so is "none", for services that ask for no key.
     fn holds_key(&self) -> bool {
-        self.api_key.as_ref().is_some_and(|key| !key.expose().trim().is_empty())
+        self.api_key.as_ref().is_some_and(|key| !matches!(key.expose().trim(), "" | "none"))
     }
 }
 

@@ -21,6 +21,11 @@ impl Fields {
         Fields { prefix: prefix.to_owned(), object, asked: Vec::new(), faults: Vec::new() }
     }
 
+    /// The path of this object, for those inside it.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     pub(crate) fn end(mut self) -> Vec<String> {
         for key in self.object.keys() {
             let near = match nearest(key, self.asked.iter().copied()) {

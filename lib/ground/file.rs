@@ -180,6 +180,17 @@ pub(crate) fn replace(
 ///
 /// After an error nothing of it is left.
 pub(crate) fn install(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    install_if(path, bytes, mode, |_| Ok(true)).map(|_| ())
+}
+
+/// The same, if at the end `still` says that it is to be; it is given the new file. Else nothing is left of it,
+/// and `false`.
+pub(crate) fn install_if(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    still: impl FnOnce(&AtomicWriteFile) -> io::Result<bool>,
+) -> io::Result<bool> {
     let named = |e: io::Error| io::Error::new(e.kind(), format!("cannot write \"{}\": {e}", path.display()));
     let _whole = signal::shield();
     let mut options = AtomicWriteFile::options();
@@ -192,10 +203,14 @@ pub(crate) fn install(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     #[cfg(not(unix))]
     let _ = mode;
     let mut new = options.open(path).map_err(named)?;
+    // Dropped, it removes itself.
     new.write_all(bytes).map_err(named)?;
+    if !still(&new).map_err(named)? {
+        return Ok(false);
+    }
     let twin = new.try_clone().map_err(named)?;
     // Syncs the file, renames it, syncs the directory. It does not remove what it could not put in place.
-    new.commit().map_err(|e| {
+    new.commit().map(|()| true).map_err(|e| {
         remove_twin(path, &twin);
         named(e)
     })
@@ -267,6 +282,26 @@ pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<Result<fs::File, Str
     }
 }
 
+/// What the holder of such a lock wrote there; `None` if nobody holds it. Changes nothing.
+pub(crate) fn holder(path: &Path) -> io::Result<Option<String>> {
+    let file = match open_regular(path) {
+        Ok((file, _)) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    match file.file().try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = file.take(1000).read_to_string(&mut text);
+            Ok(Some(text))
+        }
+        Err(std::fs::TryLockError::Error(e)) => {
+            Err(io::Error::new(e.kind(), format!("cannot lock \"{}\": {e}", path.display())))
+        }
+    }
+}
+
 /// Random digits of base58, for names that never collide.
 pub(crate) fn random58(digits: usize) -> io::Result<String> {
     let mut text = String::new();
@@ -329,21 +364,43 @@ pub(crate) fn sweep(path: &Path) {
     }
 }
 
+/// Removes what killed programs left of new files for `path` in a directory that is not ours: entries with such a
+/// name that are older than `age` and whose bytes are ours, by `is_ours`.
+#[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
+pub(crate) fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> bool) {
+    const CAP: u64 = 16 << 20;
+    for leftover in temporaries(path) {
+        let changed = leftover.symlink_metadata().and_then(|metadata| metadata.modified());
+        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age));
+        if is_old && !leftover.is_symlink() && read(&leftover, CAP).is_ok_and(|bytes| is_ours(&bytes)) {
+            let _ = fs::remove_file(leftover);
+        }
+    }
+}
+
 /// Removes what killed programs left of new files `*EXTENSION` in `dir`, which is ours alone, if they are older
 /// than `age`, and tells which. Zero is for who holds a lock without which nobody writes there.
-#[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
 pub(crate) fn sweep_dir(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
+    let leftovers = leftovers(dir, extension, age).into_iter();
+    leftovers.filter(|path| fs::remove_file(path).is_ok()).collect()
+}
+
+/// The new files `*EXTENSION` in `dir` that nobody has put in their places since `age`.
+pub(crate) fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    let is_old = |entry: &fs::DirEntry| {
-        let changed = entry.metadata().and_then(|metadata| metadata.modified());
-        age.is_zero() || changed.is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age))
-    };
     entries
         .filter_map(Result::ok)
-        .filter(|entry| is_temporary(&entry.file_name().to_string_lossy(), extension) && is_old(entry))
+        .filter(|entry| is_temporary(&entry.file_name().to_string_lossy(), extension))
         .map(|entry| entry.path())
-        .filter(|path| fs::remove_file(path).is_ok())
+        .filter(|path| is_older(path, age))
         .collect()
+}
+
+/// Was the file last written to so long ago? By the clock of the file system, so that a pinned one does not count.
+#[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
+pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
+    let changed = || path.symlink_metadata().and_then(|metadata| metadata.modified());
+    age.is_zero() || changed().is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age))
 }
 
 /// `.NAME.XXXXXX`, as `AtomicWriteFile` names the temporary file for NAME.

@@ -34,7 +34,7 @@ pub(crate) fn of(dir: &Path) -> Option<Repository> {
 }
 
 /// `.git` itself, or where a worktree's or submodule's file of that name points.
-fn git_dir(top: &Path) -> Option<PathBuf> {
+pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.join("HEAD").is_file() {
         return Some(git);

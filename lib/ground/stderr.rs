@@ -3,6 +3,7 @@
 //! One owner, because they share the last line of a terminal or a log. A stderr that is closed, full or
 //! not read is never a reason to fail, and never one to wait for long.
 
+use crate::ground::text::is_odd;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -30,8 +31,8 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 /// The program has said its last word.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes one whole line. Control characters in names and values are spelled out: they could fake a line, or
-/// move the cursor.
+/// Writes one whole line. Control characters in names and values are spelled out, and so is what turns text around:
+/// they could fake a line, or move the cursor.
 pub(crate) fn line(text: &str) {
     patiently(spelled_out(text), PATIENCE);
 }
@@ -45,7 +46,7 @@ pub(crate) fn last_line(text: &str, patience: Duration) {
 fn spelled_out(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() { line.extend(c.escape_debug()) } else { line.push(c) }
+        if c.is_control() || is_odd(c) { line.extend(c.escape_debug()) } else { line.push(c) }
     }
     line
 }

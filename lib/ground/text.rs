@@ -31,6 +31,17 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     cut(&flat, limit).into_owned()
 }
 
+/// Nothing that would end the line, move the cursor or turn the text around. The joiners U+200C and U+200D do neither,
+/// and are letters to some.
+pub(crate) fn in_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_odd(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Is it seen by nobody, though it ends a line or turns the text around?
+pub(crate) fn is_odd(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 /// The last line that says anything.
 pub(crate) fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")

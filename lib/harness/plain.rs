@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
         let ended = !next_part(&mut reader, &mut line).map_err(|e| failed(path, &e))?;
         let text = String::from_utf8_lossy(&line);
         // A managed section is longer than a piece may be, so its lines are told apart here.
-        let marker = text.trim();
+        let marker = text.trim_start_matches('\u{feff}').trim();
         if marker == recalled::START && !inside {
             inside = true;
             piece.push_str(recalled::SECTION_LEFT_OUT);

@@ -10,6 +10,9 @@ use std::borrow::Cow;
 pub(crate) const START: &str = "<!-- agent-memory:start -->";
 pub(crate) const END: &str = "<!-- agent-memory:end -->";
 
+/// The byte order mark.
+const MARK: char = '\u{feff}';
+
 /// What stands in the place of a managed section.
 pub(crate) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
 /// What stands in the place of notes.
@@ -37,13 +40,19 @@ pub(crate) fn without_sections(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// Is `line` this marker, however a tool shows it?
 fn is_marker(line: &str, marker: &str) -> bool {
     bare(line) == marker
 }
 
-/// A line as it stands in its file: without the number and rule that tools put before it, or a diff's sign.
+/// A line as it stands in its file: without the number and rule that tools put before it, or a diff's sign. A
+/// byte order mark is no part of a file's first line.
 fn bare(line: &str) -> &str {
-    let line = line.trim();
+    unruled(line).trim_start_matches(MARK).trim_start()
+}
+
+fn unruled(line: &str) -> &str {
+    let line = line.trim_start_matches(MARK).trim();
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     if unnumbered.len() == line.len() {
         return line.trim_start_matches(['+', '>', '|']).trim_start();
@@ -131,6 +140,14 @@ mod tests {
         assert_eq!(without_sections(&diff), format!(" a\n{SECTION_LEFT_OUT}\n b"));
         let cut = format!("a\n{START}\n- secret\n- more");
         assert_eq!(without_sections(&cut), format!("a\n{SECTION_LEFT_OUT}\n"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        for start in ["\u{feff}", "\u{feff}  ", "     1\t\u{feff}", "1→\u{feff}"] {
+            let text = format!("{start}{START}\n## Memory\n- secret\n{END}\nrest");
+            assert_eq!(without_sections(&text), format!("{SECTION_LEFT_OUT}\nrest"), "{start:?}");
+        }
     }
 
     #[test]

@@ -2,36 +2,28 @@
 
 use crate::config::memory;
 use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
-use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
-use crate::ground::text::lossy;
-use crate::ground::{file, signal, stdin};
-use crate::memory::budget::Budget;
+use crate::ground::signal;
+use crate::memory::call::Kind;
 use crate::memory::consolidate::Why;
 use crate::memory::consolidate::desk::{Desk, Tally};
 use crate::memory::consolidate::plan::Plan;
-use crate::memory::consolidate::reply::batch_of;
 use crate::memory::consolidate::run::{Ended, Preview};
-use crate::memory::consolidate::work::Kind;
 use crate::memory::redact::Redactor;
-use crate::program::notes::{count, piped_in};
-use crate::provider::command::level;
+use crate::program::notes::count;
+use crate::program::pipeline::{
+    COMMAND_HINT, PATIENCE, caller, hold, keep, not_inside_a_command, quoted, reply,
+};
 use crate::store::batch::Batches;
 use crate::store::journal::Journal;
 use crate::store::ledger::Tries;
 use crate::store::place::Root;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-
-/// So long somebody who asks by hand waits for another run to end: two pipes meet for milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(20);
-/// A reply in its batch that came while another run was at work.
-const KEPT: &str = "reply-by-hand.txt";
 
 pub(crate) const ABOUT: About = About {
     name: "memory-consolidate",
@@ -71,9 +63,6 @@ pub(crate) const ABOUT: About = About {
         ),
     ],
 };
-
-const COMMAND_HINT: &str =
-    "set llm.command (claude, codex, ollama, llm or a line for the shell); see: memory-config init";
 
 #[derive(Debug, Default)]
 struct Args {
@@ -133,12 +122,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let notes = Notes::new(false);
-    if env.os("AGENT_MEMORY_RUN").is_some() {
-        return Err(Error::usage(
-            "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)",
-        )
-        .hint("llm.command must not be a program that consolidates"));
-    }
+    not_inside_a_command(env)?;
     let config = memory::load(args.config.as_deref(), env, &notes)?;
     let redactor = Redactor::of(&config.redact)?;
     let root = Root::at(&config.storage.root);
@@ -152,15 +136,15 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         What::Prompt | What::Apply(_) => PATIENCE,
         What::Run | What::DryRun => Duration::ZERO,
     };
-    let _alone = match hold(&root, env, patience)? {
+    let _alone = match hold(ABOUT.name, &root, env, patience)? {
         Ok(lock) => lock,
         Err(other) => {
             let busy = format!("{other} is at work on this store");
-            let Some(reply) = reply else {
+            let (What::Apply(from), Some(reply)) = (&args.what, reply) else {
                 notes.warn(&format!("{busy}; nothing done"));
                 return Ok(ExitCode::SUCCESS);
             };
-            return Err(Error::io(busy).hint(keep(&args.what, &reply, &root)?));
+            return Err(Error::io(busy).hint(keep(ABOUT.name, from, &reply, &Batches::of_queue(&root))?));
         }
     };
     if args.retry_failed {
@@ -172,20 +156,18 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         env,
         notes: &notes,
         redactor: &redactor,
-        budget: Budget::of(&root, config.llm.max_calls_per_run, config.llm.max_calls_per_day),
+        caller: caller(ABOUT.name, &config, &root, env, &redactor, args.quiet),
         kind: match args.what {
             What::Run => Kind::Run,
             What::DryRun => Kind::Dry,
             What::Prompt | What::Apply(_) => Kind::Hand,
         },
         limit: args.limit.unwrap_or(usize::MAX),
-        level: level(env),
         batch: None,
         history: None,
         seen: BTreeSet::new(),
         is_down: false,
         tally: Tally::default(),
-        is_quiet: args.quiet,
     };
     match (args.what, reply) {
         (What::Prompt, _) => match desk.prompt_by_hand()? {
@@ -212,36 +194,6 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The lock of the one run that may be at work; the error is who has it.
-fn hold(root: &Root, env: &Env, patience: Duration) -> Result<std::result::Result<fs_err::File, String>> {
-    let path = root.state().join("run.lock");
-    let holder = format!("{} (process {}) since {}", ABOUT.name, std::process::id(), env.now());
-    let until = Deadline::after(patience);
-    loop {
-        match file::hold(&path, &holder).map_err(|e| Error::io(e.to_string()))? {
-            Err(_) if !until.passed() => std::thread::sleep(PAUSE),
-            Err(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
-            Err(other) => return Ok(Err(other.trim().to_owned())),
-            Ok(lock) => return Ok(Ok(lock)),
-        }
-    }
-}
-
-/// A reply that cannot be carried out now, and may have been paid for, is not lost. The next step, to be told.
-fn keep(what: &What, reply: &str, root: &Root) -> Result<String> {
-    let path = match (what, batch_of(reply).and_then(|id| Batches::at(root).named(&id))) {
-        (What::Apply(path), _) if path != Path::new("-") => path.clone(),
-        (_, Some(batch)) => {
-            batch.write(KEPT, reply.as_bytes())?;
-            batch.file(KEPT)
-        }
-        _ => return Ok("nothing waits for this reply; see whether it names its batch".to_owned()),
-    };
-    let path = path.display().to_string();
-    let quoted = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into()).into_owned();
-    Ok(format!("later: memory-consolidate --apply {quoted}"))
-}
-
 /// What a run's end means to who called it.
 fn close(desk: &Desk, ended: Ended, notes: &Notes) -> Result<ExitCode> {
     match ended {
@@ -263,19 +215,6 @@ fn close(desk: &Desk, ended: Ended, notes: &Notes) -> Result<ExitCode> {
             Err(Error::config(format!("{sessions} for an LLM, and no command is set")).hint(COMMAND_HINT))
         }
     }
-}
-
-fn reply(from: &Path, config: &memory::MemoryConfig, notes: &Notes) -> Result<String> {
-    let cap = config.llm.max_reply_bytes;
-    let text = if from == Path::new("-") {
-        stdin::read(&piped_in(usize::try_from(cap).unwrap_or(usize::MAX)), notes)?.unwrap_or_default()
-    } else {
-        lossy(file::read(from, cap).map_err(|e| Error::io(e.to_string()))?).0
-    };
-    if text.trim().is_empty() {
-        return Err(Error::api("the reply is empty").hint("the batch still waits for one; ask again"));
-    }
-    Ok(text)
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.
@@ -338,9 +277,7 @@ fn dry_run(desk: &mut Desk, json: bool, stdout: &mut Stdout) -> Result<ExitCode>
         Ok(Some(preview)) if json => stdout.json(&json!({"plan": preview.plan, "reply": preview.reply}))?,
         Ok(Some(Preview { plan, reply })) => {
             show(&plan, stdout)?;
-            let path = reply.display().to_string();
-            let quoted = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into()).into_owned();
-            stdout.line(&format!("\nto write this: memory-consolidate --apply {quoted}"))?;
+            stdout.line(&format!("\nto write this: memory-consolidate --apply {}", quoted(&reply)))?;
         }
         Ok(None) => desk.notes.warn("nothing waits that may be asked about now"),
         Err(Why::Spent(why)) => desk.notes.warn(&format!("{why}; {} entries wait", desk.waiting()?)),

@@ -7,9 +7,10 @@ use crate::ground::repository;
 use crate::ground::text::one_line;
 use crate::memory::search::{self, Counts, Document, Query};
 use crate::memory::service::Filter;
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, count, one_of, wanted_tag, warn_of};
+use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, count, one_of, wanted_tag};
 use crate::store::entry::{Meta, Scope, Status, Tier};
 use crate::store::persistence::Note;
+use crate::store::persistence::warn_of;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

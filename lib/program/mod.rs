@@ -15,3 +15,4 @@ pub(crate) mod memory_read;
 pub(crate) mod memory_remove;
 pub(crate) mod memory_update;
 mod notes;
+mod pipeline;

@@ -10,7 +10,7 @@ use crate::memory::service::Service;
 use crate::store::entry::{EntryId, Meta, tag};
 use crate::store::history;
 use crate::store::journal::entry::TAG_FORM;
-use crate::store::persistence::{Broken, Note};
+use crate::store::persistence::Note;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
 use serde::Serialize;
@@ -20,8 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// How long stdin is waited for, in seconds: a model may be writing it.
 const PATIENCE: u64 = 60 * 60;
-/// So many broken files are named one by one.
-const NAMED: usize = 10;
 
 pub(crate) struct Store {
     pub(crate) config: MemoryConfig,
@@ -66,16 +64,6 @@ pub(crate) fn count(flag: &str, value: OsString) -> Result<usize> {
     match value.parse() {
         Ok(n) if n > 0 => Ok(n),
         _ => Err(Error::usage(format!("option \"{flag}\" takes a whole number from 1, got \"{value}\""))),
-    }
-}
-
-/// Names the files that were left out.
-pub(crate) fn warn_of(broken: &[Broken], notes: &Notes) {
-    for file in broken.iter().take(NAMED) {
-        notes.warn(&format!("\"{}\" is left out: {}", file.path.display(), file.why));
-    }
-    if broken.len() > NAMED {
-        notes.warn(&format!("{} more files are left out", broken.len() - NAMED));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Batches: queue entries that a run has claimed, with everything that it found out so far. A directory each, so
-//! that a crash leaves it to the next run.
+//! Batches: what a run has under way, with everything that it found out so far; memory-consolidate's hold the queue
+//! entries that it has claimed. A directory each, so that a crash leaves it to the next run.
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
@@ -22,6 +22,7 @@ const DIGITS: usize = 12;
 
 pub(crate) struct Batches {
     root: Root,
+    dir: PathBuf,
 }
 
 pub(crate) struct Batch {
@@ -35,12 +36,14 @@ fn failed(e: io::Error) -> Error {
 }
 
 impl Batches {
-    pub(crate) fn at(root: &Root) -> Batches {
-        Batches { root: root.clone() }
+    /// What memory-consolidate has claimed.
+    pub(crate) fn of_queue(root: &Root) -> Batches {
+        Batches { root: root.clone(), dir: root.state().join("batches") }
     }
 
-    fn dir(&self) -> PathBuf {
-        self.root.state().join("batches")
+    /// What memory-defrag has under way, and its last one, which can be taken back.
+    pub(crate) fn of_defrag(root: &Root) -> Batches {
+        Batches { root: root.clone(), dir: root.state().join("defrag") }
     }
 
     pub(crate) fn begin(&self) -> Result<Batch> {
@@ -48,18 +51,18 @@ impl Batches {
         let batch = self.batch(id);
         file::make_private_dir(&batch.claims()).map_err(failed)?;
         // An entry that is renamed to there must not go with the directory in a power cut.
-        let above = [batch.dir.clone(), self.dir(), self.root.state()];
+        let above = [batch.dir.clone(), self.dir.clone(), self.root.state()];
         above.iter().try_for_each(|dir| file::sync_dir(dir)).map_err(failed)?;
         Ok(batch)
     }
 
     fn batch(&self, id: String) -> Batch {
-        Batch { dir: self.dir().join(&id), id, root: self.root.clone() }
+        Batch { dir: self.dir.join(&id), id, root: self.root.clone() }
     }
 
     /// Those that are there, by id.
     pub(crate) fn all(&self) -> Result<Vec<Batch>> {
-        let entries = match fs_err::read_dir(self.dir()) {
+        let entries = match fs_err::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
@@ -176,7 +179,7 @@ impl Batch {
         let bytes = file::read(&path, CAP).map_err(failed)?;
         serde_json::from_slice(&bytes).map_err(|e| {
             Error::io(format!("\"{}\" cannot be read: {e}", path.display()))
-                .hint("move its directory away; its entries are in \"claimed\" there, and belong into inbox/")
+                .hint("move its directory away; queue entries in \"claimed\" there belong into inbox/")
         })
     }
 
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn a_claimed_entry_is_in_one_batch_and_goes_where_it_is_sent() {
         let (_dir, root) = store();
-        let batches = Batches::at(&root);
+        let batches = Batches::of_queue(&root);
         let (one, two) = (batches.begin().unwrap(), batches.begin().unwrap());
         let all = ["a", "b", "c"].map(|title| waiting(&root, title));
         for entry in &all {
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn an_end_that_is_cut_short_leaves_no_state_to_carry_on_with() {
         let (_dir, root) = store();
-        let batch = Batches::at(&root).begin().unwrap();
+        let batch = Batches::of_queue(&root).begin().unwrap();
         let entry = waiting(&root, "a");
         batch.claim(&entry).unwrap();
         batch.save(&json!({"state": "x"})).unwrap();
@@ -260,13 +263,13 @@ mod tests {
         assert_eq!(batch.load::<serde_json::Value>().unwrap(), None);
         fs_err::remove_dir(&entry.path).unwrap();
         batch.end().unwrap();
-        assert!(entry.path.exists() && Batches::at(&root).all().unwrap().is_empty());
+        assert!(entry.path.exists() && Batches::of_queue(&root).all().unwrap().is_empty());
     }
 
     #[test]
     fn only_directories_with_ids_are_batches() {
         let (_dir, root) = store();
-        let batches = Batches::at(&root);
+        let batches = Batches::of_queue(&root);
         assert!(batches.all().unwrap().is_empty());
         let batch = batches.begin().unwrap();
         for other in ["batch__x", "notes", "batch__abcdefghij-l"] {
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn a_damaged_state_is_named() {
         let (_dir, root) = store();
-        let batch = Batches::at(&root).begin().unwrap();
+        let batch = Batches::of_queue(&root).begin().unwrap();
         batch.write(STATE, b"{\"state\":").unwrap();
         let why = batch.load::<serde_json::Value>().unwrap_err().line();
         assert!(why.contains(STATE), "{why}");

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Notes may change while git looks at them: so often it is asked.
 const TRIES: usize = 5;
 /// Files that somebody is writing at this moment: they get their names when they are whole.
-const NOT_YET: &str = ":(exclude,glob)**/.*.md.??????";
+pub(crate) const NOT_YET: &str = ":(exclude,glob)**/.*.md.??????";
 /// git's own words are few; a hook's are not kept.
 const OUTPUT_CAP: usize = 64 << 20;
 
@@ -95,7 +95,7 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<bool, String> {
     }
 }
 
-struct Git {
+pub(crate) struct Git {
     dir: std::path::PathBuf,
     deadline: Deadline,
     vars: Vec<(&'static str, OsString)>,
@@ -103,7 +103,7 @@ struct Git {
 }
 
 impl Git {
-    fn new(root: &Root, env: &Env) -> Result<Git, String> {
+    pub(crate) fn new(root: &Root, env: &Env) -> Result<Git, String> {
         let dir = fs_err::canonicalize(root.path()).map_err(|e| e.to_string())?;
         let mut vars: Vec<(&'static str, OsString)> = vec![
             // The repository of a directory above is somebody else's.
@@ -120,7 +120,7 @@ impl Git {
         Ok(Git { dir, deadline: Deadline::after(PATIENCE), vars, without: env.names("GIT_") })
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
         let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
         self.words(&words)
     }

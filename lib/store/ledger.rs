@@ -1,8 +1,9 @@
-//! What this machine remembers of sessions and of tries: two small files, each replaced as a whole. Only the run
+//! What this machine remembers of sessions, of tries and of the last defrag: small files, each replaced as a whole. Only the run
 //! that holds `run.lock` writes them.
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
+use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -150,6 +151,40 @@ impl Tries {
 
     pub(crate) fn forget(&mut self, id: &str) {
         self.0.remove(id);
+    }
+}
+
+/// What the last defrag has seen of the notes, so that nothing is asked about twice.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Seen {
+    /// The mark of each note, see [`crate::store::entry::Entry::mark`].
+    notes: BTreeMap<EntryId, String>,
+    /// Groups were asked about, and it is still to be decided what is hot among all of them.
+    #[serde(default)]
+    pub(crate) tiers_due: bool,
+}
+
+impl Seen {
+    pub(crate) fn load(root: &Root) -> Result<Seen> {
+        load(&root.state().join("defrag.json"))
+    }
+
+    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+        save(self, &root.state().join("defrag.json"))
+    }
+
+    pub(crate) fn has(&self, id: &EntryId, mark: &str) -> bool {
+        self.notes.get(id).is_some_and(|seen| seen == mark)
+    }
+
+    pub(crate) fn see(&mut self, id: EntryId, mark: String) {
+        self.notes.insert(id, mark);
+    }
+
+    /// Forgets the notes that `is_there` does not know.
+    pub(crate) fn keep(&mut self, is_there: impl Fn(&EntryId) -> bool) {
+        self.notes.retain(|id, _| is_there(id));
     }
 }
 

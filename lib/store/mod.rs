@@ -3,9 +3,11 @@
 pub(crate) mod batch;
 pub(crate) mod entry;
 pub(crate) mod history;
+pub(crate) mod history_state;
 pub(crate) mod journal;
 pub(crate) mod ledger;
 pub(crate) mod persistence;
 pub(crate) mod place;
+pub(crate) mod revision;
 pub(crate) mod run_log;
 pub(crate) mod topics;

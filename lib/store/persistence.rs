@@ -1,12 +1,18 @@
 //! The boundary between what is done with notes and where they lie (US-003): files today.
 
+use crate::ground::cli::Notes;
 use crate::ground::error::Result;
 use crate::store::entry::{Entry, EntryId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+/// So many broken files are named one by one.
+const NAMED: usize = 10;
+
 /// Where a note lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Place {
     Topics,
     Archive,
@@ -31,6 +37,16 @@ pub(crate) struct Broken {
 pub(crate) struct Scan<T> {
     pub(crate) found: Vec<T>,
     pub(crate) broken: Vec<Broken>,
+}
+
+/// Names the files that were left out.
+pub(crate) fn warn_of(broken: &[Broken], notes: &Notes) {
+    for file in broken.iter().take(NAMED) {
+        notes.warn(&format!("\"{}\" is left out: {}", file.path.display(), file.why));
+    }
+    if broken.len() > NAMED {
+        notes.warn(&format!("{} more files are left out", broken.len() - NAMED));
+    }
 }
 
 pub(crate) trait Persistence {

@@ -27,7 +27,7 @@ impl Topics {
         Topics { root: root.clone() }
     }
 
-    fn dir(&self, place: Place) -> PathBuf {
+    pub(crate) fn dir(&self, place: Place) -> PathBuf {
         match place {
             Place::Topics => self.root.topics(),
             Place::Archive => self.root.archive(),
@@ -65,7 +65,7 @@ impl Topics {
     }
 
     /// The note whose file's name tells that it has this id: almost always there is one.
-    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
+    pub(crate) fn named(&self, id: &EntryId) -> Result<Option<Note>> {
         for place in [Place::Topics, Place::Archive] {
             for (place, path) in self.files_named(place, &format!("{id}.md"))? {
                 // One that cannot be used may have a twin that can.
@@ -154,7 +154,7 @@ fn read_all<T>(files: &[(Place, PathBuf)], each: &impl Fn(Note) -> T) -> (Vec<Se
 }
 
 /// `Err(None)`: there is no such file any more.
-fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
+pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
     let broken = |why: String| Some(Broken { path: path.to_path_buf(), why });
     let bytes = file::read(path, CAP).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound if path.is_symlink() => broken("leads nowhere: a link to no file".to_owned()),
@@ -201,7 +201,7 @@ fn is_named_after(path: &Path, id: &EntryId) -> bool {
 }
 
 /// By a link to nowhere too: it is somebody's.
-fn is_taken(path: &Path) -> bool {
+pub(crate) fn is_taken(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 

@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct MemoryConfig {
     pub(crate) storage: Storage,
     pub(crate) llm: Llm,
+    pub(crate) schedule: Schedule,
+    pub(crate) agents_md: AgentsMd,
     pub(crate) harnesses: BTreeMap<String, Harness>,
     pub(crate) redact: Redact,
 }
@@ -59,6 +61,33 @@ pub(crate) struct Llm {
     pub(crate) max_calls_per_day: u64,
 }
 
+/// How often the timers run the programs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Schedule {
+    pub(crate) consolidate_interval_hours: u64,
+    pub(crate) defrag_interval_hours: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentsMd {
+    pub(crate) targets: Vec<Target>,
+    /// What notes may take that are shown whole, at four bytes a token.
+    pub(crate) max_hot_tokens: u64,
+    /// So many notes are shown as a link.
+    pub(crate) max_warm: u64,
+}
+
+/// A file that gets a managed section.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Target {
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    /// Gets the notes of this repository, in the place of those of scope `global`.
+    pub(crate) repo: Option<String>,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Harness {
@@ -87,6 +116,23 @@ pub(crate) fn load(explicit: Option<&Path>, env: &Env, notes: &Notes) -> Result<
         .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))?;
     config.storage.foreign = settings.foreign;
     Ok(config)
+}
+
+/// A file that somebody named for notes, if they may go there. Those of a store that a stranger named stay in
+/// the directory of the file that named it: the current one.
+pub(crate) fn may_write(path: PathBuf, config: &MemoryConfig, env: &Env) -> Result<PathBuf> {
+    if !config.storage.foreign {
+        return Ok(path);
+    }
+    let here = env.current_dir()?;
+    let here = here.canonicalize().unwrap_or(here);
+    trust::inside(&here, &path).ok_or_else(|| {
+        let named = path.display();
+        Error::refused(format!(
+            "\"{named}\" lies outside of the directory whose store is used, and which is not trusted"
+        ))
+        .hint("to trust it, set AGENT_MEMORY_TRUST=1 or list it under trustedDirectories")
+    })
 }
 
 /// Every setting with its source.

@@ -93,13 +93,8 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String
 }
 
 impl Theirs {
-    /// The path with its symlinks resolved, if it lies in the directory and not in its `.git`, which no
-    /// checkout brings along.
     fn inside(&self, path: &Value) -> Option<String> {
-        let path = resolved(Path::new(path.as_str()?))?;
-        let below = path.strip_prefix(&self.dir).ok()?;
-        let is_git = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");
-        if below.components().any(is_git) { None } else { path.to_str().map(str::to_owned) }
+        inside(&self.dir, Path::new(path.as_str()?))?.to_str().map(str::to_owned)
     }
 
     /// Markdown only: a section in a `.env` or a script would be more than text.
@@ -141,9 +136,16 @@ impl Theirs {
             None => Default::default(),
         };
         // A store that a stranger named gets into no file of the user's elsewhere, and into no history.
-        let is_kept = |target: &Value| self.root.is_none() || self.inside(&target["path"]).is_some();
-        let mut targets: Vec<Value> = own.iter().filter(|target| is_kept(target)).cloned().collect();
-        let is_changed = targets.len() < own.len();
+        // Those that are left name the file itself: whoever writes there sees whether a link came in between.
+        let kept = |target: &Value| {
+            let mut target = target.clone();
+            if self.root.is_some() {
+                target["path"] = self.inside(&target["path"])?.into();
+            }
+            Some(target)
+        };
+        let mut targets: Vec<Value> = own.iter().filter_map(kept).collect();
+        let is_changed = targets != own;
         let theirs = self.targets.iter().map(|(_, target)| target).filter(|their| {
             let same = |own: &Value| resolved_of(&own["path"]) == resolved_of(&their["path"]);
             !targets.iter().any(same)
@@ -175,6 +177,14 @@ impl Theirs {
             file.display()
         )
     }
+}
+
+/// The path with its symlinks resolved, if it lies in `dir` and not in its `.git`, which no checkout brings along.
+pub(crate) fn inside(dir: &Path, path: &Path) -> Option<PathBuf> {
+    let path = resolved(path)?;
+    let below = path.strip_prefix(dir).ok()?;
+    let is_git = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");
+    if below.components().any(is_git) { None } else { Some(path) }
 }
 
 fn resolved_of(path: &Value) -> Option<PathBuf> {

@@ -1,7 +1,7 @@
 //! The prompt: what is asked of the model, and what it is shown. Everything that somebody else wrote stands
 //! inside fences that its own text cannot close.
 
-use crate::ground::text::border;
+use crate::memory::prompt::{mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope};
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -62,7 +62,7 @@ What is no note
 
 Nothing is a good answer: most sessions teach little. Then put the session into \"skipped\" with the reason.";
 
-const REPLY: &str = "\
+pub(crate) const REPLY: &str = "\
 Reply with one JSON object and nothing else:
 {
   \"batch\": \"BATCH\",
@@ -159,47 +159,6 @@ pub(crate) fn prompt(
     text
 }
 
-fn push_lines(text: &mut String, lines: &str) {
-    text.push_str(lines);
-    if !lines.ends_with('\n') {
-        text.push('\n');
-    }
-}
-
-/// So much of a faulty reply is shown in any case, in bytes.
-const LEAST_REPLY: usize = 2000;
-
-/// Asks once more, with what was wrong. The first prompt is said again where there is room for it, if need be with
-/// the reply cut short: a filter remembers nothing.
-pub(crate) fn repair(batch: &str, first: &str, reply: &str, faults: &[String], room: usize) -> String {
-    let faults: String = faults.iter().fold(String::new(), |all, fault| all + "- " + fault + "\n");
-    let mark = mark_for(batch, [reply, first]);
-    let tail = |reply: &str| {
-        format!(
-            "You were asked for a JSON object and replied with what stands between the marks {mark}:\n\n<<< reply \
-             {mark}\n{reply}\n>>> {mark}\n\nIt cannot be used:\n{faults}\nReply again, with the whole JSON object \
-             for batch {batch} and nothing else.\n"
-        )
-    };
-    let own_words = tail("").len();
-    let cut = |space: usize| tail(&reply[..border(reply, space)]);
-    let space = room.saturating_sub(first.len() + 1 + own_words);
-    if space >= reply.len().min(LEAST_REPLY) {
-        return format!("{first}\n{}", cut(space));
-    }
-    let rules = format!("batch: {batch}\n\n{}\n\n", REPLY.replace("BATCH", batch));
-    format!("{rules}{}", cut(room.saturating_sub(rules.len() + own_words)))
-}
-
-/// A mark that none of the texts holds, so that none can end its fence.
-fn mark_for<'a>(batch: &str, texts: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    let mut mark = format!("={}=", batch.rsplit('_').next().unwrap_or(batch));
-    while texts.clone().into_iter().any(|text| text.contains(&mark)) {
-        mark = format!("={mark}=");
-    }
-    mark
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,17 +191,5 @@ mod tests {
         assert!(text.len() < OWN_WORDS, "{}", text.len());
         assert!(text.contains("part: 2 of 3") && text.contains("left out: 17 bytes"));
         assert!(text.starts_with("batch: batch__abcdefghijkl\n"));
-    }
-
-    #[test]
-    fn a_repair_says_the_first_prompt_again_if_there_is_room() {
-        let faults = ["entries: is missing".to_owned()];
-        let whole = repair("b", "FIRST", "not json", &faults, 10_000);
-        assert!(whole.starts_with("FIRST\n") && whole.contains("- entries: is missing\n"));
-        let cut = repair("b", "FIRST", &"x".repeat(9000), &faults, 6_000);
-        assert!(cut.starts_with("FIRST\n") && cut.len() == 6_000 && cut.contains("- entries: is missing\n"));
-        let long = "ä".repeat(5000);
-        let tight = repair("b", &"x".repeat(9000), &long, &faults, 6_000);
-        assert!(tight.len() <= 6_000 && tight.contains("ää") && !tight.contains("xxx"), "{}", tight.len());
     }
 }

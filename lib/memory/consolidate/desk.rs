@@ -6,15 +6,15 @@ use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::ground::text::{lossy, one_line};
-use crate::memory::budget::Budget;
-use crate::memory::consolidate::ask::{self, OWN_WORDS};
+use crate::memory::call::{self, Asked, Caller, Kind, Question};
+use crate::memory::consolidate::ask::{OWN_WORDS, REPLY};
 use crate::memory::consolidate::gather::{Gathered, Gatherer, History, cut_at, facts_name, mark, text_name};
 use crate::memory::consolidate::plan::{self, Known, Plan, PlannedNote};
 use crate::memory::consolidate::reply::{self, Asked as Expected};
-use crate::memory::consolidate::work::{Kind, Verdict, Work, Written, share_out};
-use crate::memory::consolidate::{Adapters, Asked, Judged};
+use crate::memory::consolidate::work::{Verdict, Work, Written, share_out};
+use crate::memory::consolidate::{Adapters, Judged};
+use crate::memory::prompt;
 use crate::memory::redact::Redactor;
-use crate::provider::command::LEVEL;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{EntryId, Status};
 use crate::store::history;
@@ -25,7 +25,6 @@ use crate::store::persistence::{Note, Persistence};
 use crate::store::place::Root;
 use crate::store::topics::Topics;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// So many entries are claimed at once, at most.
@@ -41,12 +40,10 @@ pub(crate) struct Desk<'a> {
     pub(crate) env: &'a Env,
     pub(crate) notes: &'a Notes,
     pub(crate) redactor: &'a Redactor,
-    pub(crate) budget: Budget,
+    pub(crate) caller: Caller<'a>,
     pub(crate) kind: Kind,
     /// How many entries this run may still claim.
     pub(crate) limit: usize,
-    /// How many commands of ours are above this process.
-    pub(crate) level: u32,
     pub(crate) batch: Option<Batch>,
     /// What is known of the history that was looked at last, and its file: a long session has hundreds of parts.
     pub(crate) history: Option<(PathBuf, History)>,
@@ -55,7 +52,6 @@ pub(crate) struct Desk<'a> {
     /// The command does not work now: no use in asking it about more.
     pub(crate) is_down: bool,
     pub(crate) tally: Tally,
-    pub(crate) is_quiet: bool,
 }
 
 /// What a run has come to.
@@ -70,10 +66,19 @@ pub(crate) fn io(e: std::io::Error) -> Error {
     Error::io(e.to_string())
 }
 
+fn no_batch() -> Error {
+    Error::io("there is no batch")
+}
+
 impl Desk<'_> {
     /// The batch that is under way.
     pub(crate) fn batch(&self) -> Result<&Batch> {
-        self.batch.as_ref().ok_or_else(|| Error::io("there is no batch"))
+        self.batch.as_ref().ok_or_else(no_batch)
+    }
+
+    /// What was said to the part under way.
+    pub(crate) fn reply(&self, work: &Work) -> Result<Option<String>> {
+        call::reply(self.batch()?, work.next)
     }
 
     /// What is known of the history of source number `index`.
@@ -109,11 +114,7 @@ impl Desk<'_> {
     }
 
     fn gatherer<'b>(&'b self, sessions: &'b Sessions) -> Gatherer<'b> {
-        Gatherer { config: self.config, redactor: self.redactor, sessions, vars: self.vars() }
-    }
-
-    pub(crate) fn vars(&self) -> Vec<(&'static str, OsString)> {
-        vec![("AGENT_MEMORY_RUN", "1".into()), (LEVEL, (self.level + 1).to_string().into())]
+        Gatherer { config: self.config, redactor: self.redactor, sessions, vars: self.caller.vars() }
     }
 
     /// Writes down failed tries, then gives each entry its place: back to the queue, or out of it after the last.
@@ -203,7 +204,7 @@ impl Adapters for Desk<'_> {
         if chosen.is_empty() || self.limit == 0 {
             return Ok(None);
         }
-        let batch = Batches::at(self.root).begin()?;
+        let batch = Batches::of_queue(self.root).begin()?;
         let mut claimed = Vec::new();
         for waiting in chosen {
             self.seen.insert(waiting.id.clone());
@@ -305,18 +306,15 @@ impl Adapters for Desk<'_> {
 
     fn execute_agent(&mut self, work: &mut Work, faults: &[String]) -> Result<Asked> {
         let is_repair = !faults.is_empty();
-        if self.take_up_unfinished(work, is_repair)? {
+        if self.caller.take_up_unfinished(self.batch()?, work.next, is_repair)? {
             return Ok(Asked::Replied);
         }
-        let Some(line) = self.config.llm.command_line().map(str::to_owned) else {
-            return Ok(Asked::NotStarted("no LLM command is configured".to_owned()));
-        };
-        let first_name = format!("prompt-{}.txt", work.next);
+        let first_name = call::prompt_name(work.next);
         let prompt = if is_repair {
             let first = lossy(self.batch()?.read(&first_name)?).0;
             let reply = self.reply(work)?.unwrap_or_default();
             let room = usize::try_from(self.config.llm.max_prompt_bytes).unwrap_or(usize::MAX);
-            ask::repair(&work.batch, &first, &reply, faults, room)
+            prompt::repair(&work.batch, REPLY, &first, &reply, faults, room)
         } else {
             let prompt = self.prompt(work)?;
             self.batch()?.write(&first_name, prompt.as_bytes())?;
@@ -326,7 +324,13 @@ impl Adapters for Desk<'_> {
             work: work.clone(),
             faults: faults.to_vec(),
         })?;
-        self.launch(&line, prompt, work, is_repair)
+        self.caller.launch(Question {
+            batch: self.batch.as_ref().ok_or_else(no_batch)?,
+            part: (work.next, work.parts.len()),
+            is_repair,
+            is_dry: work.kind == Kind::Dry,
+            prompt,
+        })
     }
 
     fn parse_output(&mut self, work: &Work) -> Result<Judged> {

@@ -352,6 +352,8 @@ mod tests {
                 "storage": {"root": dir.path(), "autoCommit": false, "commitHook": ""},
                 "llm": {"command": null, "presets": {}, "timeoutSeconds": 1, "maxPromptBytes": 9, "maxReplyBytes": 9,
                     "maxCallsPerRun": 1, "maxCallsPerDay": 1},
+                "schedule": {"consolidateIntervalHours": 2, "defragIntervalHours": 24},
+                "agentsMd": {"targets": [], "maxHotTokens": 1, "maxWarm": 1},
                 "harnesses": {}, "redact": {"enabled": true, "patterns": []},
             });
             let config = serde_json::from_value(config).unwrap();
@@ -369,7 +371,7 @@ mod tests {
                 "retrieval": {"method": "transcript", "path": path, "format": "claude-code", "sessionId": session},
                 "context": {"cwd": "/w", "repo": null}});
             let entry = QueueEntry::parse(entry.to_string().as_bytes()).unwrap();
-            let batch = Batches::at(&Root::at(self.dir.path())).begin().unwrap();
+            let batch = Batches::of_queue(&Root::at(self.dir.path())).begin().unwrap();
             let gatherer = Gatherer {
                 config: &self.config,
                 redactor: &self.redactor,

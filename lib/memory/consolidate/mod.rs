@@ -2,7 +2,6 @@
 //! [`Adapters`], and every state can be saved and taken up again.
 
 pub(crate) mod ask;
-mod call;
 pub(crate) mod desk;
 pub(crate) mod gather;
 pub(crate) mod plan;
@@ -13,7 +12,7 @@ pub(crate) mod work;
 mod write;
 
 use crate::ground::error::Result;
-use crate::memory::budget::Spent;
+use crate::memory::call::Asked;
 use crate::memory::consolidate::plan::{Plan, PlannedNote};
 use crate::memory::consolidate::work::{Verdict, Work, Written};
 use serde::{Deserialize, Serialize};
@@ -71,14 +70,6 @@ pub(crate) enum Why {
     Agent(String),
     /// What it said cannot be used, not even when asked again.
     Reply(String),
-}
-
-/// What became of a call.
-pub(crate) enum Asked {
-    Replied,
-    Spent(Spent),
-    NotStarted(String),
-    Failed(String),
 }
 
 /// A reply, held against what was asked.

@@ -3,6 +3,7 @@
 
 use crate::memory::consolidate::gather::mark;
 use crate::memory::consolidate::reply::{Proposed, Reply};
+use crate::memory::links::{new_id, resolve_intra_batch_links};
 use crate::memory::loss::lost;
 use crate::store::entry::{EntryId, Scope, Source, Status, one_line};
 use jiff::Timestamp;
@@ -69,13 +70,6 @@ pub(crate) struct Known<'a> {
     pub(crate) sources: BTreeMap<&'a str, Origin>,
 }
 
-/// An id that is in no use yet; from here on it is.
-pub(crate) fn new_id(title: &str, created_at: i64, ids: &mut BTreeSet<EntryId>) -> EntryId {
-    let id = EntryId::make(title, created_at, |id| ids.contains(id));
-    ids.insert(id.clone());
-    id
-}
-
 /// `clean` takes secrets out of what the model wrote.
 pub(crate) fn plan(reply: &Reply, known: Known, clean: impl Fn(&str) -> String) -> Plan {
     let Known { at, mut ids, bodies, sources } = known;
@@ -96,7 +90,8 @@ pub(crate) fn plan(reply: &Reply, known: Known, clean: impl Fn(&str) -> String) 
         notes.push(note);
     }
     for note in &mut notes {
-        let (body, unknown) = resolve_intra_batch_links(&note.body, &labels, &ids);
+        let old = note.update.as_ref().and_then(|id| bodies.get(id)).map_or("", String::as_str);
+        let (body, unknown) = resolve_intra_batch_links(&note.body, &labels, &ids, old);
         note.body = body;
         warnings.extend(
             unknown
@@ -129,6 +124,10 @@ fn planned(
         let missing = old.map_or_else(Vec::new, |old| lost(old, &body));
         let why = match old {
             None => Some(format!("\"{title}\" was to replace {id}, which has changed since it was read")),
+            // Nor may it be named among the facts that would go.
+            Some(old) if clean(old) != *old => {
+                Some(format!("\"{title}\" was to replace {id}, which holds a secret that no model is shown"))
+            }
             Some(_) if missing.is_empty() => None,
             Some(_) => {
                 let some: Vec<&str> = missing.iter().copied().take(5).collect();
@@ -162,82 +161,6 @@ fn planned(
         sources,
     };
     (note, warning)
-}
-
-/// The longest inside of a link, in bytes: a title.
-const LINK_CAP: usize = 200;
-
-/// `[[n1]]` becomes the id that the entry n1 got; a link that leads nowhere becomes plain text and is named.
-/// Code stays as it is: `[[ -f x ]]` and `a[[0]]` are no links.
-pub(crate) fn resolve_intra_batch_links(
-    body: &str,
-    labels: &BTreeMap<String, EntryId>,
-    ids: &BTreeSet<EntryId>,
-) -> (String, Vec<String>) {
-    let mut resolved = String::with_capacity(body.len());
-    let mut unknown = Vec::new();
-    let mut fence: Option<&str> = None;
-    for line in body.split_inclusive('\n') {
-        let start = line.trim_start();
-        let marks = ["```", "~~~"].into_iter().find(|marks| start.starts_with(marks));
-        if fence.is_some() || marks.is_some() {
-            fence = match (fence, marks) {
-                (Some(open), Some(mark)) if open == mark => None,
-                (None, mark) => mark,
-                (open, _) => open,
-            };
-            resolved.push_str(line);
-            continue;
-        }
-        // Every second piece between backticks is code.
-        for (index, piece) in line.split_inclusive('`').enumerate() {
-            match index % 2 {
-                0 => resolve_piece(piece, labels, ids, &mut resolved, &mut unknown),
-                _ => resolved.push_str(piece),
-            }
-        }
-    }
-    (resolved, unknown)
-}
-
-fn resolve_piece(
-    piece: &str,
-    labels: &BTreeMap<String, EntryId>,
-    ids: &BTreeSet<EntryId>,
-    resolved: &mut String,
-    unknown: &mut Vec<String>,
-) {
-    let mut rest = piece;
-    while let Some((before, after)) = rest.split_once("[[") {
-        let Some((inner, behind)) = after.split_once("]]").filter(|(inner, _)| is_link(inner)) else {
-            resolved.push_str(before);
-            resolved.push_str("[[");
-            rest = after;
-            continue;
-        };
-        resolved.push_str(before);
-        // `[[id__a1B2c3|words]]` shows other words.
-        let name = inner.split('|').next().unwrap_or(inner);
-        match (labels.get(name), EntryId::parse(name)) {
-            (Some(id), _) => resolved.push_str(&format!("[[{id}]]")),
-            (None, Some(id)) if ids.contains(&id) => resolved.push_str(&format!("[[{id}]]")),
-            (None, _) => {
-                unknown.push(inner.to_owned());
-                resolved.push_str(inner);
-            }
-        }
-        rest = behind;
-    }
-    resolved.push_str(rest);
-}
-
-/// A name, or words: not a number, nor what a shell tests, which has blanks at its ends.
-fn is_link(inner: &str) -> bool {
-    !inner.is_empty()
-        && inner.len() <= LINK_CAP
-        && inner.trim() == inner
-        && !inner.contains(['[', ']', '\n', '$', '='])
-        && !inner.chars().all(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -1,20 +1,16 @@
 //! What the model answered, held against what it was asked: checked as a whole, with every fault named, because
 //! the faults go back to it once.
 
-use crate::ground::fields::{Fields, brief, kind, shown};
+use crate::ground::fields::{Fields, brief, shown};
 use crate::memory::extract::object_with;
+use crate::memory::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// More notes than this from one call are no distillate.
 const ENTRIES_CAP: usize = 50;
-/// The longest summary, in bytes.
-const SUMMARY_CAP: usize = 1000;
-/// So many faults are told; a model that makes more has misunderstood the whole.
-const FAULTS_CAP: usize = 20;
-
 /// What a reply may name.
 pub(crate) struct Asked<'a> {
     pub(crate) batch: &'a str,
@@ -52,11 +48,6 @@ pub(crate) struct Proposed {
 pub(crate) struct Skipped {
     pub(crate) source: String,
     pub(crate) reason: String,
-}
-
-/// The batch that a reply is about; `None` if it has no readable one.
-pub(crate) fn batch_of(text: &str) -> Option<String> {
-    object_with(text, "batch").ok()?.get("batch")?.as_str().map(str::to_owned)
 }
 
 /// The reply in `text`, or all that is wrong with it.
@@ -98,45 +89,8 @@ pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
         }
     }
     // What else stands beside them harms nobody: models like to add a remark.
-    let mut faults = std::mem::take(&mut top.faults);
-    if faults.is_empty() {
-        return Ok(Reply { entries, skipped });
-    }
-    if faults.len() > FAULTS_CAP {
-        let more = faults.len() - FAULTS_CAP;
-        faults.truncate(FAULTS_CAP);
-        faults.push(format!("and {more} more faults"));
-    }
-    Err(faults)
-}
-
-fn array(fields: &mut Fields, key: &'static str) -> Vec<Value> {
-    match fields.take(key) {
-        Some(Value::Array(values)) => return values,
-        Some(other) => fields.fault(key, &format!("an array is expected, not {}", kind(&other))),
-        None => fields.missing(key),
-    }
-    Vec::new()
-}
-
-fn element<T>(
-    top: &mut Fields,
-    list: &'static str,
-    index: usize,
-    value: Value,
-    read: impl FnOnce(&mut Fields) -> Option<T>,
-) -> Option<T> {
-    let object: Map<String, Value> = match value {
-        Value::Object(object) => object,
-        other => {
-            top.fault(list, &format!("element {index} is not an object but {}", kind(&other)));
-            return None;
-        }
-    };
-    let mut fields = Fields::new(&format!("{list}[{index}]."), object);
-    let read = read(&mut fields);
-    top.faults.append(&mut fields.faults);
-    read
+    let faults = std::mem::take(&mut top.faults);
+    if faults.is_empty() { Ok(Reply { entries, skipped }) } else { Err(few(faults)) }
 }
 
 fn proposed(fields: &mut Fields, asked: &Asked) -> Option<Proposed> {
@@ -173,18 +127,6 @@ fn proposed(fields: &mut Fields, asked: &Asked) -> Option<Proposed> {
     })
 }
 
-fn fits(fields: &mut Fields, key: &str, text: &str, cap: usize) -> bool {
-    let fault = if text.trim().is_empty() {
-        "is empty".to_owned()
-    } else if text.len() > cap {
-        format!("has {} bytes; at most {cap} are taken", text.len())
-    } else {
-        return true;
-    };
-    fields.fault(key, &fault);
-    false
-}
-
 fn source(fields: &mut Fields, key: &str, value: &Value, asked: &Asked) -> Option<String> {
     match value.as_str() {
         Some(id) if asked.sources.contains(id) => return Some(id.to_owned()),
@@ -204,6 +146,7 @@ fn skip(fields: &mut Fields, asked: &Asked) -> Option<Skipped> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::reply::FAULTS_CAP;
     use serde_json::json;
 
     fn parsed(reply: &Value) -> Result<Reply, Vec<String>> {

@@ -2,21 +2,17 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use crate::ground::text::one_line;
+use crate::memory::call::{BY_HAND, Kind, reply_name};
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::Plan;
-use crate::memory::consolidate::reply;
-use crate::memory::consolidate::work::{Kind, Work};
+use crate::memory::consolidate::work::Work;
 use crate::memory::consolidate::{Adapters, Judged, State, Why};
+use crate::memory::reply::{batch_for, no_such_batch};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, Waiting};
-use jiff::SignedDuration;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// So long a batch that a person has asked for waits for its reply.
-const BY_HAND: SignedDuration = SignedDuration::from_hours(24);
 
 /// How a run ended.
 pub(crate) enum Ended {
@@ -57,7 +53,7 @@ impl Desk<'_> {
                 batch.end()?;
                 continue;
             }
-            if !self.is_quiet {
+            if !self.caller.is_quiet {
                 self.notes.warn(&format!(
                     "carrying on {}, which an earlier run left at {}",
                     batch.id,
@@ -88,7 +84,8 @@ impl Desk<'_> {
         }
         while self.limit > 0 && !self.is_down {
             // Asked for before anything is claimed, so that nothing is read that cannot be asked about.
-            if let (true, Err(spent)) = (self.config.llm.command.is_some(), self.budget.left(self.env.now())?)
+            if let (true, Err(spent)) =
+                (self.config.llm.command.is_some(), self.caller.budget.left(self.env.now())?)
             {
                 if self.waiting()? == 0 {
                     break;
@@ -123,7 +120,7 @@ impl Desk<'_> {
         match state {
             Ok(Some(State::FetchHistory { .. })) => true,
             Ok(Some(State::RunAgent { work, .. })) => {
-                work.next == 0 && self.has_reply(&work).is_ok_and(|has_reply| !has_reply)
+                work.next == 0 && self.reply(&work).is_ok_and(|reply| reply.is_none())
             }
             _ => false,
         }
@@ -139,7 +136,7 @@ impl Desk<'_> {
             return Ok(ours);
         }
         self.sweep();
-        for batch in Batches::at(self.root).all()? {
+        for batch in Batches::of_queue(self.root).all()? {
             let state: Option<State> = match batch.load() {
                 Ok(state) => state,
                 Err(error) => {
@@ -153,7 +150,7 @@ impl Desk<'_> {
                 Some(State::RunAgent { work, .. })
                     if work.kind == Kind::Run
                         && self.config.llm.command.is_none()
-                        && !self.is_answered(&batch, &work)? =>
+                        && !self.caller.is_answered(&batch, work.next)? =>
                 {
                     batch.end()?;
                 }
@@ -214,7 +211,7 @@ impl Desk<'_> {
         self.commit(work)?;
         let ended = match why {
             // What has been paid for already stays with the batch.
-            Why::Spent(spent) if work.next > 0 || self.has_reply(work)? => {
+            Why::Spent(spent) if work.next > 0 || self.reply(work)?.is_some() => {
                 return Ok(Ended::Spent(spent.clone()));
             }
             Why::Spent(spent) => Ended::Spent(spent.clone()),
@@ -240,7 +237,7 @@ impl Desk<'_> {
     pub(crate) fn waiting(&self) -> Result<usize> {
         let (waiting, unreadable) = Journal::at(self.root).waiting()?;
         let mut count = waiting.len() + unreadable.len();
-        for batch in Batches::at(self.root).all()? {
+        for batch in Batches::of_queue(self.root).all()? {
             count += batch.claimed()?.len();
         }
         Ok(count)
@@ -256,7 +253,7 @@ impl Desk<'_> {
     pub(crate) fn prompt_by_hand(&mut self) -> Result<Option<String>> {
         self.left_behind()?;
         // The further parts of what was begun come first.
-        for batch in Batches::at(self.root).all()? {
+        for batch in Batches::of_queue(self.root).all()? {
             if let Ok(Some(State::RunAgent { mut work, faults })) = batch.load::<State>()
                 && work.kind == Kind::Hand
                 && work.next > 0
@@ -288,15 +285,8 @@ impl Desk<'_> {
 
     /// Carries out a reply that somebody else brings. `Some`: how many parts are still to be asked about.
     pub(crate) fn apply(&mut self, text: &str) -> Result<usize> {
-        let id = reply::batch_of(text).ok_or_else(|| {
-            Error::api("the reply names no batch")
-                .hint("it has to be the JSON object that the prompt asks for")
-        })?;
-        let unknown = || {
-            Error::usage(format!("there is no batch \"{}\"", one_line(&id, 60)))
-                .hint("it was applied already, or waited for over 24 h; begin anew with --prompt")
-        };
-        let batch = Batches::at(self.root).named(&id).ok_or_else(unknown)?;
+        let theirs = (Batches::of_defrag(self.root), "memory-defrag");
+        let batch = batch_for(text, &Batches::of_queue(self.root), theirs)?;
         self.sweep();
         let mut work = match batch.load()? {
             Some(State::RunAgent { work, .. }) => work,
@@ -305,14 +295,14 @@ impl Desk<'_> {
                 self.batch = Some(batch);
                 return self.carry_out(state);
             }
-            _ => return Err(unknown()),
+            _ => return Err(no_such_batch(&batch.id)),
         };
         if work.kind == Kind::Dry {
             self.claim_for(&mut work, &batch)?;
             batch.save(&State::RunAgent { work: work.clone(), faults: Vec::new() })?;
         }
         // What a person brings goes before what the command said.
-        batch.write(&Desk::reply_name(&work, true), text.as_bytes())?;
+        batch.write(&reply_name(work.next, true), text.as_bytes())?;
         self.batch = Some(batch);
         let plan = match self.parse_output(&work)? {
             Judged::Plan(plan, verdicts) => {
@@ -378,8 +368,7 @@ impl Desk<'_> {
                 state = match state {
                     State::WriteEntries { work, plan } => {
                         let batch = self.batch()?;
-                        let names =
-                            [format!("reply-{}-repair.txt", work.next), format!("reply-{}.txt", work.next)];
+                        let names = [true, false].map(|is_repair| reply_name(work.next, is_repair));
                         let reply = names.iter().map(|name| batch.file(name)).find(|path| path.exists());
                         return Ok(Ok(Some(Preview { plan, reply: reply.unwrap_or_default() })));
                     }

@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::ground::error::Error;
-use crate::memory::consolidate::work::{Kind, Part, Slice, SourceWork};
+use crate::memory::budget::Spent;
+use crate::memory::call::Kind;
+use crate::memory::consolidate::work::{Part, Slice, SourceWork};
 use crate::store::entry::{EntryId, Scope, Status};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,23 +1,12 @@
 //! One batch: what was claimed, what was read of it, and how far it has come. Saved after every step, so that a
 //! crash costs nothing that was paid for.
 
+use crate::memory::call::Kind;
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Who asks the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
-    /// The program itself, through the configured command.
-    Run,
-    /// A person, with `--prompt` and `--apply`.
-    Hand,
-    /// The program, to see what would be written. Claims nothing.
-    Dry,
-}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Work {

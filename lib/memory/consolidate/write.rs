@@ -4,8 +4,9 @@ use crate::ground::error::{Error, Result};
 use crate::ground::text::whole_lines;
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::gather::mark;
-use crate::memory::consolidate::plan::{self, Origin, Plan, PlannedNote};
+use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
 use crate::memory::consolidate::work::Written;
+use crate::memory::links::new_id;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Persistence, Place};
@@ -35,7 +36,7 @@ impl Desk<'_> {
         let created_at = entry.timestamp.as_millisecond();
         let has_repo = entry.context.repo.is_some();
         Some(PlannedNote {
-            id: plan::new_id(&title, created_at, ids),
+            id: new_id(&title, created_at, ids),
             update: None,
             replaces: None,
             created_at,

@@ -540,3 +540,13 @@ fn nothing_is_done_when_it_is_off() {
     let redacted = Redactor::new(false, &[]).unwrap().redact(&text);
     assert!(matches!(redacted.text, Cow::Borrowed(_)) && redacted.counts.is_empty());
 }
+
+#[test]
+fn kinds_tell_the_first_line_and_how_many_and_no_more() {
+    let token = format!("ghp_{}", "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW2xY4");
+    let text = format!("a\n\nb {token}\n{token} [redacted:github-token] AKIAQYLPMN5HHHFPZAM2\n");
+    let kinds = Redactor::new(true, &[]).unwrap().kinds(&text);
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), [("aws-key-id", (4, 1)), ("github-token", (3, 2))]);
+    assert!(Redactor::new(false, &[]).unwrap().kinds(&text).is_empty());
+    assert!(Redactor::new(true, &[]).unwrap().kinds("no secret here").is_empty());
+}

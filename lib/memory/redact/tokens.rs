@@ -217,8 +217,11 @@ impl Tokens {
         let mut at = 0;
         while let Some(next) = self.next(&bytes[at..]) {
             at += next;
-            let shapes = &self.by_first[usize::from(bytes[at])];
-            match shapes.iter().find_map(|(prefix, shape)| fit(&mut runs, at, prefix, shape)) {
+            // The second character first: it spares most calls.
+            let second = bytes.get(at + 1).copied();
+            let shapes = self.by_first[usize::from(bytes[at])].iter();
+            let mut shapes = shapes.filter(|(prefix, _)| prefix.get(1).copied() == second);
+            match shapes.find_map(|(prefix, shape)| fit(&mut runs, at, prefix, shape)) {
                 Some(span) => {
                     at = span.end;
                     spans.push(span);
@@ -244,8 +247,7 @@ fn pair(first: u8, second: u8) -> usize {
 /// The token of this shape whose prefix stands at `at`.
 fn fit(runs: &mut Runs, at: usize, prefix: &[u8], shape: &'static Shape) -> Option<Span> {
     let bytes = runs.bytes;
-    // The second character first: it spares most calls.
-    if prefix.get(1) != bytes.get(at + 1) || !bytes[at..].starts_with(prefix) {
+    if !bytes[at..].starts_with(prefix) {
         return None;
     }
     let start = match shape.before {

@@ -14,16 +14,22 @@
 //! - `line`: the line of a note to show.
 
 mod count;
-mod language;
+pub(crate) mod language;
 mod lexicon;
 mod line;
 mod query;
 mod rank;
-mod words;
+pub(crate) mod words;
 
 pub(crate) use crate::memory::search::count::{Counts, Document};
 pub(crate) use crate::memory::search::query::Query;
 pub(crate) use crate::memory::search::rank::rank;
+
+/// Notes and questions that search is judged by, and likely duplicates too.
+#[cfg(test)]
+#[path = "../../../benches/search/corpus.rs"]
+#[allow(dead_code, reason = "each test uses a part")]
+pub(crate) mod corpus;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,5 @@
 use super::*;
-
-#[path = "../../../benches/search/corpus.rs"]
-mod corpus;
-
-use corpus::{Note, Question, Score};
+use crate::memory::search::corpus::{self, Note, Question, Score};
 
 fn document(note: &Note) -> Document<'_> {
     Document { title: &note.title, tags: &note.tags, summary: &note.summary, body: &note.body }

@@ -79,10 +79,6 @@ impl TryFrom<String> for EntryId {
 }
 
 /// Every `[[id__XXXXXX]]` in a text, in order, as often as it stands there.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "memory-doctor and memory-defrag, which come next, follow links")
-)]
 pub(crate) fn links(body: &str) -> Vec<EntryId> {
     const LENGTH: usize = "[[".len() + PREFIX.len() + DIGITS + "]]".len();
     memmem::find_iter(body.as_bytes(), b"[[id__")

@@ -15,13 +15,15 @@ mod schema;
 mod value;
 mod yaml;
 
-pub(crate) use crate::store::entry::id::EntryId;
+pub(crate) use crate::store::entry::id::{EntryId, links};
 pub(crate) use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier, one_line};
-pub(crate) use crate::store::entry::name::tag;
+pub(crate) use crate::store::entry::name::{is_tag, tag};
 
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
 use crate::store::entry::schema::KEYS;
 use crate::store::entry::yaml::Document;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
 
 /// A note's file, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +66,28 @@ impl Entry {
     /// The file.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The file without the lines that count reads: what has to be the same for a note to count as unchanged.
+    pub(crate) fn without_counters(&self) -> Vec<u8> {
+        let is_counter = |line: &&[u8]| line.starts_with(b"used:") || line.starts_with(b"last_used:");
+        let yaml = &self.bytes[self.frame.yaml.clone()];
+        let kept = yaml.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_counter(line));
+        let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        bytes.extend_from_slice(before);
+        kept.for_each(|line| bytes.extend_from_slice(line));
+        bytes.extend_from_slice(after);
+        bytes
+    }
+
+    /// A hash of that.
+    pub(crate) fn mark(&self) -> String {
+        let digest = Sha256::digest(self.without_counters());
+        digest.iter().take(8).fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
     }
 
     /// Whether the file can be read again, which a front matter of more than 64 KiB cannot.

@@ -1,0 +1,69 @@
+//! What every prompt of ours has in common: fences that a text inside cannot close, and asking once more.
+
+use crate::ground::text::border;
+
+/// `lines`, ended by a line break.
+pub(crate) fn push_lines(text: &mut String, lines: &str) {
+    text.push_str(lines);
+    if !lines.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// So much of a faulty reply is shown in any case, in bytes.
+const LEAST_REPLY: usize = 2000;
+
+/// Asks once more, with what was wrong; `rules` say what a reply looks like. The first prompt is said again where there is room for it, if need be with
+/// the reply cut short: a filter remembers nothing.
+pub(crate) fn repair(
+    batch: &str,
+    rules: &str,
+    first: &str,
+    reply: &str,
+    faults: &[String],
+    room: usize,
+) -> String {
+    let faults: String = faults.iter().fold(String::new(), |all, fault| all + "- " + fault + "\n");
+    let mark = mark_for(batch, [reply, first]);
+    let tail = |reply: &str| {
+        format!(
+            "You were asked for a JSON object and replied with what stands between the marks {mark}:\n\n<<< reply \
+             {mark}\n{reply}\n>>> {mark}\n\nIt cannot be used:\n{faults}\nReply again, with the whole JSON object \
+             for batch {batch} and nothing else.\n"
+        )
+    };
+    let own_words = tail("").len();
+    let cut = |space: usize| tail(&reply[..border(reply, space)]);
+    let space = room.saturating_sub(first.len() + 1 + own_words);
+    if space >= reply.len().min(LEAST_REPLY) {
+        return format!("{first}\n{}", cut(space));
+    }
+    let rules = format!("batch: {batch}\n\n{}\n\n", rules.replace("BATCH", batch));
+    format!("{rules}{}", cut(room.saturating_sub(rules.len() + own_words)))
+}
+
+/// A mark that none of the texts holds, so that none can end its fence.
+pub(crate) fn mark_for<'a>(batch: &str, texts: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    let mut mark = format!("={}=", batch.rsplit('_').next().unwrap_or(batch));
+    while texts.clone().into_iter().any(|text| text.contains(&mark)) {
+        mark = format!("={mark}=");
+    }
+    mark
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_says_the_first_prompt_again_if_there_is_room() {
+        let faults = ["entries: is missing".to_owned()];
+        let whole = repair("b", "RULES of BATCH", "FIRST", "not json", &faults, 10_000);
+        assert!(whole.starts_with("FIRST\n") && whole.contains("- entries: is missing\n"));
+        let cut = repair("b", "RULES of BATCH", "FIRST", &"x".repeat(9000), &faults, 6_000);
+        assert!(cut.starts_with("FIRST\n") && cut.len() == 6_000 && cut.contains("- entries: is missing\n"));
+        let long = "ä".repeat(5000);
+        let tight = repair("b", "RULES of BATCH", &"x".repeat(9000), &long, &faults, 6_000);
+        assert!(tight.len() <= 6_000 && tight.contains("ää") && !tight.contains("xxx"), "{}", tight.len());
+    }
+}
