@@ -19,6 +19,7 @@ pub use program::axe_config::main as axe_config;
 pub use program::axe_gc::main as axe_gc;
 pub use program::axe_run::main as axe_run;
 pub use program::memory::main as memory;
+pub use program::memory_agents_md::main as memory_agents_md;
 pub use program::memory_capture::main as memory_capture;
 pub use program::memory_config::main as memory_config;
 pub use program::memory_consolidate::main as memory_consolidate;

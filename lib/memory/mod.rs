@@ -11,4 +11,5 @@ pub(crate) mod prompt;
 pub(crate) mod redact;
 pub(crate) mod reply;
 pub(crate) mod search;
+pub(crate) mod section;
 pub(crate) mod service;

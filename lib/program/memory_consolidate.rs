@@ -11,6 +11,7 @@ use crate::memory::consolidate::desk::{Desk, Tally};
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::run::{Ended, Preview};
 use crate::memory::redact::Redactor;
+use crate::memory::section;
 use crate::program::notes::count;
 use crate::program::pipeline::{
     COMMAND_HINT, PATIENCE, caller, hold, keep, not_inside_a_command, quoted, reply,
@@ -180,6 +181,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         (What::DryRun, _) => return dry_run(&mut desk, args.json, stdout),
         (_, Some(reply)) => {
             let parts = desk.apply(&reply)?;
+            refresh_targets(&desk);
             if parts > 0 && !args.quiet {
                 notes.warn(&format!("{parts} more parts of it are to be asked about; go on with --prompt"));
             }
@@ -187,11 +189,28 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
         (_, None) => {
             let ended = desk.run()?;
+            refresh_targets(&desk);
             summary(&desk, Some(&ended), args.json, args.quiet, stdout)?;
             return close(&desk, ended, &notes);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so
+/// a target that cannot be refreshed is a warning.
+fn refresh_targets(desk: &Desk) {
+    if desk.tally.written.is_empty() {
+        return;
+    }
+    match section::refresh(desk.config, desk.root, desk.notes) {
+        Ok(outcomes) => {
+            for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
+                desk.notes.warn(&format!("not refreshed: {}", error.line()));
+            }
+        }
+        Err(error) => desk.notes.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
+    }
 }
 
 /// What a run's end means to who called it.

@@ -7,6 +7,7 @@ pub(crate) mod axe_gc;
 pub(crate) mod axe_run;
 mod family;
 pub(crate) mod memory;
+pub(crate) mod memory_agents_md;
 pub(crate) mod memory_capture;
 pub(crate) mod memory_config;
 pub(crate) mod memory_consolidate;
