@@ -8,11 +8,13 @@
 
 mod children;
 #[cfg(target_os = "linux")]
+mod crash;
 mod librarian;
 mod server;
 mod service;
 mod store;
 mod support;
+mod tidy;
 
 mod addresses;
 mod agent_file;
@@ -43,6 +45,16 @@ mod consolidate_parts;
 mod consolidate_replies;
 mod consolidate_tries;
 mod crowd;
+mod defrag;
+mod defrag_at_once;
+mod defrag_by_hand;
+mod defrag_commands;
+mod defrag_crash;
+mod defrag_groups;
+mod defrag_meanwhile;
+mod defrag_notes;
+mod defrag_replies;
+mod defrag_undo;
 mod dry_run;
 mod every_program;
 mod examples;

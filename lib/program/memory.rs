@@ -5,8 +5,8 @@ use crate::ground::env::Env;
 use crate::ground::error::Result;
 use crate::program::family::{self, Action, Family};
 use crate::program::{
-    memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_list, memory_read,
-    memory_remove, memory_update,
+    memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_list,
+    memory_read, memory_remove, memory_update,
 };
 use std::process::ExitCode;
 
@@ -17,6 +17,7 @@ pub(crate) const ABOUT: About = About {
     commands: &[
         ("capture", "queue a note or a session"),
         ("consolidate", "make notes of what waits in the queue"),
+        ("defrag", "put the notes in order, then refresh AGENTS.md"),
         ("agents-md", "write notes into AGENTS.md files"),
         ("list", "list notes, or search them"),
         ("read", "print notes, and count that they were read"),
@@ -42,6 +43,7 @@ const FAMILY: Family = Family {
         &ABOUT,
         &memory_capture::ABOUT,
         &memory_consolidate::ABOUT,
+        &memory_defrag::ABOUT,
         &memory_agents_md::ABOUT,
         &memory_list::ABOUT,
         &memory_read::ABOUT,

@@ -1,0 +1,73 @@
+//! The notes as defrag sees them: whole, with their files' names and their marks.
+
+use crate::ground::error::Result;
+use crate::store::entry::{Entry, EntryId, Meta};
+use crate::store::persistence::{Broken, Note, Persistence, Place};
+use crate::store::topics::Topics;
+use std::borrow::Cow;
+
+#[derive(Debug, Clone)]
+pub(crate) struct CorpusNote {
+    /// The file's name.
+    pub(crate) name: String,
+    pub(crate) entry: Entry,
+    /// What it says, counters aside.
+    pub(crate) mark: String,
+}
+
+impl CorpusNote {
+    /// `None`: the file's name is not UTF-8, and a plan could not hold it.
+    fn of(note: Note) -> Option<CorpusNote> {
+        let name = note.path.file_name()?.to_str()?.to_owned();
+        Some(CorpusNote { name, mark: note.entry.mark(), entry: note.entry })
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
+        self.entry.meta()
+    }
+
+    pub(crate) fn id(&self) -> &EntryId {
+        &self.meta().id
+    }
+
+    pub(crate) fn body(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.entry.body())
+    }
+}
+
+/// The notes in use that are `wanted`, by title, and the files that cannot be used.
+pub(crate) fn read(
+    topics: &Topics,
+    wanted: impl Fn(&EntryId) -> bool + Sync,
+) -> Result<(Vec<CorpusNote>, Vec<Broken>)> {
+    let scan = topics.scan(&[Place::Topics], |note| {
+        if !wanted(&note.entry.meta().id) {
+            return Ok(None);
+        }
+        let path = note.path.clone();
+        match CorpusNote::of(note) {
+            Some(note) => Ok(Some(note)),
+            None => Err(Broken { path, why: "its file name is not UTF-8".to_owned() }),
+        }
+    })?;
+    let mut broken = scan.broken;
+    let mut notes = Vec::new();
+    for found in scan.found {
+        match found {
+            Ok(note) => notes.extend(note),
+            Err(one) => broken.push(one),
+        }
+    }
+    notes.sort_by(|a, b| (&a.meta().title, a.id()).cmp(&(&b.meta().title, b.id())));
+    Ok((notes, broken))
+}
+
+/// The marks of all notes in use.
+pub(crate) fn marks(topics: &Topics) -> Result<Vec<(EntryId, String)>> {
+    let scan =
+        topics.scan(&[Place::Topics], |note| (note.entry.meta().id.clone(), note.entry.mark(), note.path))?;
+    // One that a plan could not hold is not asked about.
+    let usable =
+        scan.found.into_iter().filter(|(_, _, path)| path.file_name().is_some_and(|n| n.to_str().is_some()));
+    Ok(usable.map(|(id, mark, _)| (id, mark)).collect())
+}

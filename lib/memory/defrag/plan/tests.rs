@@ -1,0 +1,382 @@
+//! Each operation, what it makes of the notes, and what it is refused for.
+
+use super::*;
+use crate::memory::defrag::reply::Reply;
+use crate::store::entry::Source;
+
+const AT: i64 = 1_772_000_000_000;
+
+fn id(digits: &str) -> EntryId {
+    EntryId::parse(digits).unwrap()
+}
+
+fn note(digits: &str, title: &str, body: &str, change: impl FnOnce(&mut Meta)) -> CorpusNote {
+    let mut meta = Meta::new(id(digits));
+    meta.title = title.to_owned();
+    meta.created_at = 1000;
+    change(&mut meta);
+    let entry = Entry::new(meta, body.as_bytes());
+    CorpusNote { name: entry.meta().file_name(), mark: entry.mark(), entry }
+}
+
+fn plain(digits: &str, title: &str, body: &str) -> CorpusNote {
+    note(digits, title, body, |_| {})
+}
+
+/// Ten notes, so that one may be archived.
+fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allows) -> Plan {
+    let shown: BTreeMap<EntryId, String> =
+        notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
+    let known = Known {
+        at: Timestamp::from_millisecond(AT).unwrap(),
+        ids: shown.keys().cloned().collect(),
+        notes,
+        shown: &shown,
+        total: 10,
+        archived: 0,
+        allows,
+        is_taken: &|place, name| place == Place::Archive && name.starts_with("taken"),
+        clean: &|text| text.replace("hunter2", "[redacted]"),
+    };
+    plan(&Reply { operations, remark: "hunter2".to_owned() }, Vec::new(), known)
+}
+
+const ALL: Allows = Allows { tiers: true, texts: true, loss: false };
+
+fn planned(notes: Vec<CorpusNote>, operations: Vec<Operation>) -> Plan {
+    planned_with(notes, operations, ALL)
+}
+
+fn text(title: &str, body: &str) -> Text {
+    Text {
+        title: title.to_owned(),
+        summary: "In short.".to_owned(),
+        tags: vec!["topic__new".to_owned()],
+        body: body.to_owned(),
+    }
+}
+
+fn merge(ids: &[&str], body: &str) -> Operation {
+    Operation::Merge { ids: ids.iter().map(|id| (*id).to_owned()).collect(), text: text("Merged", body) }
+}
+
+fn split(id: &str, bodies: &[&str]) -> Operation {
+    let into = bodies.iter().enumerate().map(|(at, body)| text(&format!("Part {at}"), body)).collect();
+    Operation::Split { id: id.to_owned(), into }
+}
+
+fn rewrite(id: &str, body: &str) -> Operation {
+    Operation::Rewrite { id: id.to_owned(), summary: String::new(), body: body.to_owned() }
+}
+
+fn rename(id: &str, title: &str) -> Operation {
+    Operation::Rename { id: id.to_owned(), title: title.to_owned() }
+}
+
+fn archive(id: &str) -> Operation {
+    Operation::Archive { id: id.to_owned(), reason: "wrong now".to_owned() }
+}
+
+fn tier(id: &str, tier: Tier) -> Operation {
+    Operation::Tier { id: id.to_owned(), tier }
+}
+
+/// What a plan leaves of a note.
+fn after(plan: &Plan, digits: &str) -> (Place, Entry) {
+    let mut revisions = plan.operations.iter().flat_map(|planned| &planned.revisions);
+    let last = revisions.rfind(|revision| revision.id == id(digits)).unwrap();
+    let version = last.after.clone().unwrap();
+    (version.place, version.entry().unwrap())
+}
+
+/// The one reason for which something was dropped.
+fn why(plan: &Plan) -> &str {
+    let [dropped] = &plan.dropped[..] else { panic!("{plan:#?}") };
+    &dropped.why
+}
+
+#[test]
+fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
+    let source = |thread: &str| Source { thread_id: Some(thread.to_owned()), ..Source::default() };
+    let notes = vec![
+        note("a1B2c3", "One", "Port 8081.", |meta| {
+            meta.tags = vec!["topic__one".to_owned()];
+            meta.used = 2;
+            meta.created_at = 500;
+            meta.sources = vec![source("T-1")];
+        }),
+        note("a1B2c4", "Two", "See src/a.rs.", |meta| {
+            meta.used = 3;
+            meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
+            meta.created_at = 400;
+            meta.pinned = true;
+            meta.aliases = vec![id("Zz9yX1")];
+            meta.sources = vec![source("T-1"), source("T-2")];
+            meta.tier = Tier::Hot;
+            meta.status = Status::Promoted;
+        }),
+    ];
+    let plan = planned(notes, vec![merge(&["a1B2c3", "[[id__a1B2c4]]", "id__a1B2c3"], "8081, src/a.rs")]);
+    let (place, heir) = after(&plan, "a1B2c3");
+    let meta = heir.meta();
+    assert_eq!((place, heir.body()), (Place::Topics, &b"8081, src/a.rs\n"[..]));
+    assert_eq!((meta.title.as_str(), meta.summary.as_str()), ("Merged", "In short."));
+    assert_eq!(meta.tags, ["topic__one", "topic__new"]);
+    assert_eq!(meta.aliases, [id("a1B2c4"), id("Zz9yX1")]);
+    assert_eq!((meta.used, meta.pinned, meta.created_at, meta.updated_at), (5, true, 400, AT));
+    assert_eq!(meta.last_used, Some("2026-02-13T14:30:00Z".parse().unwrap()));
+    assert_eq!(meta.sources.len(), 2);
+    assert_eq!((meta.tier, meta.status), (Tier::Hot, Status::Promoted));
+    let (place, old) = after(&plan, "a1B2c4");
+    assert_eq!((place, old.body()), (Place::Archive, &b"See src/a.rs."[..]));
+    assert_eq!(old.meta().superseded_by, Some(id("a1B2c3")));
+    // What is archived is shown to nobody.
+    assert_eq!((old.meta().tier, old.meta().status), (Tier::Cold, Status::Consolidated));
+    assert_eq!(plan.operations[0].revisions[0].id, id("a1B2c3"), "the heir comes first");
+    assert_eq!(plan.remark, "[redacted]");
+}
+
+#[test]
+fn a_merge_of_notes_that_reach_differently_far_is_dropped() {
+    let of = |digits, repo: Option<&str>| {
+        note(digits, "A", "words", |meta| {
+            if let Some(repo) = repo {
+                meta.scope = Scope::Repo;
+                meta.sources = vec![Source { repo: Some(repo.to_owned()), ..Source::default() }];
+            }
+        })
+    };
+    for (one, other, is_fine) in [
+        (None, Some("h/o/a"), false),
+        (Some("h/o/a"), Some("h/o/b"), false),
+        (Some("h/o/a"), Some("h/o/a"), true),
+    ] {
+        let plan = planned(
+            vec![of("a1B2c3", one), of("a1B2c4", other)],
+            vec![merge(&["a1B2c3", "a1B2c4"], "words")],
+        );
+        assert_eq!(plan.operations.len() == 1, is_fine, "{one:?} {other:?}");
+        assert!(is_fine || why(&plan).contains("scope or repository differ"), "{}", why(&plan));
+    }
+}
+
+#[test]
+fn a_split_keeps_the_id_on_the_first_part_and_leads_to_the_others() {
+    let old = note("a1B2c3", "Old", "Port 8081.\nSee src/a.rs.", |meta| {
+        meta.used = 4;
+        meta.pinned = true;
+        meta.tags = vec!["topic__old".to_owned()];
+    });
+    let plan =
+        planned(vec![old], vec![split("a1B2c3", &["Port 8081. [[Part 2]]", "See src/a.rs.", "[[Part 0]]"])]);
+    let revisions = &plan.operations[0].revisions;
+    let [second, third, first] = &revisions[..] else { panic!("{revisions:#?}") };
+    assert!(second.before.is_none() && third.before.is_none() && first.id == id("a1B2c3"));
+    let (_, entry) = after(&plan, "a1B2c3");
+    let body = String::from_utf8_lossy(entry.body()).into_owned();
+    assert_eq!(body, format!("Port 8081. [[{}]]\n\nSee also [[{}]].\n", third.id, second.id));
+    assert_eq!((entry.meta().used, entry.meta().title.as_str()), (4, "Part 0"));
+    let part = second.after.as_ref().unwrap().entry().unwrap();
+    assert_eq!((part.meta().used, part.meta().pinned, part.meta().created_at), (0, true, AT));
+    assert_eq!(part.meta().tags, ["topic__new"]);
+    let last = third.after.as_ref().unwrap().entry().unwrap();
+    assert_eq!(last.body(), b"[[id__a1B2c3]]\n");
+    assert_eq!(second.id, EntryId::make("Part 1", AT, |_| false));
+}
+
+#[test]
+fn a_split_into_one_is_none() {
+    let plan = planned(vec![plain("a1B2c3", "A", "words")], vec![split("a1B2c3", &["words"])]);
+    assert!(why(&plan).contains("fewer than two"));
+}
+
+#[test]
+fn what_would_lose_facts_is_dropped_and_says_which() {
+    let notes = || {
+        vec![plain("a1B2c3", "A", "Port 8081, src/a.rs, [[id__a1B2c4]]"), plain("a1B2c4", "B", "HTTPServer")]
+    };
+    for operation in [
+        rewrite("a1B2c3", "Port 8081."),
+        merge(&["a1B2c4", "a1B2c3"], "Port 8081. HTTPServer"),
+        split("a1B2c3", &["Port 8081.", "more"]),
+    ] {
+        let plan = planned(notes(), vec![operation.clone()]);
+        assert!(why(&plan).contains("src/a.rs") && why(&plan).contains("id__a1B2c3"), "{}", why(&plan));
+        let plan = planned_with(notes(), vec![operation], Allows { loss: true, ..ALL });
+        assert!(plan.operations[0].lost.contains(&"src/a.rs".to_owned()), "{plan:#?}");
+    }
+}
+
+#[test]
+fn a_link_to_what_a_note_is_merged_with_may_go_and_so_may_one_to_nowhere() {
+    let notes =
+        vec![plain("a1B2c3", "A", "See [[id__a1B2c4]] and [[id__zzzzzz]]."), plain("a1B2c4", "B", "[[a]]")];
+    let plan = planned(notes, vec![merge(&["a1B2c3", "a1B2c4"], "Both. [[a]]")]);
+    assert_eq!(plan.dropped, [], "{plan:#?}");
+}
+
+#[test]
+fn plain_words_may_be_shortened_but_not_emptied() {
+    let words = "Guards must be pure because the machine may call them twice, and nobody wants a second letter sent; \
+                 put whatever talks to the world into actors, whose failures the machine can see and report.";
+    let plan = planned(vec![plain("a1B2c3", "A", words)], vec![rewrite("a1B2c3", "About guards.")]);
+    assert!(why(&plan).contains("different words"), "{}", why(&plan));
+}
+
+#[test]
+fn an_archived_note_keeps_its_bytes_and_its_name() {
+    let plan = planned(vec![plain("a1B2c3", "A", "words")], vec![archive("a1B2c3")]);
+    let revision = &plan.operations[0].revisions[0];
+    let (before, after) = (revision.before.as_ref().unwrap(), revision.after.as_ref().unwrap());
+    assert_eq!((before.bytes(), &before.name), (after.bytes(), &after.name));
+    assert_eq!((before.place, after.place), (Place::Topics, Place::Archive));
+    assert_eq!(plan.operations[0].reason, "wrong now");
+}
+
+#[test]
+fn one_note_in_ten_is_archived_and_no_more() {
+    let notes = || vec![plain("a1B2c3", "A", "a"), plain("a1B2c4", "B", "b")];
+    let both = || vec![archive("a1B2c3"), archive("a1B2c4")];
+    let plan = planned(notes(), both());
+    assert_eq!(plan.operations.len(), 1);
+    assert!(why(&plan).contains("at most 1 of 10"), "{}", why(&plan));
+    assert_eq!(planned_with(notes(), both(), Allows { loss: true, ..ALL }).operations.len(), 2);
+}
+
+#[test]
+fn a_pinned_note_is_neither_archived_nor_cooled() {
+    for operation in [archive("a1B2c3"), tier("a1B2c3", Tier::Warm), tier("a1B2c3", Tier::Cold)] {
+        let pinned = note("a1B2c3", "A", "a", |meta| meta.pinned = true);
+        assert!(why(&planned(vec![pinned], vec![operation])).contains("is pinned"));
+    }
+}
+
+#[test]
+fn hot_is_promoted_and_nothing_else_is() {
+    let plan = planned(vec![plain("a1B2c3", "A", "a")], vec![tier("a1B2c3", Tier::Hot)]);
+    let (_, hot) = after(&plan, "a1B2c3");
+    assert_eq!((hot.meta().tier, hot.meta().status), (Tier::Hot, Status::Promoted));
+    assert_eq!(hot.meta().updated_at, 0, "how much is shown of a note does not make it newer");
+    let hot = CorpusNote { name: "a.md".to_owned(), mark: hot.mark(), entry: hot };
+    let plan = planned(vec![hot], vec![tier("a1B2c3", Tier::Cold)]);
+    assert_eq!(after(&plan, "a1B2c3").1.meta().status, Status::Consolidated);
+}
+
+#[test]
+fn a_note_is_in_one_structural_operation() {
+    let notes = || vec![plain("a1B2c3", "A", "a"), plain("a1B2c4", "B", "b"), plain("a1B2c5", "C", "c")];
+    for (first, second) in [
+        (merge(&["a1B2c3", "a1B2c4"], "ab"), merge(&["a1B2c5", "a1B2c4"], "bc")),
+        (merge(&["a1B2c3", "a1B2c4"], "ab"), merge(&["a1B2c3", "a1B2c5"], "abc")),
+        (merge(&["a1B2c3", "a1B2c4"], "ab"), tier("a1B2c4", Tier::Hot)),
+        (merge(&["a1B2c3", "a1B2c4"], "ab"), rename("a1B2c3", "T")),
+        (split("a1B2c3", &["a", "b"]), rewrite("a1B2c3", "b")),
+        (rewrite("a1B2c3", "b"), rewrite("a1B2c3", "c")),
+        (rewrite("a1B2c3", "b"), archive("a1B2c3")),
+        (archive("a1B2c3"), tier("a1B2c3", Tier::Hot)),
+        (archive("a1B2c3"), archive("a1B2c3")),
+        (rename("a1B2c3", "T"), rename("a1B2c3", "U")),
+    ] {
+        let plan = planned(notes(), vec![first.clone(), second.clone()]);
+        assert_eq!((plan.operations.len(), plan.dropped.len()), (1, 1), "{first:?} {second:?}");
+    }
+}
+
+#[test]
+fn what_goes_together_is_done_one_after_the_other() {
+    let notes = vec![plain("a1B2c3", "A", "a"), plain("a1B2c4", "B", "b")];
+    let retag = Operation::Retag { id: "a1B2c3".to_owned(), tags: vec!["area__x".to_owned()] };
+    let plan = planned(
+        notes,
+        vec![tier("a1B2c3", Tier::Hot), rewrite("a1B2c3", "aa"), rename("a1B2c3", "New name"), retag],
+    );
+    assert_eq!((plan.operations.len(), &plan.dropped[..]), (4, &[][..]));
+    let (_, entry) = after(&plan, "a1B2c3");
+    assert_eq!((entry.body(), entry.meta().title.as_str()), (&b"aa\n"[..], "New name"));
+    assert_eq!((entry.meta().tier, &entry.meta().tags[..]), (Tier::Hot, &["area__x".to_owned()][..]));
+    let last = plan.operations.last().unwrap().revisions[0].after.as_ref().unwrap();
+    assert_eq!(last.name, "new-name -- area__x id__a1B2c3.md");
+    for pair in plan.operations.windows(2) {
+        assert_eq!(
+            pair[0].revisions[0].after, pair[1].revisions[0].before,
+            "each begins where the last ended"
+        );
+    }
+}
+
+#[test]
+fn ids_of_nobody_and_notes_that_have_changed_are_named() {
+    for (said, part) in
+        [("id__zzzzzz", "was shown"), ("../../etc/passwd", "is not a note's id"), ("", "is not")]
+    {
+        let plan = planned(vec![plain("a1B2c3", "A", "a")], vec![tier(said, Tier::Hot)]);
+        assert!(why(&plan).contains(part), "{}", why(&plan));
+    }
+    let mut changed = plain("a1B2c3", "A", "a");
+    let shown = BTreeMap::from([(changed.id().clone(), changed.mark.clone())]);
+    changed.entry.set_body(b"b");
+    changed.mark = changed.entry.mark();
+    let known = Known {
+        at: Timestamp::UNIX_EPOCH,
+        notes: vec![changed],
+        shown: &shown,
+        ids: BTreeSet::new(),
+        total: 10,
+        archived: 0,
+        allows: ALL,
+        is_taken: &|_, _| false,
+        clean: &str::to_owned,
+    };
+    let reply = Reply { operations: vec![rewrite("a1B2c3", "c")], remark: String::new() };
+    assert!(why(&plan_of(&reply, known)).contains("changed since it was shown"));
+}
+
+fn plan_of(reply: &Reply, known: Known) -> Plan {
+    plan(reply, Vec::new(), known)
+}
+
+#[test]
+fn what_changes_nothing_is_no_operation() {
+    let plan = planned(
+        vec![plain("a1B2c3", "A", "a\n")],
+        vec![tier("a1B2c3", Tier::Warm), rename("a1B2c3", "A"), rewrite("a1B2c3", "a")],
+    );
+    assert_eq!((plan.operations.len(), plan.dropped.len()), (0, 0), "{plan:#?}");
+}
+
+#[test]
+fn a_call_about_tiers_changes_no_text_and_one_about_a_group_no_tier() {
+    for (allows, operation) in [
+        (Allows { texts: false, ..ALL }, rewrite("a1B2c3", "b")),
+        (Allows { tiers: false, ..ALL }, tier("a1B2c3", Tier::Hot)),
+    ] {
+        let plan = planned_with(vec![plain("a1B2c3", "A", "a")], vec![operation], allows);
+        assert_eq!((plan.operations.len(), plan.dropped.len()), (0, 1));
+    }
+}
+
+#[test]
+fn a_name_that_is_taken_in_the_archive_is_no_way_out() {
+    let notes = || vec![plain("a1B2c3", "Taken", "a"), plain("a1B2c4", "B", "b")];
+    assert!(why(&planned(notes(), vec![archive("a1B2c3")])).contains("exists already"));
+    assert!(why(&planned(notes(), vec![merge(&["a1B2c4", "a1B2c3"], "ab")])).contains("exists already"));
+}
+
+#[test]
+fn secrets_and_links_to_nowhere_are_taken_out_of_what_a_model_writes() {
+    let plan = planned(vec![plain("a1B2c3", "A", "a")], vec![rewrite("a1B2c3", "a hunter2 [[nowhere]]")]);
+    assert_eq!(after(&plan, "a1B2c3").1.body(), b"a [redacted] nowhere\n");
+    assert!(plan.warnings[0].contains("[[nowhere]]"));
+}
+
+#[test]
+fn a_plan_can_be_saved_and_is_the_same_when_it_is_made_again() {
+    let make = || {
+        let notes = vec![plain("a1B2c3", "A", "a"), plain("a1B2c4", "B", "b")];
+        planned(notes, vec![split("a1B2c3", &["a", "b"]), rename("a1B2c4", "C")])
+    };
+    let plan = make();
+    assert_eq!(plan, make());
+    let saved = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&saved).unwrap(), plan);
+}

@@ -1,0 +1,290 @@
+//! What the model answered: the operations that it would have done. Whether each may be done is looked at later.
+
+use crate::ground::fields::{Fields, brief, shown};
+use crate::memory::extract::object_with;
+use crate::memory::reply::{SUMMARY_CAP, array, element, few, fits};
+use crate::store::entry::{Tier, one_line};
+use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// More operations than this from one call are no plan.
+const OPERATIONS_CAP: usize = 1000;
+/// The longest remark that is kept, in bytes.
+const REMARK_CAP: usize = 4000;
+
+/// The kinds of operations, as they are called in a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Op {
+    Merge,
+    Split,
+    Rename,
+    Retag,
+    Rewrite,
+    Archive,
+    Tier,
+}
+
+impl Op {
+    const ALL: [Op; 7] = [Op::Merge, Op::Split, Op::Rename, Op::Retag, Op::Rewrite, Op::Archive, Op::Tier];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Op::Merge => "merge",
+            Op::Split => "split",
+            Op::Rename => "rename",
+            Op::Retag => "retag",
+            Op::Rewrite => "rewrite",
+            Op::Archive => "archive",
+            Op::Tier => "tier",
+        }
+    }
+}
+
+/// A note as the model would have it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) title: String,
+    pub(crate) summary: String,
+    pub(crate) tags: Vec<String>,
+    pub(crate) body: String,
+}
+
+/// Ids stand as the model wrote them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operation {
+    Merge { ids: Vec<String>, text: Text },
+    Split { id: String, into: Vec<Text> },
+    Rename { id: String, title: String },
+    Retag { id: String, tags: Vec<String> },
+    Rewrite { id: String, summary: String, body: String },
+    Archive { id: String, reason: String },
+    Tier { id: String, tier: Tier },
+}
+
+impl Operation {
+    pub(crate) fn op(&self) -> Op {
+        match self {
+            Operation::Merge { .. } => Op::Merge,
+            Operation::Split { .. } => Op::Split,
+            Operation::Rename { .. } => Op::Rename,
+            Operation::Retag { .. } => Op::Retag,
+            Operation::Rewrite { .. } => Op::Rewrite,
+            Operation::Archive { .. } => Op::Archive,
+            Operation::Tier { .. } => Op::Tier,
+        }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<&str> {
+        match self {
+            Operation::Merge { ids, .. } => ids.iter().map(String::as_str).collect(),
+            Operation::Split { id, .. }
+            | Operation::Rename { id, .. }
+            | Operation::Retag { id, .. }
+            | Operation::Rewrite { id, .. }
+            | Operation::Archive { id, .. }
+            | Operation::Tier { id, .. } => vec![id],
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) operations: Vec<Operation>,
+    /// A word to the person, in one line.
+    pub(crate) remark: String,
+}
+
+/// The reply in `text`, with what is wrong with single operations; the error is why there is none at all.
+pub(crate) fn parse(text: &str, batch: &str) -> Result<(Reply, Vec<String>), Vec<String>> {
+    let object = object_with(text, "batch").map_err(|fault| vec![fault])?;
+    let mut top = Fields::new("", object);
+    if let Some(named) = top.text("batch")
+        && named != batch
+    {
+        top.fault("batch", &format!("\"{}\" is not \"{batch}\"", brief(&named)));
+    }
+    let values = array(&mut top, "operations");
+    if values.len() > OPERATIONS_CAP {
+        let count = values.len();
+        top.fault("operations", &format!("has {count} elements; at most {OPERATIONS_CAP} are taken"));
+    }
+    if !top.faults.is_empty() {
+        return Err(few(std::mem::take(&mut top.faults)));
+    }
+    let mut operations = Vec::new();
+    for (index, value) in values.into_iter().enumerate() {
+        operations.extend(element(&mut top, "operations", index, value, operation));
+    }
+    let faults = std::mem::take(&mut top.faults);
+    // What else stands beside them harms nobody, and neither does a remark of another kind.
+    let remark = match top.take("notes") {
+        Some(Value::String(remark)) => crate::ground::text::one_line(&remark, REMARK_CAP),
+        _ => String::new(),
+    };
+    Ok((Reply { operations, remark }, few(faults)))
+}
+
+fn operation(fields: &mut Fields) -> Option<Operation> {
+    let names = Op::ALL.map(Op::name);
+    let name = fields.one_of("op", &names)?;
+    let op = Op::ALL.into_iter().find(|op| op.name() == name)?;
+    let operation = match op {
+        Op::Merge => {
+            let ids = ids(fields);
+            let text = text(fields);
+            Operation::Merge { ids: ids?, text: text? }
+        }
+        Op::Split => {
+            let id = fields.text("id");
+            let mut into = Vec::new();
+            let parts = array(fields, "into");
+            let count = parts.len();
+            for (index, value) in parts.into_iter().enumerate() {
+                into.extend(element(fields, "into", index, value, text));
+            }
+            if into.len() < count {
+                return None;
+            }
+            Operation::Split { id: id?, into }
+        }
+        Op::Rename => {
+            let id = fields.text("id");
+            Operation::Rename { id: id?, title: title(fields)? }
+        }
+        Op::Retag => {
+            let id = fields.text("id");
+            // Left out they stay as they are elsewhere; here that would take all of them away.
+            let has_tags = fields.nullable("tags");
+            if !has_tags {
+                fields.missing("tags");
+            }
+            let tags = tags(fields, "tags").filter(|_| has_tags);
+            Operation::Retag { id: id?, tags: tags? }
+        }
+        Op::Rewrite => {
+            let id = fields.text("id");
+            let summary = summary(fields);
+            let body = body(fields);
+            Operation::Rewrite { id: id?, summary: summary?, body: body? }
+        }
+        Op::Archive => {
+            let id = fields.text("id");
+            let reason = if fields.nullable("reason") { fields.text("reason")? } else { String::new() };
+            Operation::Archive { id: id?, reason }
+        }
+        Op::Tier => {
+            let id = fields.text("id");
+            let tier = fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word));
+            Operation::Tier { id: id?, tier: tier? }
+        }
+    };
+    Some(operation)
+}
+
+fn ids(fields: &mut Fields) -> Option<Vec<String>> {
+    let values = array(fields, "ids");
+    let mut ids = Vec::new();
+    for value in &values {
+        match value.as_str() {
+            Some(id) => ids.push(id.to_owned()),
+            None => fields.fault("ids", &format!("{} is not an id", shown(value))),
+        }
+    }
+    (ids.len() == values.len()).then_some(ids)
+}
+
+fn text(fields: &mut Fields) -> Option<Text> {
+    let title = title(fields);
+    let summary = summary(fields);
+    let tags = tags(fields, "tags");
+    let body = body(fields);
+    Some(Text { title: title?, summary: summary?, tags: tags?, body: body? })
+}
+
+fn title(fields: &mut Fields) -> Option<String> {
+    // One of control characters alone would be empty where it is written.
+    fields.text("title").map(|title| one_line(&title)).filter(|title| fits(fields, "title", title, TITLE_CAP))
+}
+
+/// It may be left out: then the old one stays.
+fn summary(fields: &mut Fields) -> Option<String> {
+    let summary = if fields.nullable("summary") { fields.text("summary")? } else { String::new() };
+    (summary.is_empty() || fits(fields, "summary", &summary, SUMMARY_CAP)).then_some(summary)
+}
+
+fn body(fields: &mut Fields) -> Option<String> {
+    fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parsed(operations: Value) -> Result<(Reply, Vec<String>), Vec<String>> {
+        let reply = json!({"batch": "batch__x", "operations": operations, "notes": "Less to read\nnow."});
+        parse(&format!("Sure:\n```json\n{reply}\n```\n"), "batch__x")
+    }
+
+    #[test]
+    fn every_operation_is_taken_in() {
+        let text = json!({"title": "T", "summary": "S", "tags": ["x"], "body": "B"});
+        let mut merge = text.clone();
+        merge["op"] = json!("merge");
+        merge["ids"] = json!(["id__a1B2c3", "id__a1B2c4"]);
+        let (reply, faults) = parsed(json!([
+            merge,
+            {"op": "split", "id": "a", "into": [text, {"title": "U", "body": "C"}]},
+            {"op": "rename", "id": "a", "title": "T"},
+            {"op": "retag", "id": "a", "tags": ["topic__x"]},
+            {"op": "rewrite", "id": "a", "body": "B"},
+            {"op": "archive", "id": "a"},
+            {"op": "tier", "id": "a", "tier": "hot"},
+        ]))
+        .unwrap();
+        let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op().name()).collect();
+        assert_eq!(names, Op::ALL.map(Op::name));
+        assert_eq!((faults.len(), reply.remark.as_str()), (0, "Less to read now."));
+        assert_eq!(reply.operations[0].ids(), ["id__a1B2c3", "id__a1B2c4"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_operation_is_named_and_the_others_are_taken() {
+        let (reply, faults) = parsed(json!([
+            {"op": "delete", "id": "a"},
+            {"op": "merge", "ids": ["a", 7], "title": "T", "body": "B"},
+            {"op": "split", "id": "a", "into": [{"title": "T", "body": " "}]},
+            {"op": "tier", "id": "a", "tier": "boiling"},
+            {"op": "tier", "id": "a", "tier": "cold"},
+            "archive",
+        ]))
+        .unwrap();
+        assert_eq!(reply.operations, [Operation::Tier { id: "a".to_owned(), tier: Tier::Cold }]);
+        let all = faults.join("\n");
+        for part in [
+            "operations[0].op: \"delete\"",
+            "operations[1].ids: 7",
+            "operations[2].into[0].body",
+            "operations[3].tier",
+            "element 5",
+        ] {
+            assert!(all.contains(part), "no {part} in:\n{all}");
+        }
+    }
+
+    #[test]
+    fn without_batch_or_operations_there_is_no_reply() {
+        for text in [
+            "",
+            "no",
+            r#"{"batch": "batch__y", "operations": []}"#,
+            r#"{"batch": "batch__x"}"#,
+            r#"{"batch": "batch__x", "operations": {}}"#,
+        ] {
+            assert_eq!(parse(text, "batch__x").unwrap_err().len(), 1, "{text}");
+        }
+        assert!(parsed(json!(vec![json!({}); OPERATIONS_CAP + 1])).unwrap_err()[0].contains("at most 1000"));
+    }
+}

@@ -1,0 +1,133 @@
+//! `memory-defrag` with more notes than a call has room for, and with fewer calls than it would make.
+
+use crate::store::Store;
+use crate::tidy::{NOTHING, id};
+use serde_json::{Value, json};
+
+/// Twelve notes, of which a call has room for a few.
+fn twelve() -> Store {
+    let store = Store::new();
+    for n in 0..12 {
+        store.noted(&id(n), &format!("Idea {n}"), "", &format!("MARK{n:02} {}", "word ".repeat(60)));
+    }
+    store
+}
+
+fn room(more: Value) -> Value {
+    let mut llm = json!({"maxPromptBytes": 14_000});
+    llm.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    llm
+}
+
+const HOT_LAST: &str =
+    "if listed: do(tier(listed[0], 'hot'), archive(listed[1]))\nelse: do(tier(list(notes)[0], 'hot'))";
+
+#[test]
+fn every_note_is_shown_once_and_a_last_call_decides_what_is_hot() {
+    let store = twelve();
+    store.model_with(HOT_LAST, room(json!({})));
+    let (result, err) = store.tidied_json(&[]);
+    let prompts = store.sandbox.prompts();
+    assert!(prompts.len() > 3, "{}", prompts.len());
+    assert!(prompts.iter().all(|prompt| prompt.len() <= 14_000));
+    let (last, groups) = prompts.split_last().unwrap();
+    let all = groups.concat();
+    for n in 0..12 {
+        assert_eq!(all.matches(&format!("MARK{n:02}")).count(), 1, "{n}");
+        assert!(last.contains(&format!("id__{} (scope: global", id(n))), "{last}");
+    }
+    assert!(!last.contains("<<< note id__") && last.contains("Decide how much of each note"), "{last}");
+    assert!(groups.iter().all(|prompt| !prompt.contains("\"op\": \"tier\"")));
+    assert_eq!((&result["reTiered"], &result["archived"]), (&json!(1), &json!(0)), "{err}");
+    let dropped = result["dropped"].as_array().unwrap();
+    assert_eq!(dropped.len(), groups.len() + 1, "{result}");
+    assert!(
+        err.contains("tiers are decided in the last call") && err.contains("this call is about tiers alone"),
+        "{err}"
+    );
+    assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), prompts.len()));
+}
+
+#[test]
+fn what_a_cap_leaves_over_goes_first_in_the_next_run() {
+    let store = twelve();
+    store.model_with("do()", room(json!({"maxCallsPerRun": 1})));
+    let mut runs = 0;
+    loop {
+        let (code, out, err) = store.defrag(&[]);
+        assert_eq!((code, out.as_str()), (Some(0), NOTHING), "{err}");
+        runs += 1;
+        assert_eq!(store.sandbox.prompts().len(), runs, "one call a run");
+        if err.is_empty() {
+            break;
+        }
+        assert!(err.contains("the next run goes on"), "{err}");
+        assert!(runs < 12, "it never ends");
+    }
+    assert!(runs > 3, "{runs}");
+    let all = store.sandbox.prompts().concat();
+    for n in 0..12 {
+        assert_eq!(all.matches(&format!("MARK{n:02}")).count(), 1, "{n}");
+    }
+    assert!(store.sandbox.last_prompt().contains("Decide how much of each note"));
+    assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), runs));
+}
+
+#[test]
+fn a_note_larger_than_a_call_is_named_and_the_others_are_asked_about() {
+    let store = twelve();
+    store.noted("aaaaaa", "Giant", "", &"giant ".repeat(5000));
+    store.model_with("do()", room(json!({})));
+    let (code, out, err) = store.defrag(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), NOTHING));
+    assert!(err.contains("id__aaaaaa \"Giant\" is larger than a call has room for"), "{err}");
+    assert!(store.sandbox.prompts().iter().all(|prompt| !prompt.contains("giant giant")));
+    let calls = store.sandbox.prompts().len();
+    assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), calls));
+}
+
+#[test]
+fn a_prompt_without_room_is_a_fault_of_the_configuration() {
+    let store = twelve();
+    store.model_with("do()", json!({"maxPromptBytes": 8000}));
+    let (code, out, err) = store.defrag(&[]);
+    assert_eq!((code, out.as_str(), store.sandbox.prompts().len()), (Some(2), "", 0), "{err}");
+    assert!(err.contains("maxPromptBytes"), "{err}");
+}
+
+#[test]
+fn both_programs_share_the_calls_of_a_day() {
+    let store = twelve();
+    store.model_with("do()", json!({"maxCallsPerDay": 1}));
+    store.tidied(&[]);
+    store.sandbox.heard("s1", "Hello?");
+    let (code, _, err) = crate::support::said(&mut store.sandbox.consolidate(&[]));
+    assert_eq!((code, store.sandbox.prompts().len()), (Some(0), 1), "{err}");
+    store.note("aaaaaa", "New");
+    let (code, out, err) = store.defrag(&[]);
+    assert_eq!((code, out.as_str(), store.sandbox.prompts().len()), (Some(0), NOTHING, 1), "{err}");
+    assert!(err.contains("the next run goes on"), "{err}");
+    let programs: Vec<Value> = store.sandbox.calls().iter().map(|call| call["program"].clone()).collect();
+    assert!(programs.contains(&json!("memory-defrag")), "{programs:?}");
+}
+
+#[test]
+fn a_note_that_grows_on_its_way_into_a_prompt_makes_no_call_a_night() {
+    // Each byte that is not UTF-8 becomes three, each short secret a longer mark.
+    let latin = [crate::store::note("aaaaaa", "Latin", "").as_bytes(), &[0xe4; 3000][..]].concat();
+    let secrets = "password=hunter2xyz\n".repeat(200);
+    for text in [
+        latin,
+        crate::store::note("aaaaaa", "Keys", "").into_bytes().into_iter().chain(secrets.bytes()).collect(),
+    ] {
+        let store = Store::new();
+        store.put("topics/odd -- id__aaaaaa.md", &text);
+        store.note("bbbbbb", "Small");
+        store.model_with("do()", json!({"maxPromptBytes": 9216 + 5500}));
+        let (code, out, err) = store.defrag(&[]);
+        assert_eq!((code, out.as_str()), (Some(0), NOTHING), "{err}");
+        let is_shown = store.sandbox.last_prompt().contains("<<< note id__aaaaaa");
+        assert!(is_shown || err.contains("id__aaaaaa"), "neither shown nor named: {err}");
+        assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), 1));
+    }
+}

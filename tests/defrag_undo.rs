@@ -1,0 +1,176 @@
+//! `memory-defrag --undo`: the notes as they were, byte for byte, and nothing of what came after is lost.
+
+use crate::store::{Store, names, value};
+use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED};
+use serde_json::Value;
+use std::fs;
+
+const EVERYTHING: &str = "do(merge('id__aaaaaa', 'id__bbbbbb'), retag('id__cccccc', 'topic__x'), rename('id__cccccc', 'Third'),
+   tier('id__cccccc', 'hot'), split('id__dddddd', part('One 1.'), part('Two 2.', 'Second')), archive('id__eeeeee'))";
+
+/// Notes of every kind, some with the odd bytes that people leave.
+fn fill(store: &Store) {
+    store.with_two();
+    store.put(
+        "topics/by hand.md",
+        b"\xef\xbb\xbf---\r\nid: id__cccccc\r\ntitle: C # note\r\nmood: {x: 1}\r\n---\r\n\r\nBody \xff\r\n",
+    );
+    store.noted("dddddd", "Two things", "", "One 1.\n\nTwo 2.");
+    for n in 0..8 {
+        store.noted(
+            &format!("eeeee{}", ["e", "f", "g", "h", "i", "j", "k", "m"][n]),
+            &format!("Old {n}"),
+            "",
+            "Plain.",
+        );
+    }
+}
+
+#[test]
+fn the_tree_is_as_before_with_and_without_git() {
+    for has_history in [false, true] {
+        let store = if has_history { Store::with_history() } else { Store::new() };
+        fill(&store);
+        if has_history {
+            store.model_with_history(EVERYTHING)
+        } else {
+            store.model(EVERYTHING)
+        }
+        let before = store.tree();
+        let (code, out, err) = store.defrag(&[]);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert_eq!(out, "1 merged, 1 split, 1 renamed, 1 archived, 1 re-tiered, 1 retagged\n");
+        assert_ne!(store.tree(), before);
+        let out = store.tidied(&["--undo"]);
+        assert!(out.starts_with("5 notes are as before batch__"), "{out}");
+        assert_eq!(store.tree(), before);
+        assert!(!store.section().contains("Third"), "{}", store.section());
+        // Nothing is asked about that somebody took back.
+        assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), 1));
+        assert_eq!(store.tree(), before);
+        let (code, out, err) = store.defrag(&["--undo"]);
+        assert_eq!((code, out.as_str()), (Some(1), ""));
+        assert!(err.contains("there is no defrag to take back"), "{err}");
+        assert_eq!(store.tree(), before);
+    }
+}
+
+#[test]
+fn reads_stay_counted() {
+    let store = Store::new();
+    store.with_two();
+    store.model(MERGE_TWO);
+    assert_eq!(store.tidied(&[]), ONE_MERGED);
+    for _ in 0..2 {
+        assert_eq!(store.run("memory-read", &["id__bbbbbb"]).0, Some(0));
+    }
+    let (result, _) = store.tidied_json(&["--undo"]);
+    assert_eq!(result["notes"], 2, "{result}");
+    assert_eq!(value(&store.text("id__aaaaaa"), "used"), Some("2"));
+    assert_eq!(value(&store.text("id__bbbbbb"), "used"), None);
+    assert_eq!(names(&store.archive()).len(), 0);
+}
+
+#[test]
+fn after_an_edit_it_refuses_and_names_the_file() {
+    for path in ["topics/guards -- id__aaaaaa.md", "archive/actors -- id__bbbbbb.md"] {
+        let store = Store::new();
+        fill(&store);
+        store.model(EVERYTHING);
+        assert_eq!(store.defrag(&[]).0, Some(0));
+        let file = store.root().join(path);
+        let edited = fs::read_to_string(&file).unwrap() + "\nAn afterthought.\n";
+        fs::write(&file, edited).unwrap();
+        let (tree, section) = (store.tree(), store.section());
+        let (code, out, err) = store.defrag(&["--undo"]);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+        assert!(err.contains(path.split_once('/').unwrap().1) && err.contains("changed since"), "{err}");
+        assert_eq!((store.tree(), store.section()), (tree, section));
+    }
+    for what in ["removed", "renamed"] {
+        let store = Store::new();
+        fill(&store);
+        store.model(EVERYTHING);
+        assert_eq!(store.defrag(&[]).0, Some(0));
+        let file = store.topics().join("guards -- id__aaaaaa.md");
+        if what == "removed" {
+            fs::remove_file(&file)
+        } else {
+            fs::rename(&file, store.topics().join("x.md"))
+        }
+        .unwrap();
+        let tree = store.tree();
+        let (code, _, err) = store.defrag(&["--undo"]);
+        assert_eq!((code, store.tree()), (Some(1), tree), "{err}");
+        assert!(err.contains("guards -- id__aaaaaa.md"), "{err}");
+    }
+}
+
+#[test]
+fn a_note_captured_since_is_kept() {
+    let store = Store::new();
+    store.with_two();
+    let before = store.tree();
+    store.model(MERGE_TWO);
+    assert_eq!(store.tidied(&[]), ONE_MERGED);
+    let (code, _, err) =
+        store.run("memory-capture", &["--direct", "--title", "New", "--body", "A new note."]);
+    assert_eq!(code, Some(0), "{err}");
+    store.tidied(&["--undo"]);
+    let mut after = store.tree();
+    let new = after.keys().find(|name| name.starts_with("topics/new ")).unwrap().clone();
+    after.remove(&new);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn only_the_last_one_that_changed_something_is_taken_back() {
+    let store = Store::new();
+    store.with_two();
+    store.model(MERGE_TWO);
+    assert_eq!(store.tidied(&[]), ONE_MERGED);
+    let between = store.tree();
+    store.model("do(tier('id__aaaaaa', 'hot'))");
+    assert!(store.tidied(&["--force"]).ends_with("1 re-tiered\n"));
+    // One that changes nothing is none.
+    assert_eq!(store.tidied(&["--force"]), NOTHING);
+    let out = store.tidied(&["--undo"]);
+    assert!(out.starts_with("1 note is as before "), "{out}");
+    assert_eq!(store.tree(), between);
+    assert_eq!(store.defrag(&["--undo"]).0, Some(1));
+    assert_eq!(store.tree(), between);
+}
+
+#[test]
+fn a_reply_brought_by_hand_and_the_reads_of_a_dry_run_are_no_other_case() {
+    let store = Store::new();
+    store.with_two();
+    let before = store.tree();
+    store.model(MERGE_TWO);
+    let (code, out, _) = store.defrag(&["--dry-run", "--json"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(store.defrag(&["--undo"]).0, Some(1), "a dry run is nothing to take back");
+    let result: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(store.tidied(&["--apply", result["reply"].as_str().unwrap()]), ONE_MERGED);
+    store.tidied(&["--undo", "--quiet"]);
+    assert_eq!(store.tree(), before);
+}
+
+#[test]
+fn a_part_of_a_split_that_somebody_renamed_is_a_change() {
+    for change in [&["memory-update", "--title", "Mine"][..], &["memory-remove"]] {
+        let store = Store::new();
+        store.noted("dddddd", "Two things", "", "One 1.\n\nTwo 2.");
+        store.model("do(split('id__dddddd', part('One 1.'), part('Two 2.', 'Second')))");
+        store.defrag(&[]);
+        let part = store.names().into_iter().find(|name| name.contains("/second")).unwrap();
+        let id = part.trim_end_matches(".md").rsplit(' ').next().unwrap();
+        let (code, _, err) = store.run(change[0], &[&[id], &change[1..]].concat());
+        assert_eq!(code, Some(0), "{err}");
+        let tree = store.tree();
+        let (code, out, err) = store.defrag(&["--undo"]);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+        assert!(err.contains(part.split_once('/').unwrap().1) && err.contains("since"), "{err}");
+        assert_eq!(store.tree(), tree);
+    }
+}
