@@ -24,6 +24,7 @@ pub use program::memory_capture::main as memory_capture;
 pub use program::memory_config::main as memory_config;
 pub use program::memory_consolidate::main as memory_consolidate;
 pub use program::memory_defrag::main as memory_defrag;
+pub use program::memory_doctor::main as memory_doctor;
 pub use program::memory_list::main as memory_list;
 pub use program::memory_read::main as memory_read;
 pub use program::memory_remove::main as memory_remove;

@@ -66,6 +66,7 @@ mod layers;
 mod memory_capture;
 mod memory_config;
 mod memory_dispatcher;
+mod memory_doctor;
 mod memory_history;
 mod memory_kill;
 mod memory_list;

@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod capture;
 pub(crate) mod consolidate;
 pub(crate) mod defrag;
+pub(crate) mod doctor;
 pub(crate) mod extract;
 pub(crate) mod links;
 pub(crate) mod loss;

@@ -5,8 +5,8 @@ use crate::ground::env::Env;
 use crate::ground::error::Result;
 use crate::program::family::{self, Action, Family};
 use crate::program::{
-    memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_list,
-    memory_read, memory_remove, memory_update,
+    memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_doctor,
+    memory_list, memory_read, memory_remove, memory_update,
 };
 use std::process::ExitCode;
 
@@ -23,6 +23,7 @@ pub(crate) const ABOUT: About = About {
         ("read", "print notes, and count that they were read"),
         ("update", "change a note"),
         ("remove", "move notes to the archive, or delete them"),
+        ("doctor", "find what is wrong, and mend what is safe to"),
         ("config", "show the configuration, or begin one"),
         ("completions", "print completions for bash, zsh or fish"),
         ("help", "print a command's help"),
@@ -49,6 +50,7 @@ const FAMILY: Family = Family {
         &memory_read::ABOUT,
         &memory_update::ABOUT,
         &memory_remove::ABOUT,
+        &memory_doctor::ABOUT,
         &memory_config::ABOUT,
     ],
     other_names: &[("generate-agents-md", "agents-md")],

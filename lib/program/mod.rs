@@ -12,6 +12,7 @@ pub(crate) mod memory_capture;
 pub(crate) mod memory_config;
 pub(crate) mod memory_consolidate;
 pub(crate) mod memory_defrag;
+pub(crate) mod memory_doctor;
 pub(crate) mod memory_list;
 pub(crate) mod memory_read;
 pub(crate) mod memory_remove;

@@ -1,0 +1,106 @@
+//! What a check has to say: how bad it is, of which file, and how to mend it.
+
+use crate::ground::text::one_line;
+use crate::memory::redact::Redactor;
+use serde::{Serialize, Serializer};
+use std::path::{Path, PathBuf};
+
+/// The worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    /// Something is unreadable, ambiguous or at risk, or does not work at all.
+    Error,
+    /// Something is out of order; nothing is lost by it.
+    Warning,
+}
+
+/// What was looked at, in the order in which findings of one severity are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Check {
+    Store,
+    Config,
+    LlmCommand,
+    Schema,
+    DuplicateId,
+    Alias,
+    SupersededBy,
+    Link,
+    Secret,
+    Ledger,
+    Batch,
+    Queue,
+    Failed,
+    Target,
+    HotBudget,
+    History,
+    Schedule,
+    Permissions,
+    Name,
+    Promoted,
+    Leftover,
+    Oversized,
+    Stale,
+}
+
+impl Check {
+    pub(crate) fn name(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => String::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    pub(crate) check: Check,
+    #[serde(serialize_with = "text_of")]
+    pub(crate) file: PathBuf,
+    pub(crate) what: String,
+    pub(crate) mend: String,
+    /// Mended just now: counts as nothing any more.
+    pub(crate) fixed: bool,
+}
+
+fn text_of<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+impl Finding {
+    fn new(severity: Severity, check: Check, file: &Path, what: String, mend: &str) -> Finding {
+        let mend = mend.to_owned();
+        Finding { severity, check, file: file.to_path_buf(), what, mend, fixed: false }
+    }
+
+    pub(crate) fn error(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
+        Finding::new(Severity::Error, check, file, what.into(), mend)
+    }
+
+    pub(crate) fn warning(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
+        Finding::new(Severity::Warning, check, file, what.into(), mend)
+    }
+
+    /// Is it of a kind that `--fix` mends?
+    pub(crate) fn is_fixable(&self) -> bool {
+        matches!(self.check, Check::Name | Check::Promoted | Check::Leftover)
+    }
+
+    /// Names and values come from anywhere: a finding tells no secret that stands in them.
+    pub(crate) fn clean(&mut self, redactor: &Redactor) {
+        for text in [&mut self.what, &mut self.mend] {
+            let flat = one_line(text, WIDTH);
+            *text = redactor.cleaned(&flat);
+        }
+        let name = self.file.to_string_lossy();
+        let cleaned = redactor.cleaned(&name);
+        if cleaned != name {
+            self.file = PathBuf::from(cleaned);
+        }
+    }
+}
+
+/// So many characters of a text are told, at most.
+const WIDTH: usize = 400;

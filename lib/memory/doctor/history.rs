@@ -1,0 +1,89 @@
+//! Is the notes' history kept, and can the next commit be made?
+
+use crate::ground::exec::first_word;
+use crate::ground::file::is_older;
+use crate::ground::lookup::on_path;
+use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::patient::Patient;
+use crate::store::history_state::HistoryState;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+/// Reads are counted without a commit of their own, and ride along with the next one. It should come within so long.
+const UNCOMMITTED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+/// A commit takes moments; git's lock that is as old as this was left behind, or somebody is writing a message.
+const LOCKED: Duration = Duration::from_secs(10 * 60);
+
+pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
+    let (root, storage) = (patient.root, &patient.config.storage);
+    if !storage.auto_commit || storage.foreign || !root.topics().is_dir() {
+        return Vec::new();
+    }
+    let warning = |file: &Path, what: String, mend: &str| Finding::warning(Check::History, file, what, mend);
+    let hook = match shlex::split(&storage.commit_hook) {
+        Some(_) => first_word(&storage.commit_hook),
+        None => {
+            let what = "storage.commitHook cannot be split into words: a quote is open".to_owned();
+            return vec![warning(root.path(), what, "set storage.commitHook; see: memory-config show")];
+        }
+    };
+    for program in ["git", &hook] {
+        if on_path(OsStr::new(program), patient.env).is_none() {
+            let what = format!("\"{program}\" is not on PATH: changes of notes are not committed");
+            return vec![warning(root.path(), what, "install it, or set storage.autoCommit to false")];
+        }
+    }
+    let state = match HistoryState::of(root, patient.env) {
+        Ok(state) => state,
+        Err(why) => {
+            let what = format!("git cannot be asked about the history: {why}");
+            return vec![warning(root.path(), what, "mend what it names; until then nothing is committed")];
+        }
+    };
+    let mut findings = Vec::new();
+    let Some(state) = state else {
+        let dirs = [root.topics(), root.archive()];
+        if dirs
+            .iter()
+            .filter_map(|dir| fs_err::read_dir(dir).ok())
+            .flatten()
+            .flatten()
+            .any(|file| is_older(&file.path(), UNCOMMITTED))
+        {
+            let what = "is no git repository yet: no change of these notes can be taken back".to_owned();
+            let mend = "the next memory-consolidate or memory-update makes it one";
+            findings.push(warning(root.path(), what, mend));
+        }
+        return findings;
+    };
+    if let Some(lock) = state.lock.filter(|lock| is_older(lock, LOCKED)) {
+        let what = "git's lock was left behind: no commit can be made".to_owned();
+        findings.push(warning(&lock, what, "if no git is at work there, remove it"));
+    }
+    if let Some(what) = state.under_way {
+        let told = format!("a {what} is under way: nothing is committed before its end");
+        findings.push(warning(root.path(), told, &format!("end it: git {what} --continue, or --abort")));
+    }
+    for file in &state.in_conflict {
+        let what = "a merge left two versions of it";
+        let mend = "choose in an editor, then git add it";
+        findings.push(Finding::error(Check::History, file, what, mend));
+    }
+    if let Some(why) = state.nobody.filter(|_| hook == "git") {
+        let mend = "git config --global user.name YOU; git config --global user.email YOU@EXAMPLE.ORG";
+        findings.push(warning(root.path(), format!("git does not know who commits: {why}"), mend));
+    }
+    let waiting = state.changed.iter().filter(|file| !file.exists() || is_older(file, UNCOMMITTED)).count();
+    if waiting > 0 {
+        let files =
+            if waiting == 1 { "1 file differs".to_owned() } else { format!("{waiting} files differ") };
+        let what = format!("{files} from the last commit for over two days");
+        findings.push(warning(
+            root.path(),
+            what,
+            "the next change commits them; or run git add and git commit there",
+        ));
+    }
+    findings
+}
