@@ -11,6 +11,7 @@ mod memory;
 mod program;
 mod prompt;
 mod provider;
+mod schedule;
 mod store;
 
 pub use program::axe::main as axe;
@@ -25,7 +26,9 @@ pub use program::memory_config::main as memory_config;
 pub use program::memory_consolidate::main as memory_consolidate;
 pub use program::memory_defrag::main as memory_defrag;
 pub use program::memory_doctor::main as memory_doctor;
+pub use program::memory_install_cron::main as memory_install_cron;
 pub use program::memory_list::main as memory_list;
 pub use program::memory_read::main as memory_read;
 pub use program::memory_remove::main as memory_remove;
+pub use program::memory_uninstall_cron::main as memory_uninstall_cron;
 pub use program::memory_update::main as memory_update;

@@ -9,6 +9,7 @@
 mod children;
 #[cfg(target_os = "linux")]
 mod crash;
+mod kit;
 mod librarian;
 mod server;
 mod service;
@@ -62,6 +63,7 @@ mod fan_out;
 mod gc_http;
 mod generated;
 mod http_faults;
+mod install_cron;
 mod layers;
 mod memory_capture;
 mod memory_config;
@@ -86,6 +88,8 @@ mod signals;
 mod skill;
 mod stdin;
 mod sub_agents;
+mod timers_doctor;
+mod timers_for_real;
 mod trim_full;
 mod trim_kill;
 mod trim_races;

@@ -6,7 +6,7 @@ use crate::ground::error::Result;
 use crate::program::family::{self, Action, Family};
 use crate::program::{
     memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_doctor,
-    memory_list, memory_read, memory_remove, memory_update,
+    memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron, memory_update,
 };
 use std::process::ExitCode;
 
@@ -25,6 +25,8 @@ pub(crate) const ABOUT: About = About {
         ("remove", "move notes to the archive, or delete them"),
         ("doctor", "find what is wrong, and mend what is safe to"),
         ("config", "show the configuration, or begin one"),
+        ("install-cron", "run consolidation and defrag on a timer"),
+        ("uninstall-cron", "remove those timers"),
         ("completions", "print completions for bash, zsh or fish"),
         ("help", "print a command's help"),
         ("version", "print the version"),
@@ -52,6 +54,8 @@ const FAMILY: Family = Family {
         &memory_remove::ABOUT,
         &memory_doctor::ABOUT,
         &memory_config::ABOUT,
+        &memory_install_cron::ABOUT,
+        &memory_uninstall_cron::ABOUT,
     ],
     other_names: &[("generate-agents-md", "agents-md")],
 };

@@ -10,6 +10,7 @@ use crate::ground::text::in_line;
 use crate::ground::{file, signal, stderr};
 use crate::memory::doctor::{self, Check, Finding, LOOKS, Look, Patient, Report, Severity};
 use crate::program::notes::Store;
+use crate::schedule::look;
 use crate::store::place::Root;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ pub(crate) const ABOUT: About = About {
 };
 
 /// Everything but the notes that is looked at.
-const EVERYTHING: &[&[Look]] = &[LOOKS];
+const EVERYTHING: &[&[Look]] = &[LOOKS, &[look::look]];
 
 /// So many findings of a kind are shown one by one.
 const SHOWN: usize = 5;

@@ -1,0 +1,236 @@
+//! `memory-install-cron`: the memory programs run by themselves, by the scheduler that the machine has (US-010).
+
+use crate::config::memory;
+use crate::config::memory::MemoryConfig;
+use crate::config::memory::search::files;
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::signal;
+use crate::program::notes::one_of;
+use crate::schedule::install::install;
+use crate::schedule::plan::{NAMES, Plan, Scheduler, line, words};
+use crate::schedule::standing::with;
+use crate::schedule::timer::Timers;
+use crate::schedule::tool::{PATIENCE, Tools};
+use crate::schedule::uninstall::by_module;
+use crate::schedule::{choose, crontab, launchd, module, systemd};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-install-cron",
+    caption: "run consolidation and defrag on a timer",
+    usage: &[
+        "memory-install-cron [--scheduler NAME] [--json] [--config FILE]",
+        "memory-install-cron --print [--scheduler NAME] [--json] [--config FILE]",
+    ],
+    commands: &[],
+    flags: &[
+        value("scheduler", "NAME", "launchd, systemd or crontab (default: what this machine has)"),
+        flag("print", "show every file and command, touch nothing"),
+        flag("json", "print the result as one JSON object"),
+        value("config", "FILE", "use this configuration file; the timers will, too"),
+    ],
+    more: "How often is schedule.consolidateIntervalHours (2) and schedule.defragIntervalHours (24) of the \
+           configuration. Run it again after changing them; a second time changes nothing. The timers run \
+           with this shell's PATH, HOME and XDG directories, and with no key.\n\n\
+           The default is launchd on macOS, systemd where it runs a manager for this user, else crontab. \
+           memory-uninstall-cron takes it back.\n\n    \
+           memory-install-cron --print | less",
+    sections: &[
+        (
+            "FILES",
+            "systemd: agent-memory-consolidate and agent-memory-defrag, a .service and a .timer each, in \
+             $XDG_CONFIG_HOME/systemd/user (else ~/.config/systemd/user). What you add with \"systemctl --user \
+             edit\" stays.\n\n\
+             launchd: com.agent-memory.consolidate.plist and com.agent-memory.defrag.plist in \
+             ~/Library/LaunchAgents; what they say goes to ~/Library/Logs/agent-memory.\n\n\
+             crontab: the lines between \"# agent-memory:start\" and \"# agent-memory:end\". Everything else in it \
+             keeps its bytes. cron can say every 1, 2, 3, 4, 6, 8, 12, 24 and 168 hours; other intervals become the \
+             next shorter one.\n\n\
+             A file of one of these names that was not written by this program, or that a Nix module has put \
+             there, is left alone.",
+        ),
+        (
+            "EXIT STATUS",
+            "0: the timers are installed, or were. 1: a file could not be written, or the scheduler's program failed; \
+             what was written is named. 2: the configuration is wrong.",
+        ),
+    ],
+};
+
+#[derive(Debug, Default)]
+struct Args {
+    scheduler: Option<Scheduler>,
+    print: bool,
+    json: bool,
+    config: Option<PathBuf>,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("scheduler") => {
+                args.scheduler = Some(one_of("--scheduler", p.value()?, Scheduler::from_name, NAMES)?)
+            }
+            Long("print") => args.print = true,
+            Long("json") => args.json = true,
+            Long("config") => args.config = Some(p.value()?.into()),
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    Ok(Parsed::Run(args))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name, args.json);
+    let notes = Notes::new(false);
+    let config = memory::load(args.config.as_deref(), env, &notes)?;
+    let tools = Tools { env, patience: PATIENCE };
+    let scheduler = args.scheduler.map_or_else(|| choose::scheduler(&tools), Ok)?;
+    let wanted = Timers::wanted(&config.schedule, args.config.as_deref(), env)?;
+    let timers = wanted.only(|work| match module::file_of(scheduler, work, env) {
+        Some(path) => {
+            notes.warn(&by_module(&path));
+            false
+        }
+        None => true,
+    });
+    if timers.all.is_empty() && !args.json {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let plan = plan(scheduler, &timers, env)?;
+    for remark in &plan.remarks {
+        notes.warn(remark);
+    }
+    if args.print {
+        show(&plan, args.json, stdout)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let done = install(&plan, &tools)?;
+    let every = |hours: u64| if hours == 1 { "hour".to_owned() } else { format!("{hours} hours") };
+    let hours =
+        |hours: u64| if scheduler == Scheduler::Crontab { crontab::expressible(hours) } else { hours };
+    if args.json {
+        let timers: Vec<_> = timers
+            .all
+            .iter()
+            .map(|timer| json!({"program": timer.words[0], "hours": hours(timer.hours)}))
+            .collect();
+        stdout.json(&json!({
+            "scheduler": scheduler.name(),
+            "changed": !done.is_nothing(),
+            "timers": timers,
+            "written": done.written,
+            "commands": done.commands,
+        }))?;
+    } else {
+        let timers: Vec<_> = timers
+            .all
+            .iter()
+            .map(|timer| format!("{} every {}", timer.work.program(), every(hours(timer.hours))))
+            .collect();
+        let was = if done.is_nothing() { " (as before)" } else { "" };
+        stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;
+    }
+    advise(scheduler, &timers, &config, args.config.as_ref(), &tools, &notes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<Plan> {
+    Ok(match scheduler {
+        Scheduler::Systemd => systemd::plan(timers, &systemd::dir(env)?),
+        Scheduler::Launchd => launchd::plan(timers, home(timers)?),
+        Scheduler::Crontab => crontab::plan(timers),
+    })
+}
+
+fn home(timers: &Timers) -> Result<&str> {
+    let home = timers.vars.iter().find(|(name, _)| *name == "HOME");
+    home.map(|(_, value)| value.as_str()).ok_or_else(|| Error::config("HOME is not set"))
+}
+
+/// Every file and command, for a person or a program.
+fn show(plan: &Plan, json: bool, stdout: &mut Stdout) -> Result<()> {
+    if json {
+        let files: Vec<_> =
+            plan.files.iter().map(|(path, content)| json!({"path": path, "content": content})).collect();
+        return stdout.json(&json!({
+            "scheduler": plan.scheduler.name(),
+            "directories": plan.dirs,
+            "files": files,
+            "crontab": plan.block,
+            "commands": plan.commands,
+        }));
+    }
+    for dir in &plan.dirs {
+        stdout.line(&format!("# directory {}\n", dir.display()))?;
+    }
+    for (path, content) in &plan.files {
+        stdout.line(&format!("# file {}\n{content}", path.display()))?;
+    }
+    if let Some(block) = &plan.block {
+        stdout.line(&format!("# in the crontab\n{block}"))?;
+    }
+    if !plan.commands.is_empty() {
+        stdout.line("# then run")?;
+    }
+    plan.commands.iter().try_for_each(|command| stdout.line(&line(command)))
+}
+
+/// What is installed, and may still not do what was hoped for.
+fn advise(
+    scheduler: Scheduler,
+    timers: &Timers,
+    config: &MemoryConfig,
+    explicit: Option<&PathBuf>,
+    tools: &Tools,
+    notes: &Notes,
+) -> Result<()> {
+    if config.llm.command.is_none() {
+        notes.warn(
+            "no LLM command is set: notes are filed as they are, sessions wait, and memory-defrag has nobody to \
+             ask; set llm.command, see: memory-config init",
+        );
+    }
+    if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.stranger {
+        notes.warn(&format!(
+            "\"{}\" counts in its directory only: the timers do not use it",
+            stranger.display()
+        ));
+    }
+    let programs = timers.all.iter().filter_map(|timer| timer.words.first());
+    if let Some(program) = programs.map(Path::new).find(|path| module::is_in_store(path, tools.env)) {
+        notes.warn(&format!(
+            "\"{}\" stays until Nix collects garbage: install the package, or use its module, then run this again",
+            program.display()
+        ));
+    }
+    for other in Scheduler::ALL.into_iter().filter(|other| *other != scheduler) {
+        if with(other, &config.schedule, tools.env).iter().any(|standing| standing.work.is_some()) {
+            let name = other.name();
+            notes.warn(&format!(
+                "{name} has timers of these programs, too: both would run; remove those with: \
+                 memory-uninstall-cron --scheduler {name}"
+            ));
+        }
+    }
+    if scheduler == Scheduler::Systemd && tools.has("loginctl") {
+        let uid = rustix::process::getuid().as_raw().to_string();
+        let answer = tools.must(&words(&["loginctl", "show-user", &uid, "--property=Linger"]), b"");
+        if answer.is_ok_and(|answer| answer.trim_ascii() == b"Linger=no") {
+            notes.warn("the timers stop when you log out; to keep them running: loginctl enable-linger");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `memory-uninstall-cron`: takes back what `memory-install-cron` has put there (US-010).
+
+use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::signal;
+use crate::program::notes::one_of;
+use crate::schedule::plan::{NAMES, Scheduler, line, words};
+use crate::schedule::tool::{PATIENCE, Tools};
+use crate::schedule::uninstall::{Removal, carry_out, find};
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(crate) const ABOUT: About = About {
+    name: "memory-uninstall-cron",
+    caption: "remove the timers of consolidation and defrag",
+    usage: &["memory-uninstall-cron [--scheduler NAME] [--print] [--json]"],
+    commands: &[],
+    flags: &[
+        value("scheduler", "NAME", "launchd, systemd or crontab (default: wherever there are any)"),
+        flag("print", "show every file and command, touch nothing"),
+        flag("json", "print the result as one JSON object"),
+    ],
+    more: "Removes what memory-install-cron has written, and what launchd has logged of it. It is no error if there is nothing. \
+           A run that is under way is not ended.\n\n    \
+           memory-uninstall-cron --scheduler crontab --print",
+    sections: &[(
+        "EXIT STATUS",
+        "0: the timers are gone, or were not there. 1: something could not be removed; all else is.",
+    )],
+};
+
+#[derive(Debug, Default)]
+struct Args {
+    scheduler: Option<Scheduler>,
+    print: bool,
+    json: bool,
+}
+
+pub fn main() -> ExitCode {
+    Program { about: &ABOUT, parse, run }.main()
+}
+
+fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+    use lexopt::prelude::*;
+    let mut args = Args::default();
+    while let Some(arg) = p.next()? {
+        match arg {
+            Long("scheduler") => {
+                args.scheduler = Some(one_of("--scheduler", p.value()?, Scheduler::from_name, NAMES)?)
+            }
+            Long("print") => args.print = true,
+            Long("json") => args.json = true,
+            Short('h') | Long("help") => return Ok(Parsed::Help),
+            Short('V') | Long("version") => return Ok(Parsed::Version),
+            _ => return Err(arg.unexpected().into()),
+        }
+    }
+    Ok(Parsed::Run(args))
+}
+
+fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    signal::watch(ABOUT.name, args.json);
+    let notes = Notes::new(false);
+    let tools = Tools { env, patience: PATIENCE };
+    let (mut removals, mut faults) = (Vec::new(), Vec::new());
+    for scheduler in Scheduler::ALL {
+        let is_named = args.scheduler == Some(scheduler);
+        let is_here = scheduler != Scheduler::Crontab || tools.has("crontab");
+        if !(is_named || args.scheduler.is_none() && is_here) {
+            continue;
+        }
+        match find(scheduler, &tools) {
+            Ok(removal) => {
+                removal.left.iter().for_each(|left| notes.warn(left));
+                removals.push(removal);
+            }
+            // Whoever may not use a scheduler at all has nothing there.
+            Err(Error::Io(said)) if !is_named => notes.warn(&said.message),
+            Err(e) => faults.push(e),
+        }
+    }
+    removals.retain(|removal| !removal.is_nothing());
+    if !args.print {
+        faults.extend(removals.iter().filter_map(|removal| carry_out(removal, &tools).err()));
+    }
+    if let Some(last) = faults.pop() {
+        faults.iter().for_each(|fault| notes.warn(&fault.line()));
+        return Err(last);
+    }
+    show(&removals, &args, stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(removals: &[Removal], args: &Args, stdout: &mut Stdout) -> Result<()> {
+    if args.json {
+        let shown = |removal: &Removal| {
+            let commands: Vec<_> = removal.before.iter().chain(&removal.after).collect();
+            json!({"scheduler": removal.scheduler.name(), "files": removal.files, "commands": commands})
+        };
+        let removals: Vec<_> = removals.iter().map(shown).collect();
+        return stdout.json(&json!({"removed": removals}));
+    }
+    if removals.is_empty() {
+        return stdout.line("no timers were found");
+    }
+    for removal in removals {
+        if !args.print {
+            stdout.line(&format!("{}: timers removed", removal.scheduler.name()))?;
+            continue;
+        }
+        for command in &removal.before {
+            stdout.line(&line(command))?;
+        }
+        for path in &removal.files {
+            stdout.line(&line(&words(&["rm", &path.to_string_lossy()])))?;
+        }
+        for command in &removal.after {
+            stdout.line(&line(command))?;
+        }
+    }
+    Ok(())
+}

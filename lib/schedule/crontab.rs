@@ -1,0 +1,207 @@
+//! The crontab: a block of ours between two markers, above everything else.
+//!
+//! Above, because a line of the user's own that sets SHELL, MAILTO or PATH counts for all that follows it, and
+//! because the rest then keeps every byte, a missing last newline included.
+
+use crate::ground::error::{Error, Result};
+use crate::schedule::plan::{Plan, Scheduler, words};
+use crate::schedule::timer::{Timer, Timers, Work};
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+
+const START: &str = "# agent-memory:start";
+const END: &str = "# agent-memory:end";
+
+pub(crate) fn plan(timers: &Timers) -> Plan {
+    let mut block = format!("{START}\n# Written by memory-install-cron; memory-uninstall-cron removes it.\n");
+    let mut remarks = Vec::new();
+    for timer in &timers.all {
+        let hours = expressible(timer.hours);
+        if hours != timer.hours {
+            remarks.push(format!(
+                "cron cannot say \"every {} hours\": {} will run every {hours} hours",
+                timer.hours,
+                timer.work.program()
+            ));
+        }
+        let _ = writeln!(block, "{} {}", times(timer.work, hours), command(timer, &timers.vars));
+    }
+    let _ = writeln!(block, "{END}");
+    Plan {
+        scheduler: Scheduler::Crontab,
+        dirs: Vec::new(),
+        files: Vec::new(),
+        block: Some(block),
+        commands: vec![words(&["crontab", "-"])],
+        remarks,
+    }
+}
+
+/// The intervals that cron's five fields can say without a jump at the end of a day, a week or a month.
+const EXPRESSIBLE: [u64; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 7 * 24];
+
+/// The longest of them that is not longer: rather too often than too seldom.
+pub(crate) fn expressible(hours: u64) -> u64 {
+    EXPRESSIBLE.into_iter().rev().find(|most| *most <= hours).unwrap_or(1)
+}
+
+/// The five fields. Each program has a minute of its own, so that they do not meet; what is daily comes around noon,
+/// when most machines are awake.
+fn times(work: Work, hours: u64) -> String {
+    let minute = match work {
+        Work::Consolidate => 17,
+        Work::Defrag => 47,
+    };
+    match hours {
+        1 => format!("{minute} * * * *"),
+        24 => format!("{minute} 12 * * *"),
+        168 => format!("{minute} 12 * * 1"),
+        hours => format!("{minute} */{hours} * * *"),
+    }
+}
+
+/// For `/bin/sh`: the variables stand before the program, not on lines of their own, where they would count for
+/// the user's lines too.
+fn command(timer: &Timer, vars: &[(&str, String)]) -> String {
+    let vars = vars.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+    vars.chain(timer.words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
+}
+
+/// A word for the shell, in a line for cron: there an unescaped `%` ends the command. Outside of quotes, `\%` is a
+/// `%` to those crons that take the backslash away and to those that do not.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@=+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''").replace('%', "'\\%'"))
+}
+
+/// Where our block is, markers and line ends included. A marker without its other half is an error: what is ours and
+/// what is not cannot be told.
+pub(crate) fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
+    let mut markers = Vec::new();
+    let mut at = 0;
+    for (n, line) in crontab.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let text = line.trim_ascii();
+        if text == START.as_bytes() || text == END.as_bytes() {
+            markers.push((text == START.as_bytes(), n + 1, at..at + line.len()));
+        }
+        at += line.len();
+    }
+    let fault = |why: String| {
+        Error::refused(format!("the crontab is left as it is: {why}"))
+            .hint("mend the markers with: crontab -e")
+    };
+    match &markers[..] {
+        [] => Ok(None),
+        [(true, _, start), (false, _, end)] => Ok(Some(start.start..end.end)),
+        [(true, line, _)] => Err(fault(format!("\"{START}\" in line {line} has no end"))),
+        [(false, line, _), ..] => Err(fault(format!("\"{END}\" in line {line} has no start"))),
+        [(true, first, _), (true, second, _), ..] => {
+            Err(fault(format!("\"{START}\" stands in line {first}, and again in line {second}")))
+        }
+        [_, _, (_, third, _), ..] => {
+            Err(fault(format!("there is a second block of markers from line {third} on")))
+        }
+    }
+}
+
+/// The crontab with `new` in the place of our block, or above the rest. `None`: without it.
+pub(crate) fn with_block(crontab: &[u8], new: Option<&str>) -> Result<Vec<u8>> {
+    let place = block(crontab)?.unwrap_or(0..0);
+    let new = new.unwrap_or_default().as_bytes();
+    Ok([&crontab[..place.start], new, &crontab[place.end..]].concat())
+}
+
+/// What a block runs: program and interval of each line, read from its text. An interval that is none of ours is
+/// `None`.
+pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, Option<u64>)> {
+    let lines = block.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines
+        .filter_map(|line| {
+            let mut rest = line;
+            for _ in 0..5 {
+                rest = rest.trim_start().split_once([' ', '\t'])?.1;
+            }
+            let fields = line.strip_suffix(rest)?.trim_end();
+            let is_value = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
+            let program = shlex::split(rest)?.into_iter().find(|word| !is_value(word))?;
+            let said = |hours: &u64| Work::ALL.iter().any(|work| times(*work, *hours) == fields);
+            Some((PathBuf::from(program), EXPRESSIBLE.into_iter().find(said)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_that_cron_cannot_say_become_shorter_ones() {
+        for (asked, said) in
+            [(1, 1), (5, 4), (7, 6), (11, 8), (23, 12), (36, 24), (48, 24), (168, 168), (8784, 168)]
+        {
+            assert_eq!(expressible(asked), said);
+        }
+        for hours in EXPRESSIBLE {
+            assert_eq!(expressible(hours), hours);
+        }
+    }
+
+    #[test]
+    fn a_shell_behind_cron_reads_the_same_word() {
+        // cron takes the backslash before a percent sign away; some crons do not.
+        for word in ["/a b", "100%", "\\%", "a\\\\%b%%", "it's", "'%'", "\"$x`y`\\", "ü&<;>*", "a\\"] {
+            let line = quoted(word);
+            for line in [line.replace("\\%", "%"), line] {
+                assert_eq!(shlex::split(&line).as_deref(), Some(&[word.to_owned()][..]), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_rest_keeps_its_bytes() {
+        let ours = format!("{START}\nx\n{END}\n");
+        for rest in [&b""[..], b"a", b"a\r\nb\r\n", b"\xff\xfe\n\n\n", b"# agent-memory:starter\n"] {
+            let with = with_block(rest, Some(&ours)).unwrap();
+            assert_eq!(with, [ours.as_bytes(), rest].concat());
+            assert_eq!(with_block(&with, Some(&ours)).unwrap(), with, "again");
+            assert_eq!(with_block(&with, None).unwrap(), rest);
+        }
+        let moved = format!("a\n{START}\r\nold\n  {END}  \r\nb");
+        assert_eq!(with_block(moved.as_bytes(), Some(&ours)).unwrap(), format!("a\n{ours}b").as_bytes());
+    }
+
+    #[test]
+    fn broken_markers_are_named_with_their_lines() {
+        for (text, why) in [
+            ("a\n# agent-memory:start\nb\n", "in line 2 has no end"),
+            ("# agent-memory:end\n# agent-memory:start\n", "in line 1 has no start"),
+            (
+                "# agent-memory:start\n\n# agent-memory:start\n# agent-memory:end",
+                "in line 1, and again in line 3",
+            ),
+            (
+                "# agent-memory:start\n# agent-memory:end\n# agent-memory:start\n# agent-memory:end\n",
+                "second block of markers from line 3 on",
+            ),
+        ] {
+            let error = with_block(text.as_bytes(), None).unwrap_err();
+            assert!(error.message().contains(why), "{}", error.message());
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for program in ["/usr/bin/x", "/a b/x", "/50%/it's/x", "/a=b/x"] {
+            let timer = Timer { work: Work::Consolidate, words: words(&[program, "--quiet"]), hours: 36 };
+            let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
+            let block = plan(&timers).block.unwrap();
+            assert_eq!(lines_of(&block), [(PathBuf::from(program), Some(24))], "{block}");
+        }
+        assert!(lines_of("# a\n\nPATH=/x\n* * *\n").is_empty());
+        assert_eq!(lines_of("5 4 * * * x"), [(PathBuf::from("x"), None)]);
+    }
+}

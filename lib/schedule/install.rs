@@ -1,0 +1,169 @@
+//! Carries a plan out. What is in order already is not touched, so that a second time changes nothing.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::schedule::plan::{Plan, Scheduler, Words, words};
+use crate::schedule::tool::Tools;
+use crate::schedule::{crontab, unit_file};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What had to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) written: Vec<PathBuf>,
+    pub(crate) commands: Vec<Words>,
+}
+
+impl Done {
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.written.is_empty() && self.commands.is_empty()
+    }
+
+    /// Runs a command of the plan.
+    fn run(&mut self, command: &Words, input: &[u8], tools: &Tools) -> Result<()> {
+        tools.must(command, input).map_err(|why| self.failed(why))?;
+        self.commands.push(command.clone());
+        Ok(())
+    }
+
+    /// An error that tells what stands all the same.
+    fn failed(&self, why: String) -> Error {
+        let again = "when that is mended, run memory-install-cron again; to take back: memory-uninstall-cron";
+        let written: Vec<_> = self.written.iter().map(|path| format!("\"{}\"", path.display())).collect();
+        match &written[..] {
+            [] => Error::io(why).hint(again),
+            written => Error::io(format!("{why}; written: {}", written.join(", "))).hint(again),
+        }
+    }
+}
+
+pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
+    let mut done = Done::default();
+    // Before the first is written, it is known that all may be.
+    for (path, _) in &plan.files {
+        unit_file::ours(path)?;
+    }
+    for dir in &plan.dirs {
+        file::make_dir(dir).map_err(|e| Error::io(e.to_string()))?;
+    }
+    for (path, text) in &plan.files {
+        let is_new = unit_file::write(path, text).map_err(|e| done.failed(e.line()))?;
+        if is_new {
+            done.written.push(path.clone());
+        }
+    }
+    match plan.scheduler {
+        Scheduler::Systemd => systemd(plan, tools, &mut done)?,
+        Scheduler::Launchd => launchd(plan, tools, &mut done)?,
+        Scheduler::Crontab => cron(plan, tools, &mut done)?,
+    }
+    Ok(done)
+}
+
+fn systemd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+    if plan.files.is_empty() || (done.written.is_empty() && is_at_work(plan, tools)) {
+        return Ok(());
+    }
+    let known = |error: Error| {
+        match error.message().contains("does not exist") {
+        true => error.hint(
+            "systemd's manager looks elsewhere: it was started without this shell's XDG_CONFIG_HOME; set it in \
+             ~/.config/environment.d and log in again, or unset it here",
+        ),
+        false => error,
+    }
+    };
+    plan.commands.iter().try_for_each(|command| done.run(command, b"", tools).map_err(known))
+}
+
+/// Does the manager know the files as they are, and run their timers?
+fn is_at_work(plan: &Plan, tools: &Tools) -> bool {
+    let mut show =
+        words(&["systemctl", "--user", "show", "--property=Id,UnitFileState,ActiveState,NeedDaemonReload"]);
+    let names = plan.files.iter().filter_map(|(path, _)| path.file_name()?.to_str()).map(str::to_owned);
+    show.extend(names);
+    let Ok(answer) = tools.must(&show, b"") else { return false };
+    let answer = String::from_utf8_lossy(&answer);
+    // One paragraph a unit.
+    let units: Vec<Vec<&str>> = answer.split("\n\n").map(|unit| unit.lines().collect()).collect();
+    show[4..].iter().all(|name| {
+        let is_it = |unit: &&Vec<&str>| unit.contains(&&*format!("Id={name}"));
+        let Some(unit) = units.iter().find(is_it) else { return false };
+        let runs = !name.ends_with(".timer")
+            || (unit.contains(&"UnitFileState=enabled") && unit.contains(&"ActiveState=active"));
+        runs && unit.contains(&"NeedDaemonReload=no")
+    })
+}
+
+/// launchd may still be ending the old agent when it is told of the new one.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(200);
+
+fn launchd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+    // A `bootout` and a `bootstrap` for each file.
+    for ((path, _), commands) in plan.files.iter().zip(plan.commands.chunks(2)) {
+        let [out, into] = commands else { continue };
+        let was_loaded = out.last().is_some_and(|target| is_loaded(target, tools));
+        if was_loaded && !done.written.contains(path) {
+            continue;
+        }
+        if was_loaded {
+            done.run(out, b"", tools)?;
+        }
+        let mut loaded = tools.must(into, b"");
+        for _ in 1..if was_loaded { TRIES } else { 1 } {
+            if loaded.is_ok() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            loaded = tools.must(into, b"");
+        }
+        if let Err(why) = loaded {
+            by_load(path, out, why, tools, done)?;
+        } else {
+            done.commands.push(into.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Older systems know `load` alone; it ends well even where it fails, so the agent is looked for.
+fn by_load(path: &Path, out: &Words, why: String, tools: &Tools, done: &mut Done) -> Result<()> {
+    let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
+    let is_done = tools.is_success(&load) && out.last().is_some_and(|target| is_loaded(target, tools));
+    if !is_done {
+        return Err(done.failed(why));
+    }
+    done.commands.push(load);
+    Ok(())
+}
+
+/// `target` is `gui/UID/LABEL`; older systems know an agent by its label.
+pub(crate) fn is_loaded(target: &str, tools: &Tools) -> bool {
+    let label = target.rsplit('/').next().unwrap_or(target);
+    tools.is_success(&words(&["launchctl", "print", target]))
+        || tools.is_success(&words(&["launchctl", "list", label]))
+}
+
+/// Vixie's cron takes lines of less than a thousand bytes.
+const LONGEST_LINE: usize = 998;
+
+fn cron(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+    let old = tools.crontab().map_err(Error::io)?;
+    let new = crontab::with_block(&old, plan.block.as_deref())?;
+    if new == old {
+        return Ok(());
+    }
+    let is_long = plan.block.iter().flat_map(|block| block.lines()).any(|line| line.len() > LONGEST_LINE);
+    for command in &plan.commands {
+        done.run(command, &new, tools).map_err(|error| match is_long {
+            true => error.hint(format!(
+                "many crons take lines of {LONGEST_LINE} bytes at most; try with a shorter PATH: \
+                 PATH=/usr/local/bin:/usr/bin:/bin memory-install-cron"
+            )),
+            false => error,
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! systemd's user manager: a service and a timer for each program, rendered from `systemd/`.
+
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::schedule::plan::{Plan, Scheduler, Words, filled, words};
+use crate::schedule::timer::{Timer, Timers, Work};
+use std::path::{Path, PathBuf};
+
+/// Where users' units lie, in the user manager's order of preference after the user's own.
+pub(crate) const SYSTEM_DIR: &str = "/etc/systemd/user";
+
+fn templates(work: Work) -> (&'static str, &'static str) {
+    match work {
+        Work::Consolidate => (
+            include_str!("../../systemd/agent-memory-consolidate.service"),
+            include_str!("../../systemd/agent-memory-consolidate.timer"),
+        ),
+        Work::Defrag => (
+            include_str!("../../systemd/agent-memory-defrag.service"),
+            include_str!("../../systemd/agent-memory-defrag.timer"),
+        ),
+    }
+}
+
+pub(crate) fn service_name(work: Work) -> String {
+    format!("agent-memory-{}.service", work.name())
+}
+
+pub(crate) fn timer_name(work: Work) -> String {
+    format!("agent-memory-{}.timer", work.name())
+}
+
+/// `$XDG_CONFIG_HOME/systemd/user`, else `~/.config/systemd/user`.
+pub(crate) fn dir(env: &Env) -> Result<PathBuf> {
+    // The parent of the memory family's own directory: the same rules for both.
+    let config = env.memory_config_dir()?;
+    let base = config.parent().ok_or_else(|| Error::config("there is no configuration directory"))?;
+    Ok(base.join("systemd/user"))
+}
+
+/// The link that stands for "enabled".
+pub(crate) fn wanted_link(work: Work, dir: &Path) -> PathBuf {
+    dir.join("timers.target.wants").join(timer_name(work))
+}
+
+pub(crate) fn plan(timers: &Timers, dir: &Path) -> Plan {
+    let mut files = Vec::new();
+    for timer in &timers.all {
+        files.push((dir.join(service_name(timer.work)), service(timer, &timers.vars)));
+        files.push((dir.join(timer_name(timer.work)), schedule(timer)));
+    }
+    let names: Vec<String> = timers.all.iter().map(|timer| timer_name(timer.work)).collect();
+    let with_names = |verb: &str| {
+        let mut command = words(&["systemctl", "--user", verb]);
+        command.extend_from_slice(&names);
+        command
+    };
+    // `restart` starts a timer that does not run, and makes one that does take up a new interval.
+    let mut commands = Vec::new();
+    if !names.is_empty() {
+        commands = vec![
+            words(&["systemctl", "--user", "daemon-reload"]),
+            with_names("enable"),
+            with_names("restart"),
+        ];
+    }
+    Plan {
+        scheduler: Scheduler::Systemd,
+        dirs: Vec::new(),
+        files,
+        block: None,
+        commands,
+        remarks: Vec::new(),
+    }
+}
+
+fn service(timer: &Timer, vars: &[(&str, String)]) -> String {
+    let vars: Vec<String> = vars
+        .iter()
+        .map(|(name, value)| format!("Environment={}", quoted(&format!("{name}={value}"))))
+        .collect();
+    let values = [("@COMMAND@", &*command(&timer.words)), ("@ENVIRONMENT@", &*vars.join("\n"))];
+    filled(templates(timer.work).0, &values)
+}
+
+fn schedule(timer: &Timer) -> String {
+    filled(templates(timer.work).1, &[("@HOURS@", &timer.hours.to_string())])
+}
+
+/// Runs a program whose path systemd would not take: it refuses quotes and backslashes there, however written.
+const BY_SHELL: &[&str] = &["/bin/sh", "-c", "exec \"$0\" \"$@\""];
+
+/// The value of `ExecStart=`.
+fn command(command: &[String]) -> String {
+    let by_shell = command.first().is_some_and(|program| program.contains(['"', '\'', '\\']));
+    let before: Words = if by_shell { words(BY_SHELL) } else { Words::new() };
+    let all: Vec<&String> = before.iter().chain(command).collect();
+    // With a colon before it, nothing that looks like a variable is replaced.
+    let colon = if all.iter().any(|word| word.contains('$')) { ":" } else { "" };
+    let all: Vec<String> = all.into_iter().map(|word| quoted(word)).collect();
+    format!("{colon}{}", all.join(" "))
+}
+
+/// A word as systemd.syntax(7) and systemd.unit(5) want it: in quotes where it needs them, with `%` doubled.
+fn quoted(word: &str) -> String {
+    let doubled = word.replace('%', "%%");
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@=+,%~".contains(c);
+    if !doubled.is_empty() && doubled.chars().all(is_plain) {
+        return doubled;
+    }
+    format!("\"{}\"", doubled.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// What an installed service runs, read from its text.
+pub(crate) fn program_of(service: &str) -> Option<PathBuf> {
+    let value = service.lines().find_map(|line| line.strip_prefix("ExecStart="))?;
+    // Of quotes and backslashes, both know the same as far as they are written here.
+    let words = shlex::split(value.trim_start_matches(':'))?;
+    let program = match &words[..] {
+        [sh, c, script, program, ..] if [sh, c, script] == BY_SHELL => program,
+        [program, ..] => program,
+        [] => return None,
+    };
+    Some(PathBuf::from(program.replace("%%", "%")))
+}
+
+/// The interval of an installed timer, read from its text.
+pub(crate) fn hours_of(timer: &str) -> Option<u64> {
+    let value = timer.lines().find_map(|line| line.strip_prefix("OnUnitActiveSec="))?;
+    value.trim().strip_suffix('h')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_systemd_would_read_them_otherwise() {
+        for (word, expected) in [
+            ("/usr/bin/x", "/usr/bin/x"),
+            ("/ü/x", "/ü/x"),
+            ("50%", "50%%"),
+            ("a b", "\"a b\""),
+            ("a\"b'c\\d", "\"a\\\"b'c\\\\d\""),
+            ("PATH=/a b:$c;d", "\"PATH=/a b:$c;d\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn a_dollar_sign_is_no_variable() {
+        let words = words(&["/a$b/x", "--config", "/$HOME"]);
+        assert_eq!(command(&words), ":\"/a$b/x\" --config \"/$HOME\"");
+    }
+
+    #[test]
+    fn the_program_is_read_back_as_it_was() {
+        for program in ["/usr/bin/x", "/a b/%h/x", "/a$b/x", "/a\"b/x", "/a'b\\c/%%/x", "/ü&<>/x"] {
+            let words = words(&[program, "--quiet"]);
+            let text = format!("[Service]\nExecStart={}\n", command(&words));
+            assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
+        }
+        assert_eq!(program_of("ExecStart=\n"), None);
+        assert_eq!(hours_of("[Timer]\nOnUnitActiveSec=48h\n"), Some(48));
+        assert_eq!(hours_of("[Timer]\nOnUnitActiveSec=2s\n"), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! What is to run, how often, and with which surroundings: checked once, then only written down.
+
+use crate::config::memory::Schedule;
+use crate::config::memory::search::{absolute, files};
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::lookup::{is_program, on_path};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The directories of the user's own that programs ask for. The other `XDG_*` belong to one session (its runtime
+/// directory, its seat), and are wrong in the next.
+const CARRIED: &[&str] =
+    &["HOME", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    Consolidate,
+    Defrag,
+}
+
+impl Work {
+    pub(crate) const ALL: [Work; 2] = [Work::Consolidate, Work::Defrag];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Work::Consolidate => "consolidate",
+            Work::Defrag => "defrag",
+        }
+    }
+
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Work::Consolidate => "memory-consolidate",
+            Work::Defrag => "memory-defrag",
+        }
+    }
+
+    pub(crate) fn hours(self, schedule: &Schedule) -> u64 {
+        match self {
+            Work::Consolidate => schedule.consolidate_interval_hours,
+            Work::Defrag => schedule.defrag_interval_hours,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Timer {
+    pub(crate) work: Work,
+    /// The program's absolute path and its arguments.
+    pub(crate) words: Vec<String>,
+    pub(crate) hours: u64,
+}
+
+/// The timers, and the variables that both get: names in alphabetical order, no control character in any value.
+#[derive(Debug, Clone)]
+pub(crate) struct Timers {
+    pub(crate) all: Vec<Timer>,
+    pub(crate) vars: Vec<(&'static str, String)>,
+}
+
+impl Timers {
+    /// `config` is `--config`. A file that is in use because it lies here, or is named, goes along; the user's own
+    /// is found by itself.
+    pub(crate) fn wanted(schedule: &Schedule, config: Option<&Path>, env: &Env) -> Result<Timers> {
+        let found = files(config, env)?;
+        let is_named = config.is_some() || env.os("AGENT_MEMORY_CONFIG").is_some();
+        let named = found.main.filter(|_| is_named || found.is_here);
+        let mut arguments = vec!["--quiet".to_owned()];
+        if let Some(path) = named {
+            arguments.extend(["--config".to_owned(), plain("the configuration file", path.as_os_str())?]);
+        }
+        let timer = |work: Work| {
+            let mut words = vec![plain(work.program(), program(work.program(), env)?.as_os_str())?];
+            words.extend_from_slice(&arguments);
+            Ok(Timer { work, words, hours: work.hours(schedule) })
+        };
+        Ok(Timers { all: Work::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
+    }
+
+    /// Those that `is_wanted`.
+    pub(crate) fn only(&self, is_wanted: impl Fn(Work) -> bool) -> Timers {
+        let all = self.all.iter().filter(|timer| is_wanted(timer.work)).cloned().collect();
+        Timers { all, vars: self.vars.clone() }
+    }
+}
+
+/// The variables that are set here. The places among them become absolute: a timer starts elsewhere.
+fn vars(env: &Env) -> Result<Vec<(&'static str, String)>> {
+    let mut vars = Vec::new();
+    for name in CARRIED.iter().copied() {
+        let Some(value) = env.os(name) else { continue };
+        let value = match name {
+            "PATH" => once_each(&plain(name, value)?),
+            _ => plain(name, absolute(PathBuf::from(value), env)?.as_os_str())?,
+        };
+        vars.push((name, value));
+    }
+    Ok(vars)
+}
+
+/// Each directory where it stands first: nested shells add the same ones again, and some crons take short lines only.
+fn once_each(path: &str) -> String {
+    let mut dirs: Vec<&str> = Vec::new();
+    for dir in path.split(':') {
+        if !dirs.contains(&dir) {
+            dirs.push(dir);
+        }
+    }
+    dirs.join(":")
+}
+
+/// A value that every scheduler's file can hold: text, on one line.
+fn plain(what: &str, value: &OsStr) -> Result<String> {
+    let fault = |why: &str| {
+        Error::usage(format!(
+            "{what} cannot go into a timer: \"{}\" {why}",
+            value.to_string_lossy().escape_debug()
+        ))
+        .hint("use a path of plain characters")
+    };
+    let text = value.to_str().ok_or_else(|| fault("is not valid UTF-8"))?;
+    // U+FFFE and U+FFFF are characters that XML does not know.
+    match text.chars().any(|c| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) {
+        true => Err(fault("holds a control character")),
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// The program of that name that came with this one.
+///
+/// Where PATH leads to the very same file, the path from there is taken: a package manager's profile stays where it
+/// is when the package behind it is replaced.
+fn program(name: &str, env: &Env) -> Result<PathBuf> {
+    let own = std::env::current_exe().and_then(|own| own.canonicalize());
+    let own = own.map_err(|e| Error::io(format!("this program does not find itself: {e}")))?;
+    let beside = own.with_file_name(name);
+    if !is_program(&beside) {
+        return Err(Error::io(format!("there is no program \"{}\" for a timer to run", beside.display()))
+            .hint("install all programs of the kit into one directory"));
+    }
+    let is_same =
+        |path: &PathBuf| path.is_absolute() && path.canonicalize().ok() == beside.canonicalize().ok();
+    Ok(on_path(name.as_ref(), env).filter(is_same).unwrap_or(beside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::env::pretend;
+
+    #[test]
+    fn what_no_file_can_hold_is_named() {
+        let error = plain("HOME", "/a\nb".as_ref()).unwrap_err();
+        assert_eq!(error.message(), "HOME cannot go into a timer: \"/a\\nb\" holds a control character");
+        let bytes = std::os::unix::ffi::OsStrExt::from_bytes(b"/a\xff");
+        assert!(plain("PATH", bytes).unwrap_err().message().ends_with("is not valid UTF-8"));
+        assert!(plain("PATH", "/a\u{ffff}".as_ref()).is_err());
+        assert_eq!(plain("PATH", "/ü %$\"'\\<&".as_ref()).unwrap(), "/ü %$\"'\\<&");
+    }
+
+    #[test]
+    fn a_session_and_a_key_stay_behind() {
+        let env = pretend(&[
+            ("PATH", "/b:/a:/b:/c:/a"),
+            ("HOME", "/h"),
+            ("XDG_RUNTIME_DIR", "/run/user/1"),
+            ("XDG_DATA_HOME", "/d"),
+            ("OPENAI_API_KEY", "sk-1"),
+            ("XDG_STATE_HOME", ""),
+        ]);
+        let vars = vars(&env).unwrap();
+        let names: Vec<_> = vars.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["HOME", "PATH", "XDG_DATA_HOME"]);
+        assert_eq!(vars[1].1, "/b:/a:/c");
+    }
+}

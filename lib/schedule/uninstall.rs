@@ -1,0 +1,179 @@
+//! Takes back what an installation has put there, whatever of it is left.
+
+use crate::ground::env::Env;
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::schedule::install::is_loaded;
+use crate::schedule::plan::{Scheduler, Words, words};
+use crate::schedule::timer::Work;
+use crate::schedule::tool::Tools;
+use crate::schedule::{crontab, launchd, module, systemd, unit_file};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// In the order in which it is carried out.
+#[derive(Debug)]
+pub(crate) struct Removal {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) before: Vec<Words>,
+    pub(crate) files: Vec<PathBuf>,
+    /// Removed if nothing is left in them.
+    pub(crate) dirs: Vec<PathBuf>,
+    pub(crate) after: Vec<Words>,
+    /// The crontab that is left over: what the command of `after` reads.
+    pub(crate) rest: Vec<u8>,
+    /// What is not ours to remove, and why.
+    pub(crate) left: Vec<String>,
+}
+
+impl Removal {
+    fn of(scheduler: Scheduler) -> Removal {
+        let (before, files, dirs, after, rest, left) = Default::default();
+        Removal { scheduler, before, files, dirs, after, rest, left }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.before.is_empty() && self.files.is_empty() && self.after.is_empty()
+    }
+
+    /// Takes the file along if it is there and ours. Was it?
+    fn take(&mut self, path: PathBuf) -> bool {
+        match unit_file::ours(&path) {
+            Ok(Some(_)) => {
+                self.files.push(path);
+                true
+            }
+            Ok(None) => false,
+            Err(e) => {
+                self.left.push(e.message());
+                false
+            }
+        }
+    }
+
+    /// The works whose files may be ours. A module's file elsewhere does not keep ours from being removed.
+    fn works(&mut self, dir: &Path, env: &Env) -> Vec<Work> {
+        let mut works = Vec::new();
+        for work in Work::ALL {
+            let modules = module::file_of(self.scheduler, work, env);
+            if modules.as_ref().is_none_or(|path| !path.starts_with(dir)) {
+                works.push(work);
+            }
+            self.left.extend(modules.as_deref().map(by_module));
+        }
+        works
+    }
+}
+
+/// Why a module's file is left alone.
+pub(crate) fn by_module(path: &Path) -> String {
+    format!(
+        "\"{}\" comes from a Nix module: left alone; change it there (services.agent-memory)",
+        path.display()
+    )
+}
+
+/// What there is to remove.
+pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<Removal> {
+    match scheduler {
+        Scheduler::Systemd => systemd(tools),
+        Scheduler::Launchd => launchd(tools),
+        Scheduler::Crontab => cron(tools),
+    }
+}
+
+fn systemd(tools: &Tools) -> Result<Removal> {
+    let mut removal = Removal::of(Scheduler::Systemd);
+    let dir = systemd::dir(tools.env)?;
+    let (mut timers, mut services) = (Vec::new(), Vec::new());
+    for work in removal.works(&dir, tools.env) {
+        if removal.take(dir.join(systemd::timer_name(work))) {
+            timers.push(systemd::timer_name(work));
+        }
+        if removal.take(dir.join(systemd::service_name(work))) {
+            services.push(systemd::service_name(work));
+        }
+        // `disable` removes the link too, if the timer's file is still there and a manager runs.
+        let link = systemd::wanted_link(work, &dir);
+        if link.is_symlink() && !removal.left.iter().any(|left| left.contains(&systemd::timer_name(work))) {
+            removal.files.push(link);
+        }
+    }
+    if removal.files.is_empty() {
+        return Ok(removal);
+    }
+    if !timers.is_empty() {
+        let mut disable = words(&["systemctl", "--user", "disable", "--now"]);
+        disable.extend(timers);
+        removal.before.push(disable);
+    }
+    removal.after.push(words(&["systemctl", "--user", "daemon-reload"]));
+    removal.dirs = vec![dir.join("timers.target.wants"), dir.clone()];
+    removal.dirs.extend(dir.parent().map(Path::to_path_buf));
+    Ok(removal)
+}
+
+fn launchd(tools: &Tools) -> Result<Removal> {
+    let mut removal = Removal::of(Scheduler::Launchd);
+    let Some(home) = tools.env.home() else { return Err(Error::config("HOME is not set")) };
+    for work in removal.works(&launchd::dir(home), tools.env) {
+        if !removal.take(launchd::file(work, home)) {
+            continue;
+        }
+        let target = format!("{}/{}", launchd::domain(), launchd::label(work));
+        if is_loaded(&target, tools) {
+            removal.before.push(words(&["launchctl", "bootout", &target]));
+        }
+        removal.files.extend(Some(launchd::log(work, home)).filter(|log| log.is_file()));
+    }
+    if !removal.files.is_empty() {
+        removal.dirs.push(launchd::log_dir(home));
+    }
+    Ok(removal)
+}
+
+fn cron(tools: &Tools) -> Result<Removal> {
+    let mut removal = Removal::of(Scheduler::Crontab);
+    let old = tools.crontab().map_err(Error::io)?;
+    if crontab::block(&old)?.is_some() {
+        removal.rest = crontab::with_block(&old, None)?;
+        // Where nothing else is in it, there was none before ours, or an empty one.
+        removal.after.push(words(&["crontab", if removal.rest.is_empty() { "-r" } else { "-" }]));
+    }
+    Ok(removal)
+}
+
+/// Removes all that can be. What could not be done is the error, at the end.
+pub(crate) fn carry_out(removal: &Removal, tools: &Tools) -> Result<()> {
+    let mut faults = Vec::new();
+    for command in &removal.before {
+        // What the scheduler does not know it does not run.
+        faults.extend(tools.must(command, b"").err().filter(|why| !why.contains("does not exist")));
+    }
+    for path in &removal.files {
+        match file::remove(path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => faults.push(e.to_string()),
+            _ => {}
+        }
+    }
+    for dir in &removal.dirs {
+        // One with something in it stays.
+        let _ = fs_err::remove_dir(dir);
+    }
+    for command in &removal.after {
+        faults.extend(tools.must(command, &removal.rest).err());
+    }
+    if removal.scheduler == Scheduler::Systemd && faults.is_empty() {
+        // A run that failed would be listed on, without its file. Fails where there was none.
+        let mut reset = words(&["systemctl", "--user", "reset-failed"]);
+        reset.extend(Work::ALL.map(systemd::service_name));
+        tools.is_success(&reset);
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Error::io(faults.join("; ")).hint(match removal.scheduler {
+            Scheduler::Crontab => "look at it with: crontab -e",
+            _ => "the files are gone where nothing else is said; what is loaded runs until you log out",
+        })),
+    }
+}
