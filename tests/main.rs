@@ -9,6 +9,7 @@
 mod children;
 #[cfg(target_os = "linux")]
 mod crash;
+mod evaluator;
 mod kit;
 mod librarian;
 mod server;
@@ -75,6 +76,8 @@ mod memory_list;
 mod memory_notes;
 mod memory_store_faults;
 mod memory_update;
+mod nix;
+mod nix_units;
 mod ollama;
 mod openai;
 mod prompt_files;

@@ -1,0 +1,148 @@
+{
+  description = "Small Unix programs that run LLM agents and keep what they learn";
+
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-26.05";
+
+  outputs =
+    { self, nixpkgs }:
+    let
+      inherit (nixpkgs) lib;
+      systems = [
+        "x86_64-linux"
+        "aarch64-linux"
+        "aarch64-darwin"
+      ];
+      eachSystem = make: lib.genAttrs systems (system: make nixpkgs.legacyPackages.${system});
+
+      # Cargo's list of programs is the only one.
+      programs = map (bin: bin.name) (lib.importTOML ./Cargo.toml).bin;
+
+      # A module that takes the package from here, where that is built for the system and nobody names another.
+      # With keys, for who imports it twice; not the file's own, under which the file itself is imported.
+      withPackage = _class: file: {
+        inherit _class;
+        key = "${toString file}#flake";
+        imports = [
+          file
+          (
+            { lib, pkgs, ... }:
+            let
+              inherit (pkgs.stdenv.hostPlatform) system;
+            in
+            {
+              key = "${toString file}#package";
+              programs.axe = lib.optionalAttrs (self.packages ? ${system}) {
+                package = lib.mkDefault self.packages.${system}.default;
+              };
+            }
+          )
+        ];
+      };
+    in
+    {
+      packages = eachSystem (pkgs: rec {
+        axe = pkgs.callPackage ./nix/package.nix { };
+        default = axe;
+      });
+
+      apps = eachSystem (
+        pkgs:
+        let
+          package = self.packages.${pkgs.stdenv.hostPlatform.system}.default;
+          app = program: {
+            type = "app";
+            program = "${package}/bin/${program}";
+            meta.description = "${program}, of the axe toolkit";
+          };
+        in
+        lib.genAttrs programs app // { default = app "axe"; }
+      );
+
+      overlays.default = import ./nix/overlay.nix;
+
+      homeModules.default = withPackage "homeManager" ./nix/modules/home-manager.nix;
+      homeManagerModules = self.homeModules; # its older name
+      darwinModules.default = withPackage "darwin" ./nix/modules/nix-darwin.nix;
+      nixosModules.default = withPackage "nixos" ./nix/modules/nixos.nix;
+
+      devShells = eachSystem (pkgs: {
+        default = pkgs.mkShell {
+          inputsFrom = [ self.packages.${pkgs.stdenv.hostPlatform.system}.default ];
+          packages = with pkgs; [
+            cargo
+            clippy
+            deadnix
+            nixfmt
+            rust-analyzer
+            rustc
+            rustfmt
+          ];
+          # For rust-analyzer, which wants the source of the standard library.
+          RUST_SRC_PATH = "${pkgs.rustPlatform.rustLibSrc}";
+        };
+      });
+
+      formatter = eachSystem (pkgs: pkgs.nixfmt-tree);
+
+      checks = eachSystem (
+        pkgs:
+        let
+          inherit (pkgs.stdenv.hostPlatform) system;
+          standIn = import ./tests/nix { reads = false; };
+          real = import ./tests/nix {
+            inherit lib;
+            reads = false;
+            pkgsFor =
+              system:
+              import ./tests/nix/pkgs.nix {
+                inherit lib system;
+                inherit (pkgs) formats;
+              };
+          };
+          nixos = lib.nixosSystem {
+            inherit system;
+            modules = [
+              self.nixosModules.default
+              {
+                programs.axe.enable = true;
+                services.agent-memory.enable = true;
+                system.stateVersion = "26.05";
+              }
+            ];
+          };
+        in
+        {
+          package = self.packages.${system}.default;
+
+          # cargo test compares what the stand-in for nixpkgs' module system gives with golden files; here it is
+          # compared with the real one.
+          modules =
+            assert real.right == standIn.right && real.wrong == standIn.wrong;
+            pkgs.writeText "axe-modules" "the same";
+
+          format =
+            pkgs.runCommand "axe-nix-format"
+              {
+                nativeBuildInputs = [
+                  pkgs.deadnix
+                  pkgs.nixfmt
+                ];
+              }
+              ''
+                cd ${
+                  lib.fileset.toSource {
+                    root = ./.;
+                    fileset = lib.fileset.fileFilter (file: file.hasExt "nix") ./.;
+                  }
+                }
+                find . -name '*.nix' -exec nixfmt --check {} +
+                deadnix --fail .
+                touch "$out"
+              '';
+        }
+        // lib.optionalAttrs pkgs.stdenv.hostPlatform.isLinux {
+          nixos = pkgs.writeText "axe-nixos" nixos.config.systemd.user.units."agent-memory-defrag.timer".text;
+        }
+      );
+    };
+}

@@ -1,0 +1,43 @@
+# A job as launchd's keys. The twin of the templates in launchd/, which memory-install-cron fills in.
+{ lib, pkgs }:
+
+{
+  home,
+  # Directories with programs.
+  path,
+  environment ? { },
+}:
+
+let
+  script = import ./script.nix { inherit lib pkgs; };
+  calendar = import ./calendar.nix;
+in
+name: job:
+let
+  log = "${home}/Library/Logs/${job.log}";
+  isPlain = job.stdin == null && job.environmentFile == null;
+in
+{
+  Label = job.label;
+  ProgramArguments =
+    if isPlain then
+      job.command
+    else
+      [ "${script name { inherit (job) command stdin environmentFile; }}" ];
+  EnvironmentVariables = {
+    PATH = lib.concatStringsSep ":" path;
+  }
+  // environment;
+  RunAtLoad = false;
+  KeepAlive = false;
+  ProcessType = "Background";
+  StandardOutPath = log;
+  StandardErrorPath = log;
+}
+// (
+  if job ? calendar then
+    # Another name is an error of the options; this keeps it from being hidden by one of evaluation.
+    { StartCalendarInterval = calendar.${job.calendar} or [ ]; }
+  else
+    { StartInterval = job.seconds; }
+)

@@ -1,0 +1,77 @@
+# For nix-darwin: launchd agents of the primary user, and files in /etc that the user's configuration links to.
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
+
+let
+  inherit (import ./jobs.nix { inherit config lib pkgs; })
+    packages
+    jobs
+    axeFiles
+    memoryFiles
+    ;
+  isOn = config.programs.axe.enable || config.services.agent-memory.enable;
+  user = config.system.primaryUser;
+  home = config.system.primaryUserHome;
+
+  launchd = import ./launchd.nix { inherit lib pkgs; } {
+    inherit home;
+    path = [
+      "${home}/.local/bin"
+      "${home}/.nix-profile/bin"
+      "/etc/profiles/per-user/${toString user}/bin"
+      "/run/current-system/sw/bin"
+      "/nix/var/nix/profiles/default/bin"
+      "/opt/homebrew/bin"
+      "/usr/local/bin"
+      "/usr/bin"
+      "/bin"
+      "/usr/sbin"
+      "/sbin"
+      # Where the user has no git.
+      (lib.makeBinPath [ pkgs.gitMinimal ])
+    ];
+  };
+  links = import ./links.nix { inherit lib pkgs; } {
+    inherit axeFiles memoryFiles;
+    axeDir = "Library/Application Support";
+  };
+  below = dir: lib.mapAttrs' (file: source: lib.nameValuePair "${dir}/${file}" { inherit source; });
+  logDirectories = lib.unique (
+    lib.mapAttrsToList (_: job: "${home}/Library/Logs/${dirOf job.log}") jobs
+  );
+in
+{
+  _class = "darwin";
+  imports = [ ./options.nix ];
+
+  config = {
+    environment.systemPackages = packages;
+    environment.etc = below "axe" axeFiles // below "agent-memory" memoryFiles;
+
+    launchd.user.agents =
+      lib.mapAttrs (name: job: { serviceConfig = launchd name job; }) jobs
+      // lib.optionalAttrs isOn {
+        # nix-darwin loads it at every switch and launchd at every login.
+        axe-links.serviceConfig = {
+          Label = "com.axe.links";
+          ProgramArguments = [
+            "/bin/sh"
+            "-c"
+            (lib.concatStringsSep " && " (
+              [ "/bin/wait4path /nix/store" ]
+              # launchd makes a log, but not its directory.
+              ++ lib.optional (logDirectories != [ ]) "mkdir -p ${lib.escapeShellArgs logDirectories}"
+              ++ [ "exec ${links}" ]
+            ))
+          ];
+          RunAtLoad = true;
+          KeepAlive = false;
+          ProcessType = "Background";
+        };
+      };
+  };
+}

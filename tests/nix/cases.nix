@@ -1,0 +1,159 @@
+# Configurations. `right` ones are kept as golden files; of `wrong` ones the messages; `impossible` ones have a
+# value of the wrong type, at which evaluation ends.
+let
+  agent = more: {
+    programs.axe.enable = true;
+    programs.axe.agents.reviewer = {
+      settings.model = "openai/gpt-5";
+    }
+    // more;
+  };
+  memory = more: {
+    services.agent-memory = {
+      enable = true;
+    }
+    // more;
+  };
+in
+{
+  right = {
+    disabled.config = {
+      programs.axe.settings.retry.max = 1;
+      programs.axe.agents.sleeper.schedule = "daily";
+      services.agent-memory.settings.llm.command = "claude";
+    };
+    defaults.config = {
+      programs.axe.enable = true;
+      services.agent-memory.enable = true;
+    };
+    full.config = {
+      programs.axe = {
+        enable = true;
+        settings = {
+          retry.max = 5;
+          providers.openai.api_key_file = "/run/secrets/openai";
+          providers.local = {
+            kind = "openai";
+            base_url = "http://localhost:8080";
+            api_key = "none";
+          };
+          providers."open router" = {
+            kind = "openai";
+            base_url = "https://openrouter.ai/api";
+            api_key_command = "pass show 'open router'";
+          };
+        };
+        agents = {
+          reviewer = {
+            settings = {
+              model = "openai/gpt-5";
+              system_prompt = "You review a change.\nBe \"kind\".";
+              files = [
+                "README.md"
+                "docs/**/*.md"
+              ];
+              memory.enabled = true;
+              params.temperature = 0.5;
+            };
+            schedule = "daily";
+            stdin = "git -C \"$HOME/my project\" log --since=yesterday | head -c 100000 # 100 %";
+            environmentFile = "/run/secrets/it's 100% mine.env";
+          };
+          "Überprüfer".settings.model = "command/claude";
+          digest = {
+            settings.model = "command/claude";
+            schedule.interval = 5400;
+          };
+        };
+      };
+      services.agent-memory = {
+        enable = true;
+        settings = {
+          llm.command = "claude";
+          agentsMd.targets = [ "~/.claude/CLAUDE.md" ];
+        };
+        consolidate.intervalHours = 3;
+        defrag.intervalHours = 48;
+        environmentFile = "/run/secrets/llm.env";
+      };
+    };
+    # A home-manager that manages the XDG directories, and a home that wants quoting.
+    xdg = {
+      hosts = [ "home-manager" ];
+      config = {
+        home.homeDirectory = "/home/ada & bob's 100%";
+        xdg.enable = true;
+        programs.axe = {
+          enable = true;
+          settings.limits.max_calls = 9;
+        };
+        services.agent-memory = {
+          enable = true;
+          defrag.enable = false;
+          consolidate.intervalHours = 6;
+        };
+      };
+    };
+  };
+
+  wrong = {
+    hours-zero = memory { consolidate.intervalHours = 0; };
+    hours-negative = memory { defrag.intervalHours = -1; };
+    hours-of-a-year = memory { defrag.intervalHours = 8785; };
+    hours-twice = memory { settings.schedule.defragIntervalHours = 12; };
+    seconds-zero = agent { schedule.interval = 0; };
+    calendar-of-systemd = agent { schedule = "Mon..Fri 08:00"; };
+    calendar-empty = agent { schedule = " "; };
+    calendar-of-two-lines = agent { schedule = "daily\nhourly"; };
+    calendar-that-goes-on = agent { schedule = "daily\\"; };
+    no-model = {
+      programs.axe.enable = true;
+      programs.axe.agents.reviewer.schedule = "daily";
+    };
+    agent-with-a-slash = {
+      programs.axe.enable = true;
+      programs.axe.agents."../reviewer".settings.model = "a/b";
+    };
+    agent-with-a-dot-in-front = {
+      programs.axe.enable = true;
+      programs.axe.agents.".reviewer".settings.model = "a/b";
+    };
+    agent-that-is-no-unit = {
+      programs.axe.enable = true;
+      programs.axe.agents."my reviewer" = {
+        settings.model = "a/b";
+        schedule = "daily";
+      };
+    };
+    stdin-without-a-timer = agent { stdin = "date"; };
+    keys-without-a-timer = agent { environmentFile = "/run/secrets/x"; };
+    key-in-the-settings = {
+      programs.axe.enable = true;
+      programs.axe.settings.providers.openai.api_key = "sk-123";
+    };
+    key-in-an-agent = agent {
+      settings = {
+        model = "a/b";
+        params.api_key = "sk-123";
+      };
+    };
+    keys-at-a-relative-path = memory { environmentFile = "secrets/llm.env"; };
+    keys-in-the-store = memory { environmentFile = "${builtins.storeDir}/abc-llm.env"; };
+    keys-on-two-lines = memory { environmentFile = "/run/a\nExecStart=/bin/true"; };
+    keys-after-a-carriage-return = memory { environmentFile = "/run/a\rExecStart=/bin/true"; };
+    keys-on-a-line-that-goes-on = memory { environmentFile = "/run/a\\"; };
+  };
+
+  impossible = {
+    a-path-is-no-string = memory { environmentFile = ./cases.nix; };
+    an-unknown-option = memory { consolidte.enable = true; };
+    an-unknown-option-of-an-agent = agent { shedule = "daily"; };
+    an-unknown-unit-of-time = agent { schedule.minutes = 5; };
+    hours-as-text = memory { consolidate.intervalHours = "2"; };
+    null-in-toml = {
+      programs.axe.enable = true;
+      programs.axe.settings.retry.max = null;
+    };
+    settings-as-text = memory { settings = "llm"; };
+  };
+}
