@@ -14,6 +14,7 @@
 
 mod axe;
 mod consolidate;
+mod defrag;
 mod measure;
 mod memory;
 mod notes;
@@ -21,10 +22,11 @@ mod search;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 4] = [
+const GROUPS: [(&str, fn()); 5] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
+    ("defrag", defrag::bench),
     ("search", search::bench),
 ];
 
@@ -44,7 +46,7 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate or search"
+            "no group \"{name}\": axe, memory, consolidate, defrag or search"
         );
     }
     println!("{:<52} {:>12} {:>10}  aim", "figure", "value", "ratio");

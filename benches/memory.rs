@@ -5,10 +5,13 @@ use crate::notes;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const CAPTURE: &str = env!("CARGO_BIN_EXE_memory-capture");
+const DOCTOR: &str = env!("CARGO_BIN_EXE_memory-doctor");
 const LIST: &str = env!("CARGO_BIN_EXE_memory-list");
+const AGENTS_MD: &str = env!("CARGO_BIN_EXE_memory-agents-md");
 const READ: &str = env!("CARGO_BIN_EXE_memory-read");
 
 const QUERY: &[&str] = &[LIST, "--query", "retry the queue after a timeout"];
@@ -25,10 +28,13 @@ pub(crate) fn bench() {
         let figure = format!("{what} of 100,000 against ten times that of 10,000");
         row(&figure, "", Some(ratio), Some(1.2), "×");
     }
+    doctor();
     size_rows(&[
         (env!("CARGO_BIN_EXE_memory"), None),
         (env!("CARGO_BIN_EXE_memory-config"), None),
+        (AGENTS_MD, Some(1.5)),
         (CAPTURE, Some(1.5)),
+        (DOCTOR, None),
         (LIST, Some(1.5)),
         (READ, Some(1.5)),
         (env!("CARGO_BIN_EXE_memory-update"), Some(1.5)),
@@ -104,7 +110,9 @@ fn store(count: u64, aim: Option<u64>, runs: usize) -> (Duration, Duration) {
     let nothing: &[&str] = &[&own, "nothing"];
     let look: &[&str] = &[READ, "--no-count", &id];
     let read: &[&str] = &[READ, &id];
-    let times = home.times(&[nothing, list, QUERY, look, read], runs);
+    // The first run makes the file, those that are counted find it as it should be.
+    let section: &[&str] = &[AGENTS_MD, "--target", "AGENTS.md"];
+    let times = home.times(&[nothing, list, QUERY, look, read, section], runs);
     let shown = format!("{},000", count / 1000);
     let memory = aim.map(|_| 64.0);
     time_row(&format!("memory-list of {shown} notes of 1.5 KB"), times[1], times[0], aim);
@@ -113,5 +121,27 @@ fn store(count: u64, aim: Option<u64>, runs: usize) -> (Duration, Duration) {
     row("  peak memory of the same", "", Some(home.peak(QUERY)), memory, " MiB");
     time_row(&format!("memory-read --no-count of one in {shown}"), times[3], times[0], None);
     time_row("  counted, and the note synced", times[4], times[0], None);
+    time_row(&format!("memory-agents-md of {shown}, nothing to do"), times[5], times[0], aim);
+    row("  peak memory of the same", "", Some(home.peak(section)), memory, " MiB");
     (times[1], times[2])
+}
+
+/// A store of ten thousand notes looked at, without a history and with one.
+fn doctor() {
+    let own = own();
+    let home = Home::new();
+    notes::generate(home.path(), 10_000);
+    let words: &[&str] = &[DOCTOR];
+    let times = home.times(&[&[&own, "nothing"], words], 11);
+    time_row("memory-doctor of 10,000 notes of 1.5 KB", times[1], times[0], Some(300));
+    row("  peak memory of the same", "", Some(home.peak(words)), Some(64.0), " MiB");
+    let root = notes::topics(home.path());
+    let root = root.parent().unwrap();
+    let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+    for arguments in [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "-m", "all"]] {
+        let git = Command::new("git").args(identity).args(arguments).current_dir(root).status();
+        assert!(git.unwrap().success(), "{arguments:?}");
+    }
+    let times = home.times(&[&[&own, "nothing"], words], 11);
+    time_row("  with a history, which git is asked about", times[1], times[0], Some(300));
 }
