@@ -1,6 +1,7 @@
 #!/bin/sh
 # The main jobs, without key or network. An agent answers what is piped in, twice, and the second run has read
-# the first one's entry in the agent's log. Then a finished session becomes a note, and is found again.
+# the first one's entry in the agent's log. Then a finished session becomes a note, is found again, and is put before
+# the next agent.
 #
 # Everything happens in a temporary home. The models are examples/stand-in.sh, which only counts words, and
 # examples/stand-in-librarian.sh; to see a real one, name a command that reads a prompt on stdin:
@@ -71,3 +72,6 @@ memory consolidate || true
 
 say '$ memory list --query "which port" --json | memory read -'
 memory list --query "which port" --json | memory read -
+
+say '$ memory agents-md --stdout    # what every agent is told before it begins'
+memory agents-md --stdout

@@ -1,6 +1,6 @@
 //! `axe`, the dispatcher: finds `axe-<command>`, becomes it, and names what is near when there is none.
 
-use crate::support::{NOW, Said, Sandbox, binary, said, set_mode, symlink};
+use crate::support::{NOW, Said, Sandbox, binary, said, set_mode, symlink, tools};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -126,7 +126,7 @@ fn exit_codes_and_signals_are_the_commands_own() {
 fn programs_on_path_are_commands_too() {
     let sandbox = Sandbox::new();
     let dir = own_command(&sandbox, "hello", "echo \"$# $1\"; cat");
-    let path = format!("/no/such/dir:{}:/usr/bin:/bin", dir.display());
+    let path = format!("/no/such/dir:{}:{}", dir.display(), tools());
     let mut axe = sandbox.command("axe");
     axe.args(["hello", "a  b", "--help"]).env("PATH", &path).write_stdin("in");
     assert_eq!(said(&mut axe), (Some(0), "2 a  b\nin".into(), String::new()));

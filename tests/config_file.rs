@@ -79,6 +79,7 @@ fn a_key_that_others_can_read_is_a_warning() {
         (&with_key, 0o604, true),
         (without, 0o644, false),
         ("[providers.p]\ncommand = 'echo ok'\n[providers.openai]\napi_key = ''", 0o644, false),
+        ("[providers.p]\ncommand = 'echo ok'\n[providers.local]\napi_key = 'none'", 0o644, false),
     ] {
         let sandbox = with_config(config);
         let path = sandbox.config().join("config.toml");

@@ -196,7 +196,7 @@ fn results_that_do_not_fit_the_disk_are_errors() {
         store
     };
     sandbox.agent("a", "cat", "");
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 21] = [
         ("axe-agents", &["list"]),
         ("axe-agents", &["list", "--json"]),
         ("axe-agents", &["show", "a"]),
@@ -214,6 +214,9 @@ fn results_that_do_not_fit_the_disk_are_errors() {
         ("memory-read", &["AAAAAA", "--json"]),
         ("memory-update", &["AAAAAA", "--pin"]),
         ("memory-capture", &["--direct", "--title", "T", "--body", "B"]),
+        ("memory-agents-md", &[]),
+        ("memory-agents-md", &["--stdout", "--json"]),
+        ("memory-agents-md", &["--target", "A.md"]),
         ("memory-remove", &["AAAAAA", "--json"]),
     ];
     for (program, args) in cases {

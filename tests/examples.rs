@@ -128,9 +128,9 @@ fn every_program_and_flag_that_the_readme_names_exists() {
         word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
     });
     for flag in flags {
-        // Flags of cargo, of git and of the presets, in commands that are not ours.
+        // Flags of cargo, of git, of systemctl and of the presets, in commands that are not ours.
         let preset = read("lib/config/preset.rs").contains(flag);
-        if !["--path", "--since", "--trailer"].contains(&flag) && !preset {
+        if !["--now", "--path", "--since", "--trailer", "--user"].contains(&flag) && !preset {
             assert!(helps.contains(flag), "{flag}");
         }
     }

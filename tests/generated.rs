@@ -1,6 +1,6 @@
 //! What `axe --generate` and `axe completions` print, read by the programs that it is for.
 
-use crate::support::{Said, Sandbox, binary, programs, said};
+use crate::support::{Said, Sandbox, binary, programs, said, tools};
 use std::process::{Command, Stdio};
 
 /// What the dispatcher of a family prints, for one of its programs or for all.
@@ -113,7 +113,7 @@ fn completing_an_agents_name_runs_nothing() {
     let mut bash = std::process::Command::new("bash");
     bash.args(["-c", script]).current_dir(sandbox.work()).env("HOME", sandbox.home());
     bash.env_remove("XDG_CONFIG_HOME");
-    let path = format!("{}:/usr/bin:/bin", binary("axe").parent().unwrap().display());
+    let path = format!("{}:{}", binary("axe").parent().unwrap().display(), tools());
     let output = bash.env("PATH", path).output().unwrap();
     assert!(output.out().lines().any(|line| line == "plain"), "{}{}", output.out(), output.err());
     assert!(!sandbox.work().join("OWNED").exists() && !output.out().contains("touch"), "{}", output.out());

@@ -31,6 +31,28 @@ def reply(entries=(), skipped=(), **more):
     return json.dumps({"batch": batch, "entries": list(entries), "skipped": list(skipped), **more})
 def say(*args, **more):
     print(reply(*args, **more))
+# What memory-defrag shows: each note whole, or a line for each.
+notes, bodies, titles = {}, {}, {}
+for m in re.finditer(r"^<<< note (\S+) (\S+)\n(.*?)^>>> \2$", prompt, re.M | re.S):
+    notes[m.group(1)] = m.group(3)
+    head, bodies[m.group(1)] = m.group(3).split("\n\n", 1)
+    titles[m.group(1)] = head.split("\n")[0].removeprefix("title: ")
+listed = re.findall(r"^(id__\S+) \(scope: ", prompt, re.M)
+def part(body, title="A title", **more):
+    return {"title": title, "summary": "In short.", "tags": [], "body": body, **more}
+def merge(*ids, **more):
+    body = "\n\n".join(bodies[id].strip() for id in ids)
+    return {"op": "merge", "ids": list(ids), **part(body, titles[ids[0]]), **more}
+def split(id, *parts): return {"op": "split", "id": id, "into": list(parts)}
+def rewrite(id, body, **more): return {"op": "rewrite", "id": id, "summary": "In short.", "body": body, **more}
+def rename(id, title): return {"op": "rename", "id": id, "title": title}
+def retag(id, *tags): return {"op": "retag", "id": id, "tags": list(tags)}
+def archive(id, reason="wrong now"): return {"op": "archive", "id": id, "reason": reason}
+def tier(id, tier): return {"op": "tier", "id": id, "tier": tier}
+def ops(*operations, **more):
+    return json.dumps({"batch": batch, "operations": list(operations), "notes": "", **more})
+def do(*operations, **more):
+    print(ops(*operations, **more))
 "#;
 
 /// One note for each session.

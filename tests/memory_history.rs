@@ -1,7 +1,7 @@
 //! The notes' git history: what is committed, in whose repository, and what goes wrong without harm.
 
 use crate::store::{Store, note, value};
-use crate::support::{Said, binary, set_mode};
+use crate::support::{Said, binary, set_mode, tools};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// What git says in `dir`, for somebody without settings.
 fn git_in(dir: &Path, args: &[&str]) -> String {
     let mut git = Command::new("git");
-    git.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", "/nonexistent");
+    git.env_clear().env("PATH", tools()).env("HOME", "/nonexistent");
     git.arg("-C").arg(dir).args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(args);
     let output = git.output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", output.err());

@@ -1,6 +1,6 @@
 //! A log that cannot be read or written (M6 4.2, 4.3, 5.1): one warning, no entry, and the run goes on.
 
-use crate::support::{NOW, Said, Sandbox, entries, eventually, is_root, said, set_mode, symlink};
+use crate::support::{NOW, Said, Sandbox, entries, eventually, is_root, said, set_mode, symlink, tools};
 use std::fs;
 use std::path::Path;
 
@@ -121,7 +121,7 @@ fn an_entry_that_was_cut_short_is_taken_back() {
         let held = format!("{held}{ending}");
         sandbox.write_log("a", &held);
         let mut sh = std::process::Command::new("/bin/sh");
-        sh.env_clear().env("HOME", sandbox.home()).env("PATH", "/usr/bin:/bin").current_dir(sandbox.work());
+        sh.env_clear().env("HOME", sandbox.home()).env("PATH", tools()).current_dir(sandbox.work());
         sh.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" --no-stdin a"]);
         let output = sh.arg(crate::support::binary("axe-run")).output().unwrap();
         assert_eq!(output.code(), Some(0));

@@ -1,6 +1,6 @@
 //! A sandbox with a store of notes in it, written and looked at past the programs.
 
-use crate::support::{Sandbox, said};
+use crate::support::{Sandbox, said, set_mode};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,23 @@ pub(crate) struct Store {
 impl Store {
     /// Without a history, which costs a few starts of git a write.
     pub(crate) fn new() -> Store {
-        let store = Store { sandbox: Sandbox::new() };
+        let store = Store::private();
         store.config(r#"{"storage": {"autoCommit": false}}"#);
         store
     }
 
     /// As it comes, for somebody whom git knows.
     pub(crate) fn with_history() -> Store {
-        let store = Store { sandbox: Sandbox::new() };
+        let store = Store::private();
         let identity = "[user]\nname = Ann\nemail = ann@example.org\n";
         store.sandbox.write(&store.sandbox.home().join(".gitconfig"), identity);
+        store
+    }
+
+    /// In a home that nobody else comes into, whatever the umask.
+    fn private() -> Store {
+        let store = Store { sandbox: Sandbox::new() };
+        set_mode(&store.sandbox.home(), 0o700);
         store
     }
 
