@@ -10,6 +10,7 @@ use crate::ground::exec::{self, Fault, Job, What};
 use crate::ground::file;
 use crate::ground::text::{lossy, one_line};
 use crate::memory::budget::{Budget, Call, Spent};
+use crate::memory::prompt;
 use crate::memory::redact::Redactor;
 use crate::memory::reply::batch_of;
 use crate::provider::command::LEVEL;
@@ -17,6 +18,7 @@ use crate::store::batch::Batch;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// So long a batch that a person has asked for waits for its reply.
 pub(crate) const BY_HAND: SignedDuration = SignedDuration::from_hours(24);
@@ -79,21 +81,38 @@ pub(crate) fn prompt_name(part: usize) -> String {
     format!("prompt-{part}.txt")
 }
 
-/// The reply to a part, if there is one; the repaired one before the first.
+/// The file of the reply to a part, if there is one; the repaired one before the first.
+pub(crate) fn reply_path(batch: &Batch, part: usize) -> Option<PathBuf> {
+    [true, false]
+        .map(|is_repair| batch.file(&reply_name(part, is_repair)))
+        .into_iter()
+        .find(|path| path.exists())
+}
+
+/// That reply.
 pub(crate) fn reply(batch: &Batch, part: usize) -> Result<Option<String>> {
-    for is_repair in [true, false] {
-        let name = reply_name(part, is_repair);
-        if batch.file(&name).exists() {
-            return Ok(Some(lossy(batch.read(&name)?).0));
-        }
-    }
-    Ok(None)
+    let Some(path) = reply_path(batch, part) else { return Ok(None) };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    batch.read(&name).map(|bytes| Some(lossy(bytes).0))
 }
 
 impl Caller<'_> {
     /// What tells our programs below that they run inside a command of ours.
     pub(crate) fn vars(&self) -> Vec<(&'static str, OsString)> {
         vec![("AGENT_MEMORY_RUN", "1".into()), (LEVEL, (self.level + 1).to_string().into())]
+    }
+
+    /// The question about a part once more, with what was wrong with the reply; `rules` say what one looks like.
+    pub(crate) fn repair(
+        &self,
+        batch: &Batch,
+        part: usize,
+        rules: &str,
+        faults: &[String],
+    ) -> Result<String> {
+        let first = lossy(batch.read(&prompt_name(part))?).0;
+        let reply = reply(batch, part)?.unwrap_or_default();
+        Ok(prompt::repair(&batch.id, rules, &first, &reply, faults, self.llm.max_prompt()))
     }
 
     /// Launches the command. Its reply goes into a file of the batch, which outlives us.

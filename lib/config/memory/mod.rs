@@ -102,6 +102,11 @@ pub(crate) struct Redact {
 }
 
 impl Llm {
+    /// The most that a prompt may have, in bytes.
+    pub(crate) fn max_prompt(&self) -> usize {
+        usize::try_from(self.max_prompt_bytes).unwrap_or(usize::MAX)
+    }
+
     /// The line for the shell: a preset of the user's, a built-in one, or the command as it stands.
     pub(crate) fn command_line(&self) -> Option<&str> {
         let command = self.command.as_deref()?;

@@ -5,7 +5,7 @@ use crate::ground::cli::Notes;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use crate::ground::text::{lossy, one_line};
+use crate::ground::text::one_line;
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
 use crate::memory::consolidate::ask::{OWN_WORDS, REPLY};
 use crate::memory::consolidate::gather::{Gathered, Gatherer, History, cut_at, facts_name, mark, text_name};
@@ -13,7 +13,6 @@ use crate::memory::consolidate::plan::{self, Known, Plan, PlannedNote};
 use crate::memory::consolidate::reply::{self, Asked as Expected};
 use crate::memory::consolidate::work::{Verdict, Work, Written, share_out};
 use crate::memory::consolidate::{Adapters, Judged};
-use crate::memory::prompt;
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{EntryId, Status};
@@ -103,7 +102,7 @@ impl Desk<'_> {
 
     /// Room for sessions in one prompt, and for notes that are there already, in bytes.
     pub(crate) fn room(&self) -> Result<(usize, usize)> {
-        let max = usize::try_from(self.config.llm.max_prompt_bytes).unwrap_or(usize::MAX);
+        let max = self.config.llm.max_prompt();
         let free = max.saturating_sub(OWN_WORDS);
         let (sessions, related) = (free - free / 4, free / 4);
         if sessions < LEAST_ROOM {
@@ -309,15 +308,11 @@ impl Adapters for Desk<'_> {
         if self.caller.take_up_unfinished(self.batch()?, work.next, is_repair)? {
             return Ok(Asked::Replied);
         }
-        let first_name = call::prompt_name(work.next);
         let prompt = if is_repair {
-            let first = lossy(self.batch()?.read(&first_name)?).0;
-            let reply = self.reply(work)?.unwrap_or_default();
-            let room = usize::try_from(self.config.llm.max_prompt_bytes).unwrap_or(usize::MAX);
-            prompt::repair(&work.batch, REPLY, &first, &reply, faults, room)
+            self.caller.repair(self.batch()?, work.next, REPLY, faults)?
         } else {
             let prompt = self.prompt(work)?;
-            self.batch()?.write(&first_name, prompt.as_bytes())?;
+            self.batch()?.write(&call::prompt_name(work.next), prompt.as_bytes())?;
             prompt
         };
         self.batch()?.save(&crate::memory::consolidate::State::RunAgent {

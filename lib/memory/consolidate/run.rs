@@ -2,7 +2,7 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use crate::memory::call::{BY_HAND, Kind, reply_name};
+use crate::memory::call::{BY_HAND, Kind, reply_name, reply_path};
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::work::Work;
@@ -367,9 +367,7 @@ impl Desk<'_> {
                 }
                 state = match state {
                     State::WriteEntries { work, plan } => {
-                        let batch = self.batch()?;
-                        let names = [true, false].map(|is_repair| reply_name(work.next, is_repair));
-                        let reply = names.iter().map(|name| batch.file(name)).find(|path| path.exists());
+                        let reply = reply_path(self.batch()?, work.next);
                         return Ok(Ok(Some(Preview { plan, reply: reply.unwrap_or_default() })));
                     }
                     State::Failed { why, .. } => {

@@ -4,7 +4,6 @@ use crate::config::memory::MemoryConfig;
 use crate::ground::cli::Notes;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
-use crate::ground::text::lossy;
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
 use crate::memory::defrag::ask::{self, Corpus, OWN_WORDS};
 use crate::memory::defrag::corpus::{self, CorpusNote};
@@ -14,7 +13,6 @@ use crate::memory::defrag::reply::{self, Op};
 use crate::memory::defrag::similar;
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::defrag::{Adapters, Judged, State};
-use crate::memory::prompt;
 use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::{Batch, Batches};
@@ -90,21 +88,18 @@ impl Desk<'_> {
         Topics::at(self.root)
     }
 
-    /// Is there a note that the last defrag has not seen as it is now, or a decision that it has left?
-    pub(crate) fn has_news(&self) -> Result<bool> {
+    /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
+    pub(crate) fn news(&self) -> Result<Option<usize>> {
         let seen = Seen::load(self.root)?;
         let marks = corpus::marks(&self.topics())?;
         let is_new = marks.iter().any(|(id, mark)| !seen.has(id, mark));
-        Ok(!marks.is_empty() && (self.is_forced || seen.tiers_due || is_new))
-    }
-
-    fn max_prompt(&self) -> usize {
-        usize::try_from(self.config.llm.max_prompt_bytes).unwrap_or(usize::MAX)
+        let has_news = !marks.is_empty() && (self.is_forced || seen.tiers_due || is_new);
+        Ok(has_news.then_some(marks.len()))
     }
 
     /// Room for notes in one prompt, in bytes.
     fn room(&self) -> Result<usize> {
-        let max = self.max_prompt();
+        let max = self.config.llm.max_prompt();
         let room = max.saturating_sub(OWN_WORDS);
         if room < LEAST_ROOM {
             return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for notes"))
@@ -341,12 +336,10 @@ fn applied_name(part: usize) -> String {
 
 impl Adapters for Desk<'_> {
     fn scan_entries(&mut self) -> Result<Option<Work>> {
-        if !self.has_news()? {
-            return Ok(None);
-        }
+        let Some(total) = self.news()? else { return Ok(None) };
         let batch = Batches::of_defrag(self.root).begin()?;
         let mut work = Work::new(&batch.id, self.kind, self.env.now(), self.is_forced);
-        work.total = corpus::marks(&self.topics())?.len();
+        work.total = total;
         self.batch = Some(batch);
         Ok(Some(work))
     }
@@ -426,16 +419,13 @@ impl Adapters for Desk<'_> {
         if self.caller.take_up_unfinished(self.batch()?, work.next, is_repair)? {
             return Ok(Asked::Replied);
         }
-        let first_name = call::prompt_name(work.next);
         let prompt = if is_repair {
-            let first = lossy(self.batch()?.read(&first_name)?).0;
-            let reply = call::reply(self.batch()?, work.next)?.unwrap_or_default();
             let allows = self.allows(work);
             let rules = ask::rules(allows.texts, allows.tiers);
-            prompt::repair(&work.batch, &rules, &first, &reply, faults, self.max_prompt())
+            self.caller.repair(self.batch()?, work.next, &rules, faults)?
         } else {
             let prompt = self.prompt(work)?;
-            self.batch()?.write(&first_name, prompt.as_bytes())?;
+            self.batch()?.write(&call::prompt_name(work.next), prompt.as_bytes())?;
             prompt
         };
         self.batch()?.save(&State::RunAgent { work: work.clone(), faults: faults.to_vec() })?;

@@ -583,7 +583,7 @@ impl Written {
     }
 }
 
-/// May both be done with one note? The first four each decide what becomes of it as a whole.
+/// May both be done with one note? A merge, a split, an archive and a rewrite each decide what becomes of its text.
 fn go_together(done: Op, op: Op) -> bool {
     let is_whole = |op| matches!(op, Op::Merge | Op::Split | Op::Archive);
     let is_structural = |op| is_whole(op) || op == Op::Rewrite;

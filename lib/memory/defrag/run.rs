@@ -2,7 +2,7 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use crate::memory::call::{BY_HAND, Kind, reply_name};
+use crate::memory::call::{BY_HAND, Kind, reply_name, reply_path};
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::Plan;
 use crate::memory::defrag::work::{Why, Work};
@@ -60,7 +60,7 @@ impl Desk<'_> {
             self.refresh_targets()?;
             return Err(error);
         }
-        let stays = if !self.has_news()? {
+        let stays = if self.news()?.is_none() {
             Some(Ended::Done)
         } else if self.config.llm.command.is_none() {
             Some(Ended::NoCommand)
@@ -298,8 +298,7 @@ impl Desk<'_> {
                 // Never saved: the next run would carry out what was only to be shown.
                 State::ApplyChanges { mut work, plan } => {
                     let batch = self.batch()?;
-                    let names = [true, false].map(|is_repair| reply_name(work.next, is_repair));
-                    let reply = names.iter().map(|name| batch.file(name)).find(|path| path.exists());
+                    let reply = reply_path(batch, work.next);
                     let more = work.parts.len().saturating_sub(work.next + 1);
                     let total = work.total;
                     // Until somebody applies it, it is a question with a reply.
