@@ -120,8 +120,8 @@ impl Stage {
 
     pub(crate) fn output(&self, script: &str) -> Output {
         let home = self.sandbox.home();
-        let mut bash = Command::new("bash");
-        bash.args(["--norc", "-eo", "pipefail", "-s"]).env_clear().current_dir(&home);
+        let mut bash = Command::new("timeout");
+        bash.args(["60", "bash", "--norc", "-eo", "pipefail", "-s"]).env_clear().current_dir(&home);
         bash.env("HOME", &home).env("AXE_NOW", NOW).env("XDG_RUNTIME_DIR", &home).env("GIT_EDITOR", "true");
         bash.env(
             "PATH",
