@@ -67,6 +67,7 @@ mod generated;
 mod http_faults;
 mod install_cron;
 mod layers;
+mod manuals;
 mod memory_capture;
 mod memory_config;
 mod memory_dispatcher;

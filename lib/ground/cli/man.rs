@@ -2,7 +2,11 @@
 //! a family's on its files and formats, from a text.
 
 use crate::ground::cli::about::{About, is_verbatim};
+use crate::ground::text::wrap;
 use std::fmt::Write;
+
+/// Of the source of a page, in columns.
+const WIDTH: usize = 78;
 
 /// What a family's programs have in common: a page of section 7.
 #[derive(Debug)]
@@ -37,12 +41,12 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
     if !about.commands.is_empty() {
         out.push_str(".SH COMMANDS\n");
         for (name, help) in about.commands {
-            let _ = writeln!(out, ".TP\n.B {}\n{}", escape(name), escape_line(help));
+            let _ = writeln!(out, ".TP\n.B {}\n{}", escape(name), filled(&escape(help)));
         }
     }
     out.push_str(".SH OPTIONS\n");
     for flag in about.all_flags() {
-        let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&flag.spelling()), escape_line(flag.help));
+        let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&flag.spelling()), filled(&escape(flag.help)));
     }
     for (title, text) in about.sections {
         let _ = writeln!(out, ".SH {}", escape(title));
@@ -53,7 +57,7 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
         ("0", "done, or nothing to do"),
         ("1", "the operation failed, or the arguments are wrong"),
         ("2", "configuration: a file is missing or invalid, a path cannot be resolved"),
-        ("3", "the LLM or its API failed: unreachable, no key, rate limit, timeout, command failed"),
+        ("3", "the LLM or its API failed: no key, unreachable, rate limit, timeout, command"),
         ("128+N", "ended by signal N: 130 is SIGINT, 143 is SIGTERM"),
     ] {
         let _ = writeln!(out, ".TP\n.B {code}\n{meaning}");
@@ -114,18 +118,23 @@ fn items(out: &mut String, block: &str) {
     }
 }
 
-/// Lines of a paragraph, joined as they stand; what is between backquotes is bold.
+/// A paragraph; what is between backquotes is bold.
 fn running(text: &str) -> String {
-    let bold = |line: &str| {
-        let parts = line.trim().split('`').enumerate();
-        let parts = parts.map(|(n, part)| match n % 2 {
-            0 => escape(part),
-            _ => format!("\\fB{}\\fP", escape(part)),
-        });
-        parts.collect::<String>()
-    };
-    let guarded = |line: String| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line };
-    text.lines().map(|line| guarded(bold(line))).collect::<Vec<_>>().join("\n")
+    let parts = text.split('`').enumerate().map(|(n, part)| match n % 2 {
+        0 => escape(part),
+        _ => format!("\\fB{}\\fP", escape(part)),
+    });
+    filled(&parts.collect::<String>())
+}
+
+/// Lines that are short enough for both formatters' taste, none of which is a request.
+fn filled(escaped: &str) -> String {
+    wrap(escaped, WIDTH).into_iter().map(guarded).collect::<Vec<_>>().join("\n")
+}
+
+/// A line that begins with `.` or `'` would be taken for a request.
+fn guarded(line: String) -> String {
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
 }
 
 fn paragraphs(out: &mut String, text: &str) {
@@ -136,9 +145,7 @@ fn paragraphs(out: &mut String, text: &str) {
             if n > 0 {
                 out.push_str(".PP\n");
             }
-            for line in paragraph.lines() {
-                let _ = writeln!(out, "{}", escape_line(line.trim()));
-            }
+            let _ = writeln!(out, "{}", filled(&escape(paragraph)));
         }
     }
 }
@@ -161,10 +168,8 @@ fn escape(text: &str) -> String {
         .replace('…', "...")
 }
 
-/// A line that begins with `.` or `'` would be taken for a request.
 fn escape_line(line: &str) -> String {
-    let text = escape(line);
-    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+    guarded(escape(line))
 }
 
 #[cfg(test)]
@@ -181,8 +186,8 @@ mod tests {
         assert_eq!(
             manual_page(&MANUAL, &[], "1.0"),
             ".TH \"AXE\" \"7\" \"\" \"axe 1.0\" \"Miscellaneous Information\"\n.SH NAME\naxe \\- all of it\n.SH FILES\n\
-             .RS 4\n.nf\n\\(ti/x\n.fi\n.RE\n.PP\nOne \\fB\\-\\-flag\\fP more.\n\\&.x\n\
-             .TP\n.B a.b\nfirst\nand on\n.TP\n.B c\nlast\n.SH SEE ALSO\n\n"
+             .RS 4\n.nf\n\\(ti/x\n.fi\n.RE\n.PP\nOne \\fB\\-\\-flag\\fP more. .x\n\
+             .TP\n.B a.b\nfirst and on\n.TP\n.B c\nlast\n.SH SEE ALSO\n\n"
         );
     }
 
