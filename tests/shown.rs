@@ -208,11 +208,9 @@ fn the_timers_run_what_they_say() {
 }
 
 #[test]
-fn the_crontabs_of_the_man_pages_run() {
-    for program in ["axe-gc"] {
-        let page = Command::new(binary("axe")).args(["--generate", "man", program]).output().unwrap().out();
-        let page = page.replace("\\-", "-").replace("\\(ti", "~");
-        let line = page.lines().find(|line| line.contains("* * 0  ")).unwrap();
-        assert!(Stage::furnished().run(&cron(line)).contains("All is well."), "{line}");
-    }
+fn the_crontab_of_a_man_page_runs() {
+    let page = Command::new(binary("axe")).args(["--generate", "man", "axe-gc"]).output().unwrap().out();
+    let page = page.replace("\\-", "-").replace("\\(ti", "~");
+    let line = page.lines().find(|line| line.contains("* * 0  ")).unwrap();
+    assert!(Stage::furnished().run(&cron(line)).contains("All is well."), "{line}");
 }
