@@ -237,6 +237,19 @@ fn the_manuals_agent_and_log_are_what_they_say() {
 }
 
 #[test]
+fn the_manuals_envelope_has_the_keys_of_the_real_one() {
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", "cat", "");
+    let output = sandbox.run("a").args(["--json", "-p", "x"]).output().unwrap();
+    let envelope: Value = serde_json::from_str(&output.out()).unwrap();
+    let page = read("man/axe.7.md");
+    let told = section(&page, "## JSON").replace('\n', " ");
+    for key in envelope.as_object().unwrap().keys() {
+        assert!(told.contains(&format!(" {key}")), "{key}");
+    }
+}
+
+#[test]
 fn the_tree_of_the_house_is_the_one_that_stands() {
     let page = read("CONTRIBUTING.md");
     let tree = page.split("```\nbins/").nth(1).unwrap().split("```").next().unwrap();

@@ -236,7 +236,9 @@ fn the_package_reads_what_is_there_and_installs_a_page_and_completions_for_every
     for source in &sources {
         assert!(Path::new(source).exists(), "{source}");
     }
-    for needed in ["Cargo.toml", "Cargo.lock", "bins", "lib", "tests", "launchd", "systemd", "README.md"] {
+    for needed in
+        ["Cargo.toml", "Cargo.lock", "bins", "lib", "man", "tests", "launchd", "systemd", "README.md"]
+    {
         assert!(sources.contains(&root().join(needed).to_str().unwrap()), "{needed}");
     }
     assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
@@ -260,6 +262,10 @@ fn the_package_reads_what_is_there_and_installs_a_page_and_completions_for_every
     bash.arg("-c").arg(format!("{helpers}{}", package["postInstall"].as_str().unwrap()));
     let output = bash.env("out", &out).current_dir(sandbox.work()).output().unwrap();
     assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    for family in ["axe", "memory"] {
+        let page = fs::read_to_string(out.join(format!("man/{family}.7"))).unwrap();
+        assert!(page.starts_with(&format!(".TH \"{}\" \"7\"", family.to_uppercase())), "{page}");
+    }
     for program in programs() {
         let page = fs::read_to_string(out.join(format!("man/{program}.1"))).unwrap();
         assert!(

@@ -3,6 +3,7 @@
 
 use crate::stage::{Stage, root};
 use crate::support::{Said, binary, programs};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -173,6 +174,66 @@ fn what_is_not_run_is_shown_somewhere() {
     for (command, why) in NOT_RUN {
         assert!(shown.contains(*command), "{command} ({why})");
     }
+}
+
+/// Every text below the key `command`.
+fn commands(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    Value::String(command) if key == "command" => into.push(command.clone()),
+                    value => commands(value, into),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| commands(value, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_hooks_queue_a_session() {
+    let stage = Stage::new();
+    let session = stage.sandbox.home().join("sessions/s-1.jsonl");
+    stage.sandbox.write(&session, "{}\n");
+    let mut count = 0;
+    let mut heard = |command: &str, payload: &Value| {
+        let payload = payload.to_string().replace('\'', "");
+        stage.run("rm -rf ~/.local/share/agent-memory");
+        let output = stage.output(&format!("printf '%s' '{payload}' | {command}"));
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""), "{command} {payload}");
+        let queued = stage.run("ls ~/.local/share/agent-memory/inbox | wc -l");
+        assert_eq!(queued.trim(), "1", "{command} {payload}");
+        count += 1;
+    };
+    let payload = |event: &str| {
+        json!({
+            "hook_event_name": event, "session_id": "s-1", "conversation_id": "s-1", "transcript_path": session,
+            "cwd": stage.app(), "workspace_roots": [stage.app()],
+        })
+    };
+    for block in blocks("README.md", "json") {
+        let settings: Value = serde_json::from_str(&block.text).unwrap();
+        for (event, hooks) in settings["hooks"].as_object().into_iter().flatten() {
+            let mut all = Vec::new();
+            commands(hooks, &mut all);
+            assert_eq!(all.len(), 1, "{event}");
+            heard(&all[0], &payload(event));
+        }
+    }
+    // Codex's other way, and the plugin for opencode.
+    let readme = read("README.md");
+    let notify = readme.split("`notify = ").nth(1).unwrap().split('`').next().unwrap();
+    let words: Vec<String> = serde_json::from_str(notify).unwrap();
+    let told = json!({"type": "agent-turn-complete", "thread-id": "01", "cwd": stage.app()});
+    let rollout =
+        stage.sandbox.home().join(".codex/sessions/2026/02/28/rollout-2026-02-28T15-04-05-01.jsonl");
+    stage.sandbox.write(&rollout, "{}\n");
+    heard(&format!("{} '{told}'", words.join(" ")), &Value::Null);
+    let plugin = readme.split("await $`").nth(1).unwrap().split('`').next().unwrap();
+    heard(&plugin.replace("${id}", "ses_1"), &Value::Null);
+    assert!(count >= 11, "{count}");
 }
 
 /// The command behind the five fields of a crontab's line, as cron hands it to the shell.
