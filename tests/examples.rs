@@ -112,7 +112,7 @@ fn the_json_of_the_readme_is_valid() {
 }
 
 #[test]
-fn every_program_and_flag_that_the_readme_names_exists() {
+fn every_program_and_flag_that_a_page_names_exists() {
     let readme = read("README.md");
     let mut helps = String::new();
     for program in crate::support::programs() {
@@ -120,17 +120,19 @@ fn every_program_and_flag_that_the_readme_names_exists() {
         assert!(readme.contains(&program), "{program}");
         helps += &output.out();
     }
-    let flags = readme.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter(|word| {
-        word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
-    });
-    for flag in flags {
-        // Flags of cargo, gh, git, jq, systemctl and the presets, in commands that are not ours.
-        let preset = read("lib/config/preset.rs").contains(flag);
-        if !["--arg", "--body-file", "--cached", "--format", "--path", "--since", "--trailer", "--user"]
-            .contains(&flag)
-            && !preset
-        {
-            assert!(helps.contains(flag), "{flag}");
+    let presets = read("lib/config/preset.rs");
+    // Flags of cargo, gh, git, jq, systemctl and the presets, in commands that are not ours.
+    let others =
+        ["--arg", "--body-file", "--cached", "--format", "--now", "--path", "--since", "--trailer", "--user"];
+    for page in ["README.md", "nix/README.md", "man/axe.7.md", "man/memory.7.md"] {
+        let text = read(page);
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        let is_flag = |word: &&str| {
+            word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+        };
+        for flag in words.filter(is_flag) {
+            let is_known = others.contains(&flag) || presets.contains(flag) || helps.contains(flag);
+            assert!(is_known, "{page}: {flag}");
         }
     }
 }
