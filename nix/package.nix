@@ -11,6 +11,8 @@
   fish,
   gitMinimal,
   groff,
+  jq,
+  mandoc,
   openssl,
   python3,
   strace,
@@ -32,14 +34,18 @@ rustPlatform.buildRustPackage {
       ../Cargo.toml
       ../Cargo.lock
       ../README.md
+      ../CHANGELOG.md
+      ../CONTRIBUTING.md
       ../benches
       ../bins
       ../examples
       ../lib
       ../launchd
+      ../man
       ../systemd
       (fileset.difference ../tests ../tests/nix)
       ./OPTIONS.md
+      ./README.md
     ];
   };
   cargoLock.lockFile = ../Cargo.lock;
@@ -56,6 +62,8 @@ rustPlatform.buildRustPackage {
     fish
     gitMinimal
     groff
+    jq
+    mandoc
     openssl
     python3
     zsh
@@ -66,6 +74,10 @@ rustPlatform.buildRustPackage {
 
   # A program's completions lie in a file of its name: bash and fish look for that.
   postInstall = lib.optionalString (stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
+    for family in axe memory; do
+      "$out/bin/$family" --generate man "$family.7" >"$family.7"
+      installManPage "$family.7"
+    done
     for program in ${lib.escapeShellArgs (map (bin: bin.name) cargo.bin)}; do
       family="$out/bin/''${program%%-*}"
       "$family" --generate man "$program" >"$program.1"

@@ -101,11 +101,15 @@ fn every_flag_of_the_help_is_one_that_the_program_knows() {
 fn every_flag_of_the_source_is_in_the_help() {
     for program in programs() {
         let path = format!("lib/program/{}.rs", program.replace('-', "_"));
-        let mut source = fs::read_to_string(&path).unwrap();
-        if source.contains("family::parse") {
-            source += &fs::read_to_string("lib/program/family.rs").unwrap();
+        let code = |path: &str| {
+            let source = fs::read_to_string(path).unwrap();
+            source.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned()
+        };
+        let mut code_of_program = code(&path);
+        if code_of_program.contains("family::parse") {
+            code_of_program += &code("lib/program/family.rs");
         }
-        let code = source.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let code = code_of_program;
         let flags = flags(&help(&program));
         let mut found = 0;
         for (open, close, dashes) in [("Long(\"", "\")", "--"), ("Short('", "')", "-")] {

@@ -274,9 +274,9 @@ fn the_package_reads_what_is_there_and_installs_a_page_and_completions_for_every
 }
 
 #[test]
-fn the_nix_of_the_readme_parses_and_its_configuration_is_right_for_every_host() {
+fn the_nix_of_its_readme_parses_and_its_configuration_is_right_for_every_host() {
     let Some(nix) = Nix::here() else { return };
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let readme = fs::read_to_string(root().join("nix/README.md")).unwrap();
     let blocks: Vec<&str> =
         readme.split("```nix\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     let [flake, home] = blocks[..] else { panic!("{}", blocks.len()) };

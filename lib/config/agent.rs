@@ -138,7 +138,7 @@ impl Params {
     }
 }
 
-const KEYS: Keys = &[
+pub(crate) const KEYS: Keys = &[
     (
         "",
         &[

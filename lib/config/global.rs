@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-const KEYS: Keys = &[
+pub(crate) const KEYS: Keys = &[
     ("", &["providers", "retry", "limits"]),
     ("limits", &["max_calls"]),
     ("retry", &["max"]),

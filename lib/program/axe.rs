@@ -1,6 +1,6 @@
 //! `axe`: one name for the family. `axe run x` is `axe-run x`, found beside this program, then on PATH.
 
-use crate::ground::cli::{About, Program, Stdout, value};
+use crate::ground::cli::{About, Manual, Program, Stdout, value};
 use crate::ground::env::Env;
 use crate::ground::error::Result;
 use crate::program::family::{self, Action, Family};
@@ -24,13 +24,19 @@ pub(crate) const ABOUT: About = About {
     more: "Each command is a program of its own: \"axe run x\" is \"axe-run x\". One that is not beside this \
            program is looked for on PATH, so that axe-anything of your own works as \"axe anything\".\n\n    \
            git log -5 | axe run summariser\n    \
-           eval \"$(axe completions bash)\"",
+           eval \"$(axe completions bash)\"\n    \
+           axe --generate man axe.7 | man -l -     # files, formats, pipelines",
     sections: &[],
 };
 
 const FAMILY: Family = Family {
     about: &ABOUT,
     programs: &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT],
+    manual: Manual {
+        name: "axe",
+        caption: "files, formats and pipelines of the axe programs",
+        text: include_str!("../../man/axe.7.md"),
+    },
     other_names: &[],
 };
 
@@ -40,4 +46,41 @@ pub fn main() -> ExitCode {
 
 fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     FAMILY.run(action, env, stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::preset::PRESETS;
+    use crate::config::toml_file::Keys;
+    use crate::config::{agent, global};
+
+    /// The keys of a file, with their tables before them.
+    fn keys(keys: Keys) -> Vec<String> {
+        let tables: Vec<&str> = keys.iter().map(|(table, _)| *table).collect();
+        let all = keys.iter().flat_map(|(table, keys)| {
+            keys.iter()
+                .map(move |key| if table.is_empty() { (*key).to_owned() } else { format!("{table}.{key}") })
+        });
+        let mut all: Vec<String> =
+            all.filter(|key| !tables.contains(&key.as_str())).map(|key| key.replace('*', "NAME")).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn the_manual_names_every_key_and_no_other() {
+        for (section, expected) in [("AGENT FILE", keys(agent::KEYS)), ("CONFIG.TOML", keys(global::KEYS))] {
+            let mut terms = FAMILY.manual.terms(section);
+            terms.sort();
+            assert_eq!(terms, expected, "{section}");
+        }
+    }
+
+    #[test]
+    fn the_manual_has_every_preset() {
+        for (name, line) in PRESETS {
+            assert!(FAMILY.manual.text.contains(&format!("\n    {name:<9} {line}\n")), "{name}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! A dispatcher: one name for a family of programs. `axe run x` is `axe-run x`, `memory list` is `memory-list`.
 
-use crate::ground::cli::{About, Parsed, Shell, Stdout, VERSION, completions, man_page, text};
+use crate::ground::cli::{
+    About, Manual, Parsed, Shell, Stdout, VERSION, completions, man_page, manual_page, text,
+};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::lookup::{is_program, on_path};
@@ -14,6 +16,8 @@ pub(crate) struct Family {
     pub(crate) about: &'static About,
     /// Every program, for help, man pages and completions; the dispatcher too.
     pub(crate) programs: &'static [&'static About],
+    /// The page of section 7, called `FAMILY.7`.
+    pub(crate) manual: Manual,
     /// Further names of commands: `("generate-agents-md", "agents-md")`.
     pub(crate) other_names: &'static [(&'static str, &'static str)],
 }
@@ -95,16 +99,29 @@ impl Family {
                 None => self.dispatch(command.as_ref(), &["--help".into()], env),
             },
             Action::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
+            Action::Generate { form: Form::Man, program: None } => {
+                generate(&Form::Man, self.programs, stdout)?;
+                self.print_manual(stdout)
+            }
+            Action::Generate { form: Form::Man, program: Some(page) } if page == format!("{name}.7") => {
+                self.print_manual(stdout)
+            }
             Action::Generate { form, program: None } => generate(&form, self.programs, stdout),
             Action::Generate { form, program: Some(program) } => match self.about_of(&program) {
                 Some(about) => generate(&form, &[about], stdout),
                 None => {
                     let names: Vec<_> = self.programs.iter().map(|about| about.name).collect();
+                    let manual =
+                        if matches!(form, Form::Man) { format!(", {name}.7") } else { String::new() };
                     Err(Error::usage(format!("no program named \"{program}\""))
-                        .hint(format!("use one of {}", names.join(", "))))
+                        .hint(format!("use one of {}{manual}", names.join(", "))))
                 }
             },
         }
+    }
+
+    fn print_manual(&self, stdout: &mut Stdout) -> Result<ExitCode> {
+        stdout.text(&manual_page(&self.manual, self.programs, VERSION)).map(|()| ExitCode::SUCCESS)
     }
 
     /// By its whole name, without the family's, or by another name.

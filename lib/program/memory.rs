@@ -1,6 +1,6 @@
 //! `memory`: one name for the family. `memory list` is `memory-list`, found beside this program, then on PATH.
 
-use crate::ground::cli::{About, Program, Stdout, value};
+use crate::ground::cli::{About, Manual, Program, Stdout, value};
 use crate::ground::env::Env;
 use crate::ground::error::Result;
 use crate::program::family::{self, Action, Family};
@@ -36,7 +36,8 @@ pub(crate) const ABOUT: About = About {
            this program is looked for on PATH, so that memory-anything of your own works as \"memory \
            anything\".\n\n    \
            memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
-           memory list --query port --json | memory read -",
+           memory list --query port --json | memory read -\n    \
+           memory --generate man memory.7 | man -l -     # files, formats, pipelines",
     sections: &[],
 };
 
@@ -57,6 +58,11 @@ const FAMILY: Family = Family {
         &memory_install_cron::ABOUT,
         &memory_uninstall_cron::ABOUT,
     ],
+    manual: Manual {
+        name: "memory",
+        caption: "files, formats and pipelines of the memory programs",
+        text: include_str!("../../man/memory.7.md"),
+    },
     other_names: &[("generate-agents-md", "agents-md")],
 };
 
@@ -66,4 +72,32 @@ pub fn main() -> ExitCode {
 
 fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     FAMILY.run(action, env, stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::memory::settings::{KNOWN, Kind, Settings};
+    use serde_json::Value;
+
+    #[test]
+    fn the_manual_names_every_setting_with_its_range_and_default() {
+        let known: Vec<&str> = KNOWN.iter().map(|known| known.key).collect();
+        assert_eq!(FAMILY.manual.terms("CONFIG.JSON"), known);
+        let defaults = Settings::defaults();
+        for known in KNOWN {
+            let text = FAMILY.manual.text.split_once(&format!("\n- `{}`: ", known.key)).unwrap().1;
+            let text = text.split("\n- ").next().unwrap().replace('\n', " ");
+            let default = &defaults.get(known.key).unwrap().value;
+            let expected = match (known.kind, default) {
+                (Kind::Number { least, most }, default) => format!("{least} to {most}, default {default}"),
+                (_, Value::String(default)) => format!("efault: {default}"),
+                // Depends on the home directory.
+                (Kind::Directory, _) => "Default: ~/.local/share/agent-memory".to_owned(),
+                (_, Value::Null) => "efault: null".to_owned(),
+                (_, default) => format!("default {default}"),
+            };
+            assert!(text.contains(&expected), "{}: {expected}\n{text}", known.key);
+        }
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) const ABOUT: About = About {
            Without --fix nothing is changed, and no note counts as read. Exit 1 with errors, else 0.\n\n\
            --fix renames files after their front matter, lets a status follow the tier, and removes what killed \
            programs left half written. Files that do not parse are left alone.\n\n    \
-           memory-doctor | grep ^error | cut -f 2",
+           memory-doctor --json | jq -r '.findings[] | select(.check == \"link\").file'",
     sections: &[(
         "CHECKS",
         "Errors: files that are no notes, titles and tags that are none (schema), two files with one id \

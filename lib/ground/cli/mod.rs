@@ -10,7 +10,7 @@ mod stdout;
 
 pub(crate) use about::{About, flag, value};
 pub(crate) use completions::{Shell, completions};
-pub(crate) use man::man_page;
+pub(crate) use man::{Manual, man_page, manual_page};
 pub(crate) use notes::Notes;
 pub(crate) use program::{Parsed, Program, VERSION, seconds, text};
 pub(crate) use progress::Progress;

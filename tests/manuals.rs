@@ -1,0 +1,259 @@
+//! What axe(7), memory(7), the README and CONTRIBUTING say of keys, formats and files, held against the programs.
+
+use crate::stage::root;
+use crate::store::Store;
+use crate::support::{Said, Sandbox, said};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// A section of a Markdown file, from its heading up to the next of the same or a higher level.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = text.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
+    let level = heading.split(' ').next().unwrap();
+    let ends = (2..=level.len()).filter_map(|n| rest.find(&format!("\n{} ", "#".repeat(n))));
+    &rest[..ends.min().unwrap_or(rest.len())]
+}
+
+/// The terms of a list: "- `term`: text".
+fn terms(section: &str) -> Vec<&str> {
+    let items = section.lines().filter_map(|line| line.strip_prefix("- `"));
+    items.map(|item| item.split_once('`').unwrap().0).collect()
+}
+
+/// The cells of a table's rows, without those of its head.
+fn rows(section: &str) -> Vec<Vec<&str>> {
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().trim_matches('`')).collect())
+        .collect()
+}
+
+/// The text of an item, on one line.
+fn item(section: &str, term: &str) -> String {
+    let text = section.split_once(&format!("- `{term}`: ")).unwrap().1;
+    text.split("\n- ").next().unwrap().split("\n\n").next().unwrap().replace('\n', " ")
+}
+
+/// The first block of lines indented by four spaces that begins with `start`.
+fn sample(section: &str, start: &str) -> String {
+    let lines = section.lines().skip_while(|line| *line != format!("    {start}"));
+    let block: Vec<&str> = lines.take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
+    block.iter().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
+}
+
+#[test]
+fn the_readmes_tables_have_the_keys_of_the_manuals() {
+    let readme = read("README.md");
+    for (table, page, of_page) in [
+        ("### An agent: `agents/NAME.toml`", "man/axe.7.md", "## AGENT FILE"),
+        ("### Providers and limits: `config.toml`", "man/axe.7.md", "## CONFIG.TOML"),
+        ("### Memory: `config.json`", "man/memory.7.md", "## CONFIG.JSON"),
+    ] {
+        let page = read(page);
+        let section_of_page = section(&page, of_page);
+        let rows = rows(section(&readme, table));
+        let keys: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+        assert_eq!(keys, terms(section_of_page), "{table}");
+        for row in rows {
+            let text = item(section_of_page, row[0]);
+            let default = row.get(2).copied().unwrap_or_default();
+            let is_number = default.parse::<u64>().is_ok();
+            if is_number || ["true", "false", "[]", "{}"].contains(&default) {
+                assert!(text.contains(&format!("default {default}")), "{}: {default}: {text}", row[0]);
+            }
+            if let Some((least, most)) = row.get(3).and_then(|range| range.split_once('–')) {
+                assert!(text.contains(&format!("{least} to {most}")), "{}: {text}", row[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_readmes_defaults_are_those_in_force() {
+    let sandbox = Sandbox::new();
+    let (code, out, err) = said(sandbox.command("memory-config").args(["show", "--json"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let shown: Value = serde_json::from_str(&out).unwrap();
+    let readme = read("README.md");
+    let rows = rows(section(&readme, "### Memory: `config.json`"));
+    assert_eq!(rows.len(), shown.as_object().unwrap().len());
+    for row in rows {
+        let value = match &shown[row[0]]["value"] {
+            Value::String(text) => text.replace(sandbox.home().to_str().unwrap(), "~"),
+            other => other.to_string(),
+        };
+        assert_eq!(row[2], value, "{}", row[0]);
+    }
+}
+
+#[test]
+fn what_a_setting_may_be_is_what_is_refused_beyond() {
+    let readme = read("README.md");
+    let mut count = 0;
+    for row in rows(section(&readme, "### Memory: `config.json`")) {
+        let Some((least, most)) = row[3].split_once('–') else { continue };
+        let (head, key) = row[0].split_once('.').unwrap();
+        let sandbox = Sandbox::new();
+        sandbox.file("c.json", format!("{{\"{head}\": {{\"{key}\": -1}}}}"));
+        let (code, _, err) = said(sandbox.command("memory-config").args(["show", "--config", "c.json"]));
+        assert_eq!(code, Some(2));
+        assert!(err.contains(&format!("a whole number from {least} to {most}")), "{err}");
+        count += 1;
+    }
+    assert!(count >= 8);
+}
+
+#[test]
+fn every_variable_of_ours_is_in_a_manual() {
+    fn sources(dir: &std::path::Path, into: &mut String) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => sources(&path, into),
+                false => {
+                    let text = fs::read_to_string(&path).unwrap();
+                    *into += text.split("#[cfg(test)]\nmod tests").next().unwrap();
+                }
+            }
+        }
+    }
+    let mut source = String::new();
+    sources(&root().join("lib"), &mut source);
+    let is_ours = |word: &&str| {
+        (word.starts_with("AXE_") || word.starts_with("AGENT_MEMORY_"))
+            && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+    };
+    // The last is for the tests alone.
+    let read_by_us: BTreeSet<&str> =
+        source.split('"').filter(is_ours).filter(|name| *name != "AXE_FIXTURES").collect();
+    assert!(read_by_us.len() >= 7, "{read_by_us:?}");
+    let pages = ["man/axe.7.md", "man/memory.7.md"].map(read);
+    let mut told = BTreeSet::new();
+    for page in &pages {
+        let names = terms(section(page, "## ENVIRONMENT"));
+        // AXE_<PROVIDER>_BASE_URL is a pattern.
+        told.extend(names.into_iter().filter(is_ours));
+    }
+    assert_eq!(told, read_by_us);
+}
+
+#[test]
+fn the_manuals_queue_entry_can_be_queued() {
+    let sandbox = Sandbox::new();
+    let page = read("man/memory.7.md");
+    let entry = sample(section(&page, "## QUEUE ENTRY"), "{");
+    let (code, out, err) =
+        said(sandbox.command("memory-capture").args(["--entry", "--json"]).write_stdin(entry));
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let methods = terms(section(&page, "## QUEUE ENTRY"));
+    let wrong = r#"{"version": 1, "timestamp": "2026-02-13T14:30:05Z", "harness": "amp", "retrieval": {"method": "x"}, "context": {}}"#;
+    let (code, _, err) = said(sandbox.command("memory-capture").arg("--entry").write_stdin(wrong));
+    assert_eq!(code, Some(1));
+    for method in methods {
+        assert!(err.contains(method), "{method}: {err}");
+    }
+}
+
+#[test]
+fn the_manuals_note_is_one_and_has_no_key_that_is_not_told() {
+    let store = Store::new();
+    let page = read("man/memory.7.md");
+    let note = sample(section(&page, "## NOTE"), "---");
+    store.put("topics/guards-must-be-pure -- topic__xstate id__a1B2c3.md", note);
+    let read: Value =
+        serde_json::from_str(&store.out("memory-read", &["--json", "--no-count", "a1B2c3"])).unwrap();
+    let keys: BTreeSet<&str> = read
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .filter(|key| !["path", "body"].contains(key))
+        .collect();
+    assert_eq!(keys, terms(section(&page, "## NOTE")).into_iter().collect());
+    assert_eq!(
+        read["body"].as_str().unwrap().trim_end(),
+        "A guard may run several times. See [[id__Zz9yX1]]."
+    );
+}
+
+#[test]
+fn the_manuals_replies_are_taken() {
+    let page = read("man/memory.7.md");
+    let sandbox = Sandbox::new();
+    sandbox.settings(serde_json::json!({"storage": {"autoCommit": false}}));
+    let queue_id = sandbox.jot("Guards", "They are pure.");
+    let other = sandbox.jot("Weather", "It rains.");
+    let (code, prompt, err) = said(&mut sandbox.consolidate(&["--prompt"]));
+    assert_eq!(code, Some(0), "{err}");
+    let batch = prompt.lines().next().unwrap().strip_prefix("batch: ").unwrap();
+    let reply = sample(section(&page, "### Reply to memory-consolidate"), "{");
+    let reply =
+        reply.replacen("QUEUE ID", &queue_id, 1).replacen("QUEUE ID", &other, 1).replace("batch__…", batch);
+    let (code, out, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(reply));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("2 entries processed"), "{out}{err}");
+    assert!(sandbox.note_named("guards-must-be-pure").contains("summary: I/O belongs into actors."));
+
+    let store = Store::new();
+    store.noted("aaaaaa", "Guards", "", "Guards are pure; see src/guard.rs.");
+    store.noted("bbbbbb", "Actors", "", "Actors talk to port 8081.");
+    let prompt = store.tidied(&["--prompt"]);
+    let batch = prompt.lines().next().unwrap().strip_prefix("batch: ").unwrap();
+    let reply = sample(section(&page, "### Reply to memory-defrag"), "{").replace("batch__…", batch);
+    let reply = reply
+        .replace("[\"id__…\", \"id__…\"]", "[\"id__aaaaaa\", \"id__bbbbbb\"]")
+        .replace("id__…", "id__bbbbbb");
+    let (code, out, err) = store.apply(&reply);
+    assert_eq!(code, Some(0), "{out}{err}");
+    // Each operation is understood: what is not done is dropped for what it would do.
+    assert!(!err.contains("operations["), "{err}");
+    assert!(out.contains("re-tiered"), "{out}{err}");
+}
+
+#[test]
+fn the_manuals_agent_and_log_are_what_they_say() {
+    let page = read("man/axe.7.md");
+    let sandbox = Sandbox::new();
+    sandbox.agent_file("reviewer", &sample(section(&page, "## AGENT FILE"), "name = \"reviewer\""));
+    let log = sample(section(&page, "## LOG"), "## 2026-02-28T15:04:05Z");
+    sandbox.write_log("reviewer", &log);
+    let output = sandbox.run("reviewer").arg("--dry-run").output().unwrap();
+    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+    assert!(
+        output.out().contains("--- Memory ---\n## 2026-02-28T15:04:05Z\n**Task:** what"),
+        "{}",
+        output.out()
+    );
+    sandbox.agent("a", "cat", "[memory]\nenabled = true");
+    sandbox.run("a").args(["-p", "x"]).assert().success();
+    let shape = |log: &str| -> Vec<String> {
+        log.lines().map(|line| line.split_inclusive(' ').next().unwrap_or("").to_owned()).collect()
+    };
+    assert_eq!(shape(sandbox.log("a").trim_end()), shape(log.trim_end()));
+}
+
+#[test]
+fn the_tree_of_the_house_is_the_one_that_stands() {
+    let page = read("CONTRIBUTING.md");
+    let tree = page.split("```\nbins/").nth(1).unwrap().split("```").next().unwrap();
+    let mut told: Vec<&str> = tree
+        .lines()
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|dir| dir.trim_end_matches('/'))
+        .filter(|dir| !["the"].contains(dir))
+        .collect();
+    told.push("bins");
+    for dir in &told {
+        assert!(root().join(dir).is_dir(), "{dir}");
+    }
+    for entry in fs::read_dir(root().join("lib")).unwrap() {
+        let entry = entry.unwrap();
+        let dir = format!("lib/{}", entry.file_name().to_str().unwrap());
+        assert!(!entry.path().is_dir() || told.contains(&dir.as_str()), "{dir}");
+    }
+}

@@ -1,0 +1,218 @@
+//! Every command that the documentation shows, run as it stands: README, CONTRIBUTING, the manuals, each program's help,
+//! and the timers among the examples.
+
+use crate::stage::{Stage, root};
+use crate::support::{Said, binary, programs};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// What cannot be run in a test, and why.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("sh examples/quickstart.sh", "tests of its own run it, in examples.rs"),
+    ("cargo test", "would run this test"),
+    ("cargo test --lib store::", "would build, or run the suite in itself"),
+    ("cargo test --test faults", "the same"),
+    ("cargo bench", "takes minutes"),
+    ("cargo deny check", "wants the network"),
+    (".ci/run", "would run this test"),
+    ("cargo install --path .", "builds a release"),
+    ("nix run .#axe-run -- reviewer < diff.txt", "builds, with the network"),
+    ("nix profile install .", "the same"),
+    ("nix develop", "the same"),
+];
+
+/// Lines that belong together, and where they stand.
+struct Block {
+    place: String,
+    text: String,
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// A line without the remark behind it.
+fn bare(line: &str) -> &str {
+    line.split("  #").next().unwrap_or(line).trim()
+}
+
+/// The blocks in the fences of a Markdown file that bear `language`, and under "" the lines that are indented by four
+/// spaces. What `cargo bench` has printed is no command.
+fn blocks(path: &str, language: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut fence: Option<(String, bool)> = None;
+    let mut section = String::new();
+    let mut is_going_on = false;
+    for (number, line) in read(path).lines().enumerate() {
+        let place = || format!("{path}:{}", number + 1);
+        let ticks = line.len() - line.trim_start_matches('`').len();
+        let mut take = |text: &str, is_going_on: bool| match blocks.last_mut() {
+            Some(last) if is_going_on => last.text += &format!("{text}\n"),
+            _ => blocks.push(Block { place: place(), text: format!("{text}\n") }),
+        };
+        match &fence {
+            Some((end, _)) if line == end => fence = None,
+            Some((_, is_wanted)) => {
+                if *is_wanted {
+                    take(line, is_going_on);
+                    is_going_on = true;
+                }
+                continue;
+            }
+            None if ticks >= 3 => {
+                fence = Some(("`".repeat(ticks), &line[ticks..] == language && !language.is_empty()));
+            }
+            None if line.starts_with("## ") => section = line.to_owned(),
+            None if language.is_empty() && line.starts_with("    ") && section != "## How fast" => {
+                take(&line[4..], is_going_on);
+                is_going_on = true;
+                continue;
+            }
+            None => {}
+        }
+        is_going_on = false;
+    }
+    blocks
+}
+
+/// Without the lines that cannot be run.
+fn what_runs(block: &Block) -> String {
+    let runs = |line: &&str| !NOT_RUN.iter().any(|(command, _)| bare(line) == *command);
+    block.text.lines().filter(runs).collect::<Vec<_>>().join("\n")
+}
+
+/// Runs blocks one after another, in one shell. The error says which one failed.
+fn run_all(stage: &Stage, blocks: &[Block]) {
+    let script: String = blocks
+        .iter()
+        .map(|block| format!("printf '@@ %s\\n' '{}' >&2\n{}\n", block.place, what_runs(block)))
+        .collect();
+    let output = stage.output(&script);
+    let err = output.err();
+    let last = err.rsplit("@@ ").next().unwrap_or_default();
+    assert!(output.status.success(), "{}: {last}\n{}", output.status, output.out());
+    for wrong in ["Warning:", "warning:", "panicked", "unknown"] {
+        assert!(!err.contains(wrong), "{err}");
+    }
+}
+
+/// The examples of a program's help.
+fn examples(program: &str) -> Vec<Block> {
+    let help = Command::new(binary(program)).arg("--help").output().unwrap().out();
+    let is_example = |block: &&str| block.lines().all(|line| line.starts_with("    "));
+    let blocks = help.split("\n\n").filter(is_example);
+    blocks.map(|block| Block { place: format!("{program} --help"), text: block.to_owned() }).collect()
+}
+
+/// The commands of a manual: lines that begin with `$ `, those of a block together.
+fn sessions(path: &str) -> Vec<Block> {
+    let blocks = blocks(path, "").into_iter().filter(|block| block.text.starts_with("$ "));
+    blocks
+        .map(|block| {
+            let lines = block.text.lines().map(|line| line.strip_prefix("$ ").unwrap());
+            Block { text: lines.collect::<Vec<_>>().join("\n"), place: block.place }
+        })
+        .collect()
+}
+
+#[test]
+fn every_command_of_the_readme_runs_from_its_first_line_to_its_last() {
+    let stage = Stage::new();
+    let fenced = blocks("README.md", "sh");
+    assert!(fenced.len() > 25, "{}", fenced.len());
+    run_all(&stage, &fenced);
+    // What is shown before there is anything.
+    run_all(&stage, &blocks("README.md", ""));
+    // What came of it.
+    let home = stage.sandbox.home();
+    assert!(stage.sandbox.log("reviewer").starts_with("## "));
+    let memory = std::fs::read_to_string(home.join(".claude/CLAUDE.md")).unwrap();
+    assert!(memory.starts_with("Be brief.\n\n<!-- agent-memory:start -->\n"), "{memory}");
+    assert!(
+        std::fs::read_to_string(stage.app().join("AGENTS.md")).unwrap().contains("Start it with: make db")
+    );
+    assert!(stage.run("git log -1 --format=%s").starts_with("I was given "));
+    assert!(!home.join("tab").exists() || stage.run("cat ~/tab").trim().is_empty());
+}
+
+#[test]
+fn every_command_of_the_other_pages_runs() {
+    for path in ["CONTRIBUTING.md", "nix/README.md"] {
+        run_all(&Stage::new(), &blocks(path, "sh"));
+        assert!(blocks(path, "").is_empty());
+    }
+    for path in ["man/axe.7.md", "man/memory.7.md"] {
+        let sessions = sessions(path);
+        assert!(!sessions.is_empty(), "{path}");
+        for session in sessions {
+            run_all(&Stage::furnished(), &[session]);
+        }
+    }
+}
+
+#[test]
+fn every_example_of_a_help_runs() {
+    std::thread::scope(|scope| {
+        for program in programs() {
+            scope.spawn(move || {
+                let examples = examples(&program);
+                assert!(!examples.is_empty(), "{program}");
+                run_all(&Stage::furnished(), &examples);
+            });
+        }
+    });
+}
+
+#[test]
+fn what_is_not_run_is_shown_somewhere() {
+    let pages = ["README.md", "CONTRIBUTING.md", "nix/README.md"];
+    let blocks = pages.iter().flat_map(|path| blocks(path, "sh").into_iter().chain(blocks(path, "")));
+    let shown: BTreeSet<String> = blocks
+        .flat_map(|block| block.text.lines().map(|line| bare(line).to_owned()).collect::<Vec<_>>())
+        .collect();
+    for (command, why) in NOT_RUN {
+        assert!(shown.contains(*command), "{command} ({why})");
+    }
+}
+
+/// The command behind the five fields of a crontab's line, as cron hands it to the shell.
+fn cron(line: &str) -> String {
+    line.splitn(6, ' ').nth(5).unwrap().trim().replace("\\%", "%")
+}
+
+#[test]
+fn the_timers_run_what_they_say() {
+    let stage = Stage::furnished();
+    let tabs = blocks("README.md", "crontab");
+    for line in tabs[0].text.lines() {
+        stage.run(&format!("cd; {}", cron(line)));
+    }
+    for file in ["changes.md", "findings.md"] {
+        assert!(!std::fs::read(stage.sandbox.home().join(file)).unwrap().is_empty(), "{file}");
+    }
+
+    let service = read("examples/timers/changes.service");
+    let of =
+        |key: &str| service.lines().find_map(|line| line.strip_prefix(key)).unwrap().replace("%h", "$HOME");
+    let length = || stage.run("cat ~/changes.md").len();
+    let first = length();
+    stage.run(&format!("cd {}; {}", of("WorkingDirectory="), of("ExecStart=")));
+    let second = length();
+    assert!(second > first);
+
+    let plist = root().join("examples/timers/changes.plist");
+    let list = "import plistlib, shlex, sys; print(shlex.join(plistlib.load(open(sys.argv[1], 'rb'))['ProgramArguments']))";
+    let said = Command::new("python3").args(["-c", list]).arg(plist).output().unwrap();
+    stage.run(&said.out());
+    assert!(length() > second);
+}
+
+#[test]
+fn the_crontabs_of_the_man_pages_run() {
+    for program in ["axe-gc"] {
+        let page = Command::new(binary("axe")).args(["--generate", "man", program]).output().unwrap().out();
+        let page = page.replace("\\-", "-").replace("\\(ti", "~");
+        let line = page.lines().find(|line| line.contains("* * 0  ")).unwrap();
+        assert!(Stage::furnished().run(&cron(line)).contains("All is well."), "{line}");
+    }
+}

@@ -1,0 +1,163 @@
+//! A machine on which every command that the documentation shows can run: a home with a checkout in it, stand-ins for
+//! other people's programs, and a server that speaks like a model.
+
+use crate::server::Server;
+use crate::service::{Anthropic, OpenAi};
+use crate::store::note;
+use crate::support::{NOW, Said, Sandbox, binary, set_mode, symlink, tools};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Stands in for a program that takes a prompt: what it answers to the memory programs is of use.
+const MODEL: &str = r#"
+prompt=$(cat)
+case "$prompt" in
+*'<<< session '*) printf '%s\n' "$prompt" | sh ~/src/app/examples/stand-in-librarian.sh ;;
+'batch: '*)
+    batch=$(printf '%s\n' "$prompt" | sed -n '1s/batch: //p')
+    id=$(printf '%s\n' "$prompt" | sed -n 's/^<<< note \([^ ]*\).*/\1/p' | head -n 1)
+    printf '{"batch": "%s", "operations": [{"op": "tier", "id": "%s", "tier": "cold"}], "notes": "done"}\n' "$batch" "$id" ;;
+*) printf '%s\n' "$prompt" | sh ~/src/app/examples/stand-in.sh ;;
+esac
+"#;
+
+/// Other people's programs, and what their stand-ins do. What is to be read is read.
+const STAND_INS: &[(&str, &str)] = &[
+    ("claude", MODEL),
+    ("llm", MODEL),
+    ("amp", "printf '# A thread\\n\\n## User\\n\\nUse pnpm here.\\n\\n## Assistant\\n\\nNoted.\\n'"),
+    ("gh", "exec cat >/dev/null"),
+    ("mail", "exec cat >/dev/null"),
+    ("man", "exec cat >/dev/null"),
+    ("less", "exec cat"),
+    ("make", "echo 'src/app.c:1: error: expected \";\"'"),
+    ("journalctl", "echo 'web: connection refused'"),
+    ("systemctl", "echo 'Failed to connect to bus' >&2; exit 1"),
+    (
+        "crontab",
+        "case $1 in\n-l) cat ~/tab 2>/dev/null || { echo 'no crontab for ann' >&2; exit 1; };;\n\
+         -r) exec rm ~/tab;;\n*) exec cat >~/tab;;\nesac",
+    ),
+];
+
+pub(crate) struct Stage {
+    pub(crate) sandbox: Sandbox,
+    server: Server,
+}
+
+impl Stage {
+    /// As somebody has it who has just installed the programs.
+    pub(crate) fn new() -> Stage {
+        let sandbox = Sandbox::new();
+        let home = sandbox.home();
+        set_mode(&home, 0o700);
+        for (name, body) in STAND_INS {
+            let path = home.join("bin").join(name);
+            sandbox.write(&path, format!("#!/bin/sh\n{body}\n"));
+            set_mode(&path, 0o755);
+        }
+        symlink(binary("axe").parent().unwrap(), home.join(".cargo/bin"));
+        sandbox.write(&home.join(".claude/CLAUDE.md"), "Be brief.\n");
+        sandbox.write(&home.join(".gitconfig"), "[user]\nname = Ann\nemail = ann@example.org\n");
+        let server = Server::answering(|request| {
+            let text = match request.user().starts_with("batch: ") {
+                true => answer_of_the_librarian(request.user()),
+                false => "All is well.".to_owned(),
+            };
+            if request.path == Anthropic.path() { Anthropic.says(&text) } else { OpenAi.says(&text) }
+        });
+        let stage = Stage { sandbox, server };
+        symlink(root().join("examples"), stage.app().join("examples"));
+        stage.run(
+            "git init -q -b main\n\
+             mkdir docs; for f in README.md CONTRIBUTING.md docs/a.md docs/b.md app.c app.log meeting.txt; do echo one > $f; done\n\
+             git add *.* docs && git commit -qm 'A first version' && git update-ref refs/remotes/origin/main HEAD\n\
+             git remote add origin https://example.org/ann/app.git\n\
+             echo two >> app.c && git commit -qam 'More of it'\n\
+             echo three >> app.c && git add app.c && echo four >> app.c && git diff > change.diff && cp change.diff diff.txt",
+        );
+        stage
+    }
+
+    /// With agents, a configuration, notes, and something in the queue.
+    pub(crate) fn furnished() -> Stage {
+        let stage = Stage::new();
+        let agents = stage.sandbox.config().join("agents");
+        for entry in std::fs::read_dir(root().join("examples/agents")).unwrap() {
+            let path = entry.unwrap().path();
+            stage.sandbox.write(&agents.join(path.file_name().unwrap()), std::fs::read(&path).unwrap());
+        }
+        // The tool that asks after a build is the reader's own.
+        stage.sandbox.write(&agents.join("fixer.toml"), "name = 'fixer'\nmodel = 'command/claude'\n");
+        let home = stage.sandbox.home();
+        stage.sandbox.write(&home.join(".local/share/axe/memory/reviewer.md"), crate::support::entries(3));
+        let config = r#"{"llm": {"command": "claude"}, "agentsMd": {"targets": ["~/.claude/CLAUDE.md"]}}"#;
+        stage.sandbox.write(&home.join(".config/agent-memory/config.json"), config);
+        let topics = home.join(".local/share/agent-memory/topics");
+        set_mode_of_store(&stage.sandbox, &home.join(".local/share/agent-memory"));
+        for (id, title) in [("a1B2c3", "The dev server port"), ("Zz9yX1", "Retry with backoff")] {
+            let file = topics.join(crate::store::name(id, title));
+            stage.sandbox.write(&file, note(id, title, "summary: In short.\n"));
+        }
+        let entry = topics.parent().unwrap().join("archive").join(crate::store::name("ccccc1", "Old"));
+        stage.sandbox.write(&entry, note("ccccc1", "Old", ""));
+        stage.run("memory capture --title 'Guards are pure' --body 'Put I/O into actors.' >/dev/null");
+        stage
+    }
+
+    /// The checkout that commands are run in.
+    pub(crate) fn app(&self) -> PathBuf {
+        self.sandbox.home().join("src/app")
+    }
+
+    /// A script for bash that must end well, a command in the middle of a pipe too.
+    pub(crate) fn run(&self, script: &str) -> String {
+        let output = self.output(script);
+        assert!(output.status.success(), "{script}\n--\n{}{}", output.out(), output.err());
+        output.out()
+    }
+
+    pub(crate) fn output(&self, script: &str) -> Output {
+        let home = self.sandbox.home();
+        let mut bash = Command::new("timeout");
+        bash.args(["60", "bash", "--norc", "-eo", "pipefail", "-s"]).env_clear().current_dir(&home);
+        bash.env("HOME", &home).env("AXE_NOW", NOW).env("XDG_RUNTIME_DIR", &home).env("GIT_EDITOR", "true");
+        bash.env(
+            "PATH",
+            format!("{0}/bin:{1}:{2}", home.display(), binary("axe").parent().unwrap().display(), tools()),
+        );
+        for provider in ["ANTHROPIC", "OPENAI"] {
+            bash.env(format!("AXE_{provider}_BASE_URL"), self.server.url());
+            bash.env(format!("{provider}_API_KEY"), "sk-x");
+        }
+        bash.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = bash.spawn().unwrap();
+        // As one piece: bash must have read it before a command of it reads the same stdin.
+        let whole = format!("{{ mkdir -p src/app && cd src/app\n{script}\n}} </dev/null\n");
+        child.stdin.take().unwrap().write_all(whole.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+}
+
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The store is its owner's alone, as the programs make it.
+fn set_mode_of_store(sandbox: &Sandbox, store: &Path) {
+    sandbox.write(&store.join("inbox/.keep"), "");
+    std::fs::remove_file(store.join("inbox/.keep")).unwrap();
+    set_mode(store, 0o700);
+}
+
+fn answer_of_the_librarian(prompt: &str) -> String {
+    let mut child = Command::new("sh")
+        .arg(root().join("examples/stand-in-librarian.sh"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+    child.wait_with_output().unwrap().out()
+}
