@@ -658,7 +658,7 @@ mod history {
 
         let identity = store.sandbox.home().join(".gitconfig");
         fs::write(&identity, "[user]\nuseConfigOnly = true\n").unwrap();
-        assert!(told(&store).starts_with("git does not know who commits: "));
+        assert!(told(&store).starts_with("git does not know who commits, so that \"agent-memory\" does: "));
         fs::write(&identity, "[user]\nname = Ann\nemail = ann@example.org\n").unwrap();
 
         store.config(r#"{"storage": {"commitHook": "no-such-hook {message}"}}"#);
