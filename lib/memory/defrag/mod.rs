@@ -7,6 +7,7 @@ pub(crate) mod desk;
 mod family;
 pub(crate) mod group;
 pub(crate) mod plan;
+mod reach;
 pub(crate) mod reply;
 pub(crate) mod run;
 pub(crate) mod show;
