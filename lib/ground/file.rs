@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
+/// A new file is written within moments. What has lain half written for longer was left by a kill.
+pub(crate) const LEFT_FOR: Duration = Duration::from_secs(60 * 60);
+
 /// How long a reader waits for a writer to be done.
 const SETTLE_WAIT: Duration = Duration::from_secs(1);
 

@@ -205,7 +205,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
         (What::Run | What::Apply(_), None) => {
             let ended = desk.run()?;
-            summary(&desk, Some(&ended), &args, stdout)?;
+            // Where nothing was asked there is nothing to sum up.
+            if !matches!(ended, Ended::NoCommand) || args.json || !desk.tally.made.is_empty() {
+                summary(&desk, Some(&ended), &args, stdout)?;
+            }
             return close(&desk, ended);
         }
     }

@@ -9,7 +9,6 @@ use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The largest note that is read, in bytes. The largest that is written is an eighth of it.
 const CAP: u64 = 8 << 20;
@@ -227,9 +226,10 @@ impl Persistence for Topics {
         let path = self.root.state().join("store.lock");
         let file = file::lock_for_change(&path, true).map_err(|e| Error::io(e.to_string()))?;
         let file = file.ok_or_else(|| Error::io(format!("\"{}\" vanished", path.display())))?;
-        // Whoever wrote here without being done held this lock, and is gone.
+        // Whoever wrote here without being done held this lock, and is gone. What is young may be on its way from
+        // elsewhere: rsync names its files in transit as we do.
         for place in [Place::Topics, Place::Archive] {
-            file::sweep_dir(&self.dir(place), ".md", Duration::ZERO);
+            file::sweep_dir(&self.dir(place), ".md", file::LEFT_FOR);
         }
         Ok(StoreLock { _file: file })
     }

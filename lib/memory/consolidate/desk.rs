@@ -113,7 +113,13 @@ impl Desk<'_> {
     }
 
     fn gatherer<'b>(&'b self, sessions: &'b Sessions) -> Gatherer<'b> {
-        Gatherer { config: self.config, redactor: self.redactor, sessions, vars: self.caller.vars() }
+        Gatherer {
+            config: self.config,
+            redactor: self.redactor,
+            sessions,
+            notes: self.notes,
+            vars: self.caller.vars(),
+        }
     }
 
     /// Writes down failed tries, then gives each entry its place: back to the queue, or out of it after the last.

@@ -1,16 +1,20 @@
 //! Notes kept in order: the machine (US-006). It does nothing by itself: every effect goes through [`Adapters`], and
 //! every state can be saved and taken up again.
 
+mod apply;
 pub(crate) mod ask;
 mod corpus;
 pub(crate) mod desk;
 mod family;
 pub(crate) mod group;
+mod part;
 pub(crate) mod plan;
+mod reach;
 pub(crate) mod reply;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod similar;
+mod structure;
 mod undo;
 pub(crate) mod work;
 
