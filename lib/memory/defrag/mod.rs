@@ -2,7 +2,7 @@
 //! every state can be saved and taken up again.
 
 pub(crate) mod ask;
-mod corpus;
+pub(crate) mod corpus;
 pub(crate) mod desk;
 mod family;
 pub(crate) mod group;
