@@ -47,7 +47,7 @@ const OURSELVES: &[(&str, &str)] = &[
 ];
 
 /// What is to be said of a commit.
-struct Commit<'a> {
+pub(crate) struct Commit<'a> {
     /// `storage.commitHook`.
     pub(crate) hook: &'a str,
     pub(crate) message: String,
@@ -205,7 +205,7 @@ const CONFIG_VARS: &[(&str, &str)] = &[
 ];
 
 /// The hook's words, filled in. Splitting comes first, so that no value can become a word of its own.
-fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>, String> {
+pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>, String> {
     let words = shlex::split(commit.hook)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("storage.commitHook cannot be split into words: {}", commit.hook))?;

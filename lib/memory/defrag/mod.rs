@@ -3,7 +3,7 @@
 
 mod apply;
 pub(crate) mod ask;
-mod corpus;
+pub(crate) mod corpus;
 pub(crate) mod desk;
 mod family;
 pub(crate) mod group;

@@ -17,7 +17,10 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             continue;
         }
         let end = match (border.begin, borders.peek()) {
-            (true, Some(next)) if !next.begin && holds_key(&bytes[border.end..next.start]) => next.end,
+            // Where a line is missing between them, one's last dashes are the other's first.
+            (true, Some(next)) if !next.begin && bytes.get(border.end..next.start).is_some_and(holds_key) => {
+                next.end
+            }
             (true, _) => cut_off(bytes, border.end),
             (false, _) => border.end,
         };
@@ -45,7 +48,9 @@ fn border(bytes: &[u8], start: usize) -> Option<Border> {
         return None;
     }
     let label = memmem::find(rest, DASHES)?;
-    memmem::find(&rest[..label], b"PRIVATE KEY")?;
+    // Of a line that was cut off, the next dashes belong to another: what stands before them may be a key's.
+    let is_label = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ';
+    memmem::find(&rest[..label], b"PRIVATE KEY").filter(|_| rest[..label].iter().all(is_label))?;
     Some(Border { start, end: start + DASHES.len() + label + DASHES.len(), begin })
 }
 
