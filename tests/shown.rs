@@ -119,13 +119,13 @@ fn sessions(path: &str) -> Vec<Block> {
 fn every_command_of_the_readme_runs_from_its_first_line_to_its_last() {
     let stage = Stage::new();
     let fenced = blocks("README.md", "sh");
-    assert!(fenced.len() > 25, "{}", fenced.len());
+    assert!(fenced.len() > 15, "{}", fenced.len());
     run_all(&stage, &fenced);
     // What is shown before there is anything.
     run_all(&stage, &blocks("README.md", ""));
     // What came of it.
     let home = stage.sandbox.home();
-    assert!(stage.sandbox.log("reviewer").starts_with("## "));
+    assert!(stage.sandbox.log("critic").starts_with("## "));
     let memory = std::fs::read_to_string(home.join(".claude/CLAUDE.md")).unwrap();
     assert!(memory.starts_with("Be brief.\n\n<!-- agent-memory:start -->\n"), "{memory}");
     assert!(
@@ -208,11 +208,9 @@ fn the_timers_run_what_they_say() {
 }
 
 #[test]
-fn the_crontabs_of_the_man_pages_run() {
-    for program in ["axe-gc"] {
-        let page = Command::new(binary("axe")).args(["--generate", "man", program]).output().unwrap().out();
-        let page = page.replace("\\-", "-").replace("\\(ti", "~");
-        let line = page.lines().find(|line| line.contains("* * 0  ")).unwrap();
-        assert!(Stage::furnished().run(&cron(line)).contains("All is well."), "{line}");
-    }
+fn the_crontab_of_a_man_page_runs() {
+    let page = Command::new(binary("axe")).args(["--generate", "man", "axe-gc"]).output().unwrap().out();
+    let page = page.replace("\\-", "-").replace("\\(ti", "~");
+    let line = page.lines().find(|line| line.contains("* * 0  ")).unwrap();
+    assert!(Stage::furnished().run(&cron(line)).contains("All is well."), "{line}");
 }

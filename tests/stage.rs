@@ -8,6 +8,7 @@ use crate::support::{NOW, Said, Sandbox, binary, set_mode, symlink, tools};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// Stands in for a program that takes a prompt: what it answers to the memory programs is of use.
 const MODEL: &str = r#"
@@ -120,8 +121,8 @@ impl Stage {
 
     pub(crate) fn output(&self, script: &str) -> Output {
         let home = self.sandbox.home();
-        let mut bash = Command::new("timeout");
-        bash.args(["60", "bash", "--norc", "-eo", "pipefail", "-s"]).env_clear().current_dir(&home);
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-eo", "pipefail", "-s"]).env_clear().current_dir(&home);
         bash.env("HOME", &home).env("AXE_NOW", NOW).env("XDG_RUNTIME_DIR", &home).env("GIT_EDITOR", "true");
         bash.env(
             "PATH",
@@ -131,12 +132,10 @@ impl Stage {
             bash.env(format!("AXE_{provider}_BASE_URL"), self.server.url());
             bash.env(format!("{provider}_API_KEY"), "sk-x");
         }
-        bash.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = bash.spawn().unwrap();
         // As one piece: bash must have read it before a command of it reads the same stdin.
         let whole = format!("{{ mkdir -p src/app && cd src/app\n{script}\n}} </dev/null\n");
-        child.stdin.take().unwrap().write_all(whole.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
+        let mut bash = assert_cmd::Command::from_std(bash);
+        bash.write_stdin(whole).timeout(Duration::from_secs(60)).output().unwrap()
     }
 }
 

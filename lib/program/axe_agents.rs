@@ -22,22 +22,9 @@ pub(crate) const ABOUT: About = About {
     ],
     flags: &[flag("json", "list: one JSON object a line; show: one JSON object")],
     more: "Agents are TOML files, agents/NAME.toml in the configuration directory (see \"axe-config path\"). \
-           A file's name is its agent's name.\n\n    \
+           A file's name is its agent's name; axe(7) has every key.\n\n    \
            axe-agents list --json | jq -r 'select(.memory.enabled).name'",
-    sections: &[(
-        "AGENT FILE",
-        "name and model (provider/model-name) are required. Further keys: description; system_prompt; skill, a \
-         file relative to the configuration directory; files, a list of patterns relative to the working \
-         directory, in which ** spans folders; workdir; sub_agents, a list of the agents that this one may call.\n\n\
-         [sub_agents_config]: max_depth (default 3, at most 5), parallel (default true), timeout in seconds \
-         (default 0, only the run's own).\n\n\
-         [memory]: enabled (default false), path (used as it stands), last_n (how many of the newest entries \
-         are read before a run, 0: all), max_entries (from so many on a run warns, 0: never), max_task_chars (a \
-         longer task is cut in the log, 0: whole).\n\n\
-         [params]: temperature, max_tokens; sent only where set.\n\n    \
-         name = \"reviewer\"\n    model = \"anthropic/claude-sonnet-4-5\"\n    \
-         system_prompt = \"You review a change.\"\n    [memory]\n    enabled = true\n    last_n = 10",
-    )],
+    sections: &[],
 };
 
 #[derive(Debug)]

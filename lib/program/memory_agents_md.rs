@@ -31,15 +31,15 @@ pub(crate) const ABOUT: About = About {
         flag("json", "one JSON object a file"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Refreshes the part between <!-- agent-memory:start --> and <!-- agent-memory:end --> of each file under \
-           agentsMd.targets: hot and pinned notes whole, warm ones as links, the others as a number. All else in \
-           a file stays, byte for byte; a file that is as it should be is not touched. Without targets the \
-           section goes to stdout.\n\n    \
+    more: "Refreshes one section of each file under agentsMd.targets, between two lines that mark it: hot and pinned \
+           notes whole, warm ones as links, the others as a number. All else in a file stays, byte for byte; a file \
+           that is as it should be is not touched. Without targets the section goes to stdout.\n\n    \
            memory-agents-md --stdout | llm -s 'Which of these contradict each other?'",
     sections: &[
         (
             "FILES",
-            "A file without markers gets the section at its end. A missing file is made, with at most one missing \
+            "The section stands between the lines <!-- agent-memory:start --> and <!-- agent-memory:end -->. A file without \
+             them gets it at its end. A missing file is made, with at most one missing \
              directory; not for nothing: where there are no notes no file is made, and no section begun. A \
              symlink stays, and the file that it leads to is replaced. Files of more than 8 MiB, in UTF-16, \
              read-only, or with broken markers are left alone, and the others still refreshed.\n\n\

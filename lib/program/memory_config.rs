@@ -31,28 +31,12 @@ pub(crate) const ABOUT: About = About {
     ],
     more: "The first of these counts: --config, $AGENT_MEMORY_CONFIG, ./memory.config.json, \
            $XDG_CONFIG_HOME/agent-memory/config.json (else ~/.config/agent-memory/config.json). \
-           Everything in it has a default.\n\n\
+           Everything in it has a default; memory(7) has every key.\n\n\
            A ./memory.config.json may be somebody else's. Unless AGENT_MEMORY_TRUST=1 is set, or your own \
            file lists its directory (or one above) under trustedDirectories, it only adds to your own: a \
            store and .md targets inside its directory, and lower limits for the LLM.\n\n    \
            memory-config show --json | jq -r '.[\"storage.root\"].value'",
-    sections: &[(
-        "CONFIGURATION FILE",
-        "JSON, without comments. Relative paths start at the file's own directory, ~/ at the home directory.\n\n\
-         storage: root, the directory of the notes (default ~/.local/share/agent-memory); autoCommit (true), \
-         one git commit after a run of writes; commitHook, the command for it, split into words without a \
-         shell.\n\n\
-         llm: command, a preset's name or a shell command that reads the prompt on stdin (null: none); \
-         presets, commands of your own by name; timeoutSeconds (600); maxPromptBytes (200000); maxReplyBytes \
-         (4000000); maxCallsPerRun (20); maxCallsPerDay (100).\n\n\
-         schedule: consolidateIntervalHours (2), defragIntervalHours (24).\n\n\
-         agentsMd: targets, a list of files, each a path or an object with path and repo (whose notes it \
-         gets); maxHotTokens (2500); maxWarm (100).\n\n\
-         harnesses: amp.readCommand and opencode.readCommand, which print a session; {threadId} stands for \
-         its id.\n\n\
-         redact: enabled (true); patterns, further regular expressions.\n\n\
-         trustedDirectories: only in your own file.",
-    )],
+    sections: &[],
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
