@@ -5,12 +5,11 @@ use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
-use crate::memory::call::Kind;
+use crate::memory::call::{Kind, Why};
 use crate::memory::defrag::desk::{Desk, Tally};
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::run::{Ended, Preview};
 use crate::memory::defrag::show;
-use crate::memory::defrag::work::Why;
 use crate::memory::redact::Redactor;
 use crate::memory::section::Outcome;
 use crate::program::pipeline::{
@@ -343,7 +342,7 @@ fn dry_run(desk: &mut Desk, args: &Args, stdout: &mut Stdout) -> Result<ExitCode
         }
         Ok(None) => desk.notes.warn(NOTHING),
         Err(Why::Spent(why)) => desk.notes.warn(&why),
-        Err(Why::Agent(why)) => return Err(Error::api(why)),
+        Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -105,27 +105,21 @@ impl Adapters for Desk<'_> {
     }
 
     fn run_agent(&mut self, work: &mut Work, faults: &[String]) -> Result<Asked> {
-        let is_repair = !faults.is_empty();
-        if self.caller.take_up_unfinished(self.batch()?, work.next, is_repair)? {
+        let (batch, is_repair) = (self.batch()?, !faults.is_empty());
+        if self.caller.take_up_unfinished(batch, work.next, is_repair)? {
             return Ok(Asked::Replied);
         }
-        let prompt = if is_repair {
-            let allows = self.allows(work);
-            let rules = ask::rules(allows.texts, allows.tiers);
-            self.caller.repair(self.batch()?, work.next, &rules, faults)?
-        } else {
-            let prompt = self.prompt(work)?;
-            self.batch()?.write(&call::prompt_name(work.next), prompt.as_bytes())?;
-            prompt
+        let allows = self.allows(work);
+        let prompt = match is_repair {
+            true => {
+                let rules = ask::rules(allows.texts, allows.tiers);
+                self.caller.repair(batch, work.next, &rules, faults)?
+            }
+            false => self.prompt(work)?,
         };
-        self.batch()?.save(&State::RunAgent { work: work.clone(), faults: faults.to_vec() })?;
-        self.caller.launch(Question {
-            batch: self.batch.as_ref().ok_or_else(no_batch)?,
-            part: (work.next, work.parts.len()),
-            is_repair,
-            is_dry: work.kind == Kind::Dry,
-            prompt,
-        })
+        batch.save(&State::RunAgent { work: work.clone(), faults: faults.to_vec() })?;
+        let part = (work.next, work.parts.len());
+        self.caller.launch(Question { batch, part, is_repair, is_dry: work.kind == Kind::Dry, prompt })
     }
 
     fn judge(&mut self, work: &Work, is_final: bool) -> Result<Judged> {
