@@ -8,7 +8,7 @@ use crate::world::World;
 use std::fs;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
-    const RUN: Scenario = Scenario { prints_first: true, ..Scenario::PLAIN };
+    const RUN: Scenario = Scenario { prints_first: true, may_be_empty: true, ..Scenario::PLAIN };
     vec![
         Scenario { name: "axe-run: an entry", make: || run(true), ..RUN },
         Scenario { name: "axe-run: the first entry", make: || run(false), ..RUN },
@@ -44,9 +44,9 @@ fn run(has_log: bool) -> World {
     world
 }
 
-/// Each keeps a log of its own: who is done first is not the same twice.
+/// Each keeps a log of its own: who is done first is not the same twice. What sub-agents warn of is said with `-v` alone.
 fn with_sub_agents() -> World {
-    let mut world = World::new("axe-run", &["parent", "-pt", "--no-stdin"]);
+    let mut world = World::new("axe-run", &["parent", "-v", "-pt", "--no-stdin"]);
     world.sandbox.model("parent", Anthropic, "sub_agents = ['b', 'c']\n[memory]\nenabled = true");
     for sub in ["b", "c"] {
         world.sandbox.model(sub, Anthropic, "[memory]\nenabled = true");

@@ -10,13 +10,14 @@ use std::fs;
 const TAB: &str = "MAILTO=ann\r\n5 4 * * * /usr/bin/true\n# no newline at the end";
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
+    const REMOVE: Scenario = Scenario { bare_dirs_may_stay: true, ..Scenario::PLAIN };
     vec![
         Scenario { name: "memory-install-cron: systemd", make: || install("systemd"), ..Scenario::PLAIN },
         Scenario { name: "memory-install-cron: launchd", make: || install("launchd"), ..Scenario::PLAIN },
         Scenario { name: "memory-install-cron: crontab", make: || install("crontab"), ..Scenario::PLAIN },
-        Scenario { name: "memory-uninstall-cron: systemd", make: || uninstall("systemd"), ..Scenario::PLAIN },
-        Scenario { name: "memory-uninstall-cron: launchd", make: || uninstall("launchd"), ..Scenario::PLAIN },
-        Scenario { name: "memory-uninstall-cron: crontab", make: || uninstall("crontab"), ..Scenario::PLAIN },
+        Scenario { name: "memory-uninstall-cron: systemd", make: || uninstall("systemd"), ..REMOVE },
+        Scenario { name: "memory-uninstall-cron: launchd", make: || uninstall("launchd"), ..REMOVE },
+        Scenario { name: "memory-uninstall-cron: crontab", make: || uninstall("crontab"), ..REMOVE },
     ]
 }
 

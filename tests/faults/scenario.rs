@@ -26,6 +26,11 @@ pub(crate) struct Scenario {
     pub(crate) sample: usize,
     /// Does its output come before its work is done?
     pub(crate) prints_first: bool,
+    /// May a new file be there with nothing in it? A log is made before it can be locked, and one without an entry is
+    /// as good as none.
+    pub(crate) may_be_empty: bool,
+    /// May directories stay that have nothing in them?
+    pub(crate) bare_dirs_may_stay: bool,
     /// Is the same run, after one that was disturbed, allowed to find nothing that it can do?
     pub(crate) next_may_fail: bool,
     /// How many calls of the LLM command all the runs may make, and how many more after an error.
@@ -46,6 +51,8 @@ impl Scenario {
         terminated: false,
         sample: 1,
         prints_first: false,
+        may_be_empty: false,
+        bare_dirs_may_stay: false,
         next_may_fail: false,
         calls: None,
         differs: &[],

@@ -219,9 +219,10 @@ fn walk(dir: &Path, top: &Path, tree: &mut Tree) {
         let bytes = if metadata.is_symlink() {
             Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
         } else if metadata.is_dir() {
-            if !path.ends_with(".git") {
-                walk(&path, top, tree);
+            if path.ends_with(".git") {
+                continue;
             }
+            walk(&path, top, tree);
             None
         } else {
             Some(fs::read(&path).unwrap())
