@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 
 /// Lower ones first.
-const LAYERS: &[&str] =
-    &["ground", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program", "fuzz"];
+const LAYERS: &[&str] = &[
+    "ground", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program",
+    "fuzz",
+];
 
 /// Each file as its module path, with the modules it names, by their first two or more parts.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 /// A note that was shown whole.
-const OLD: &str = "Run `cargo test --locked` in src/lib.rs at port 8081. See [[id__z9yX1w]] and https://a.b/c.\n";
+const OLD: &str =
+    "Run `cargo test --locked` in src/lib.rs at port 8081. See [[id__z9yX1w]] and https://a.b/c.\n";
 
 pub(crate) fn holds(bytes: &[u8]) {
     let said = text(bytes);
@@ -50,7 +51,10 @@ pub(crate) fn holds(bytes: &[u8]) {
     }
     let mut updated = 0;
     for note in &made.notes {
-        assert_eq!((one_line(&note.title), one_line(&note.summary)), (note.title.clone(), note.summary.clone()));
+        assert_eq!(
+            (one_line(&note.title), one_line(&note.summary)),
+            (note.title.clone(), note.summary.clone())
+        );
         assert_eq!(redactor.cleaned(&note.title), note.title);
         if let Some(id) = &note.update {
             updated += 1;

@@ -58,7 +58,9 @@ fn is_safe(plan: &Plan, allows: Allows) {
                 before.entry().unwrap()
             });
             let after = revision.after.as_ref().expect("nothing is deleted");
-            assert!(!after.name.contains(['/', '\0']) && after.name.ends_with(".md") && after.name.len() <= 255);
+            assert!(
+                !after.name.contains(['/', '\0']) && after.name.ends_with(".md") && after.name.len() <= 255
+            );
             let entry = after.entry().unwrap();
             assert_eq!(entry.meta().id, revision.id);
             let old_bytes = files.insert((after.place, after.name.clone()), after.bytes().to_vec());
@@ -82,7 +84,10 @@ fn is_safe(plan: &Plan, allows: Allows) {
         // What a merge, a split or a rewrite makes still says what it was made of.
         if matches!(planned.op, Op::Merge | Op::Split | Op::Rewrite) {
             for old in &old {
-                assert!(!loss(old, &new, |fact| fact.starts_with("[[")).is_too_much(), "{old:?} became {new:?}");
+                assert!(
+                    !loss(old, &new, |fact| fact.starts_with("[[")).is_too_much(),
+                    "{old:?} became {new:?}"
+                );
             }
         }
     }
@@ -162,7 +167,12 @@ fn corpus() -> Vec<CorpusNote> {
         }),
         note("a1B2c7", "Odd bytes", b"caf\xe9 latte\n", |_| {}),
         note("a1B2c8", "Secret", b"password: hunter2hunter2X9\n", |_| {}),
-        note("a1B2c9", "Words", b"one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
-            fifteen sixteen seventeen eighteen nineteen twenty plain words\n", |_| {}),
+        note(
+            "a1B2c9",
+            "Words",
+            b"one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
+            fifteen sixteen seventeen eighteen nineteen twenty plain words\n",
+            |_| {},
+        ),
     ]
 }

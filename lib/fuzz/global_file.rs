@@ -27,7 +27,8 @@ pub(crate) fn holds(bytes: &[u8]) {
     };
     global.retries(&env).unwrap();
     global.max_calls();
-    for model in ["anthropic/m", "openai/m", "ollama/m", "command/claude", "command/own", "own/a/b", "a.b/m"] {
+    for model in ["anthropic/m", "openai/m", "ollama/m", "command/claude", "command/own", "own/a/b", "a.b/m"]
+    {
         match global.endpoint(&Model::parse(model).unwrap(), &env) {
             Ok(Endpoint::Http { base_url, key, .. }) => {
                 if let KeySource::Given(key) = &key {
@@ -53,7 +54,7 @@ fn addresses(url: &str, proxy: &str) {
         return;
     }
     Route::to(&url, &pretend(&[("http_proxy", "h:1"), ("https_proxy", "h:1"), ("NO_PROXY", proxy)])).unwrap();
-    match Route::to(&url, &pretend(&[("https_proxy", proxy), ("http_proxy", proxy)]))  {
+    match Route::to(&url, &pretend(&[("https_proxy", proxy), ("http_proxy", proxy)])) {
         Ok(Route::Tunnel(Some(proxy))) => {
             assert!(!url.is_loopback());
             assert!(!proxy.host.contains(['\r', '\n', ' ', '/', '@']), "{}", proxy.host);

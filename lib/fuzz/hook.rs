@@ -34,7 +34,10 @@ pub(crate) fn holds(bytes: &[u8]) {
     match hear(harness, &payload, &scratch.env()) {
         Ok(Heard::Nothing(why)) => assert!(!why.is_empty()),
         Ok(Heard::Session { retrieval, cwd }) => {
-            assert!(matches!(harness, Harness::ClaudeCode | Harness::Codex | Harness::Gemini | Harness::Cursor));
+            assert!(matches!(
+                harness,
+                Harness::ClaudeCode | Harness::Codex | Harness::Gemini | Harness::Cursor
+            ));
             let path = match &retrieval {
                 Retrieval::Transcript { path, format, session_id } => {
                     assert_eq!((id_fault(session_id), *format), (None, harness));

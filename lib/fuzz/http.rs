@@ -38,10 +38,19 @@ pub(crate) fn holds(bytes: &[u8]) {
             // A body is what was sent, and never more. (In chunks it is not sent in one piece.)
             assert!(answer.body.len() <= bytes.len());
             if !bytes.to_ascii_lowercase().windows(7).any(|word| word == b"chunked") {
-                assert!(bytes.ends_with(&answer.body) || bytes.windows(answer.body.len().max(1)).any(|part| part == answer.body));
+                assert!(
+                    bytes.ends_with(&answer.body)
+                        || bytes.windows(answer.body.len().max(1)).any(|part| part == answer.body)
+                );
             }
             let headers = [&answer.retry_after, &answer.request_id, &answer.content_type];
-            assert!(headers.into_iter().flatten().chain([&answer.reason]).all(|text| !text.contains(char::is_control)));
+            assert!(
+                headers
+                    .into_iter()
+                    .flatten()
+                    .chain([&answer.reason])
+                    .all(|text| !text.contains(char::is_control))
+            );
             if let Some(value) = &answer.retry_after {
                 let asked = retry_after(value, "2026-02-28T15:04:05Z".parse().unwrap());
                 assert_eq!(backoff(3, asked, 7).checked_add(Duration::ZERO).is_some(), true);
@@ -50,7 +59,10 @@ pub(crate) fn holds(bytes: &[u8]) {
         Err(fault) => {
             is_told(&fault.message);
             assert!(!fault.message.contains(char::is_control), "{:?}", fault.message);
-            assert!(!matches!(fault.kind, FaultKind::Deadline | FaultKind::Refused | FaultKind::NotSent), "{fault:?}");
+            assert!(
+                !matches!(fault.kind, FaultKind::Deadline | FaultKind::Refused | FaultKind::NotSent),
+                "{fault:?}"
+            );
         }
     }
 }

@@ -100,7 +100,11 @@ fn strangers(bytes: &[u8]) {
             }
             _ if is.value == was.value => assert_eq!(is.source, was.source),
             key => {
-                assert!(key.starts_with("llm.max") || key == "llm.timeoutSeconds", "a stranger has set {key} to {}", is.value);
+                assert!(
+                    key.starts_with("llm.max") || key == "llm.timeoutSeconds",
+                    "a stranger has set {key} to {}",
+                    is.value
+                );
                 assert!(is.value.as_u64().unwrap() < was.value.as_u64().unwrap(), "{key} is {}", is.value);
             }
         }

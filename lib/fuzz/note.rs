@@ -72,7 +72,8 @@ fn changes(entry: &Entry, new: &str, keys: &[&str], change: impl Fn(&mut Meta)) 
     }
     let mut wanted = entry.meta().clone();
     change(&mut wanted);
-    for (new, old) in [(&mut wanted.title, &entry.meta().title), (&mut wanted.summary, &entry.meta().summary)] {
+    for (new, old) in [(&mut wanted.title, &entry.meta().title), (&mut wanted.summary, &entry.meta().summary)]
+    {
         if new != old {
             *new = one_line(new);
         }
@@ -100,7 +101,10 @@ fn changes(entry: &Entry, new: &str, keys: &[&str], change: impl Fn(&mut Meta)) 
     } else {
         let after: BTreeSet<&Vec<u8>> = after.iter().collect();
         let gone = before.iter().filter(|line| !after.contains(line) && line.starts_with(b"id: ")).count();
-        assert!(gone == 0 || keys == ["title"] || keys == ["summary"] || keys == ["tags"], "{before:?} {after:?}");
+        assert!(
+            gone == 0 || keys == ["title"] || keys == ["summary"] || keys == ["tags"],
+            "{before:?} {after:?}"
+        );
     }
 }
 
@@ -110,7 +114,8 @@ fn counters_count_for_nothing(entry: &Entry) {
         meta.used = meta.used.saturating_add(7);
         meta.last_used = Some("2026-02-28T15:04:05Z".parse().unwrap());
     });
-    let plain = entry.bytes().starts_with(b"---\nid: ") && !text(entry.bytes()).contains([' ', '"', '\'', '|', '>', '&', '#']);
+    let plain = entry.bytes().starts_with(b"---\nid: ")
+        && !text(entry.bytes()).contains([' ', '"', '\'', '|', '>', '&', '#']);
     if counted.is_ok() && plain {
         assert_eq!(read.mark(), entry.mark());
     }
@@ -118,11 +123,14 @@ fn counters_count_for_nothing(entry: &Entry) {
 
 /// The quick reader takes only what the YAML parser reads alike.
 fn both_readers_agree(file: &[u8]) {
-    let Some(yaml) = file.split(|byte| *byte == b'\n').nth(1).map(|_| ()).and_then(|()| std::str::from_utf8(file).ok())
+    let Some(yaml) =
+        file.split(|byte| *byte == b'\n').nth(1).map(|_| ()).and_then(|()| std::str::from_utf8(file).ok())
     else {
         return;
     };
-    let Some((yaml, _)) = yaml.strip_prefix("---\n").and_then(|rest| rest.split_once("---\n")) else { return };
+    let Some((yaml, _)) = yaml.strip_prefix("---\n").and_then(|rest| rest.split_once("---\n")) else {
+        return;
+    };
     if let (Some(quick), whole) = read_both(yaml) {
         assert_eq!(Ok(quick), whole, "{yaml:?}");
     }

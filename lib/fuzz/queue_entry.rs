@@ -4,8 +4,8 @@ use crate::fuzz::is_told;
 use crate::fuzz::scratch::Scratch;
 use crate::ground::fields::PATH_CAP;
 use crate::store::entry::is_tag;
-use crate::store::journal::entry::{QueueEntry, Retrieval, id_fault};
 use crate::store::journal::Journal;
+use crate::store::journal::entry::{QueueEntry, Retrieval, id_fault};
 use crate::store::place::Root;
 
 pub(crate) fn holds(bytes: &[u8]) {

@@ -14,7 +14,9 @@ pub(crate) fn holds(bytes: &[u8]) {
         }
         (2, agent) => {
             launchd::program_of(&text(agent));
-            launchd::hours_of(&text(agent)).iter().for_each(|hours| assert!(hours.checked_mul(3600).is_some()));
+            launchd::hours_of(&text(agent))
+                .iter()
+                .for_each(|hours| assert!(hours.checked_mul(3600).is_some()));
         }
         (_, rest) => ours(rest),
     }
@@ -46,7 +48,8 @@ fn a_crontab(bytes: &[u8]) {
 fn ours(bytes: &[u8]) {
     let [words, hours] = parts::<2>(bytes);
     let fits = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
-    let words: Vec<String> = text(words).split('\n').map(|word| word.chars().filter(|c| fits(*c)).collect()).collect();
+    let words: Vec<String> =
+        text(words).split('\n').map(|word| word.chars().filter(|c| fits(*c)).collect()).collect();
     let words = [&[format!("/{}", words[0])], &words[1..]].concat();
     let hours = hours.iter().fold(1, |hours, byte| (hours * 7 + u64::from(*byte)) % (366 * 24)).max(1);
     let timers = timers(&words, hours);
@@ -63,7 +66,11 @@ fn ours(bytes: &[u8]) {
     assert_eq!(own, words.iter().collect::<Vec<_>>(), "{command}");
     let is_value = words[0].contains('=') && !words[0].split('=').next().unwrap().contains('/');
     if !is_value {
-        assert_eq!(crontab::lines_of(&block), [(program.clone(), Some(crontab::expressible(hours)))], "{block}");
+        assert_eq!(
+            crontab::lines_of(&block),
+            [(program.clone(), Some(crontab::expressible(hours)))],
+            "{block}"
+        );
     }
 
     for plan in [systemd::plan(&timers, Path::new("/units")), launchd::plan(&timers, "/home/x")] {

@@ -24,7 +24,11 @@ pub(crate) fn holds(bytes: &[u8]) {
             let without = hook_words(&commit("m", &[]), &["topics"]).unwrap();
             assert!([plain.len(), without.len()].contains(&words.len()), "{words:?}");
             let is_git = given.starts_with(&["git".to_owned(), "commit".to_owned()]);
-            assert_eq!(words.ends_with(&["--".to_owned(), "topics".to_owned()]) || !is_git, true, "{words:?}");
+            assert_eq!(
+                words.ends_with(&["--".to_owned(), "topics".to_owned()]) || !is_git,
+                true,
+                "{words:?}"
+            );
             if !given.iter().any(|word| word.contains('{')) {
                 assert!(words.starts_with(&given));
             }
@@ -33,7 +37,10 @@ pub(crate) fn holds(bytes: &[u8]) {
         (Ok(words), None) => panic!("{words:?} of a line that cannot be split"),
     }
     let first = first_word(&hook);
-    assert!(!is_assignment(&first) || shlex::split(&hook).is_none_or(|words| words.iter().all(|w| is_assignment(w))));
+    assert!(
+        !is_assignment(&first)
+            || shlex::split(&hook).is_none_or(|words| words.iter().all(|w| is_assignment(w)))
+    );
     pieces(&hook, &message);
 }
 
@@ -47,7 +54,10 @@ fn pieces(text: &str, other: &str) {
         assert!(border(text, at) <= at && text.is_char_boundary(border(text, at)));
     }
     let wrapped = wrap(text, 20);
-    assert_eq!(wrapped.join(" ").split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(
+        wrapped.join(" ").split_whitespace().collect::<Vec<_>>(),
+        text.split_whitespace().collect::<Vec<_>>()
+    );
     for word in [text, other] {
         if let Ok(id) = parse_id(word) {
             assert_eq!(EntryId::whole(id.as_str()), Some(id));

@@ -22,7 +22,8 @@ pub(crate) fn block(note: &Note) -> String {
     let body = defuse::body(note.entry.body(), DEPTH);
     match (body.is_empty(), summary(note)) {
         (false, _) => format!("{heading}\n{body}"),
-        (true, Some(summary)) => format!("{heading}\n{summary}\n"),
+        // On a line of its own it can begin what a line can: a heading, a list, a fence.
+        (true, Some(summary)) => format!("{heading}\n{}", defuse::body(summary.as_bytes(), DEPTH)),
         (true, None) => heading,
     }
 }
@@ -31,7 +32,7 @@ pub(crate) fn block(note: &Note) -> String {
 pub(crate) fn line(note: &Note) -> String {
     let link = format!("- [{}](<{}>)", defuse::in_link(&title(note.entry.meta())), destination(&note.path));
     match summary(note) {
-        Some(summary) => format!("{link}: {summary}"),
+        Some(summary) => format!("{link}: {}", defuse::in_text(&summary)),
         None => link,
     }
 }
@@ -44,11 +45,11 @@ pub(crate) fn title(meta: &Meta) -> String {
     }
 }
 
-/// One line, made harmless: the note's summary, or the first line of its text that says something.
+/// One line: the note's summary, or the first line of its text that says something.
 fn summary(note: &Note) -> Option<String> {
     let summary = one_line(&note.entry.meta().summary);
     let summary = if summary.is_empty() { first_line(note.entry.body()) } else { summary };
-    (!summary.is_empty()).then(|| defuse::in_text(&cut(&summary, SUMMARY)))
+    (!summary.is_empty()).then(|| cut(&summary, SUMMARY).into_owned())
 }
 
 fn first_line(body: &[u8]) -> String {
