@@ -85,7 +85,7 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
 /// No line, whatever it says, makes room for more calls than the caps allow.
 fn calls_are_counted(root: &Root, now: Timestamp) {
     let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
-    let mut budget = Budget::of(root, 3, 5);
+    let budget = Budget::of(root, 3, 5);
     let before = match budget.left(now) {
         Err(error) => return is_told(&error.line()),
         Ok(Err(spent)) => return is_told(&spent.to_string()),

@@ -23,16 +23,33 @@ const SETTLE_WAIT: Duration = Duration::from_secs(1);
 
 /// The whole of a regular file of at most `cap` bytes.
 pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    let (file, size) = open_regular(path)?;
-    // With room for all of it and a little more, two reads do: one for the bytes, one that finds the end.
-    let mut bytes = Vec::with_capacity(size.min(cap) as usize + 64);
-    file.take(cap + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > cap {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("\"{}\" is larger than {} KiB", path.display(), cap >> 10),
-        ));
+    let (mut file, size) = open_regular(path)?;
+    // Room for all of it and one byte more: where a read leaves that one free, the file ends, and one read does.
+    let mut bytes = vec![0; size.min(cap) as usize + 1];
+    let mut length = 0;
+    loop {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        }
+        if length as u64 > cap {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("\"{}\" is larger than {} KiB", path.display(), cap >> 10),
+            ));
+        }
+        // A file without a size, as some of the kernel's own are, has no end before its last read says so.
+        if length as u64 == size {
+            break;
+        }
+        // It has grown meanwhile.
+        if length == bytes.len() {
+            bytes.resize((length * 2).min(cap as usize + 1), 0);
+        }
     }
+    bytes.truncate(length);
     Ok(bytes)
 }
 

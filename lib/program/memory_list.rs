@@ -139,18 +139,18 @@ fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
     if !filter.takes(meta) {
         return None;
     }
-    let mut row = Row { meta: meta.clone(), path: note.path.clone(), counts: None, line: None, score: None };
+    let (mut counts, mut line) = (None, None);
     if let Some(query) = query {
         let body = String::from_utf8_lossy(note.entry.body());
         let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
-        let counts = query.count(&document);
+        let (counted, hits) = query.count_and_mark(&document);
         // A note without any of the words is not shown.
-        if counts.fits && !counts.counts.is_empty() {
-            row.line = query.matching_line(&document);
+        if counted.fits && !counted.counts.is_empty() {
+            line = query.matching_line(&document, &hits);
         }
-        row.counts = Some(counts);
+        counts = Some(counted);
     }
-    Some(row)
+    Some(Row { meta: note.entry.into_meta(), path: note.path, counts, line, score: None })
 }
 
 fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Option<usize>) -> Vec<Row> {
@@ -196,7 +196,8 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
     }
     let is_table = stdout.is_terminal();
     let title = |row: &Row| one_line(&row.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
-    let width = rows.iter().map(|row| title(row).chars().count()).max().unwrap_or(0);
+    let widths = rows.iter().filter(|_| is_table).map(|row| title(row).chars().count());
+    let width = widths.max().unwrap_or(0);
     for row in rows {
         let Meta { id, tier, status, used, tags, .. } = &row.meta;
         let (title, tags) = (title(row), tags.join(" "));

@@ -2,6 +2,7 @@
 //! its line ends escaped.
 
 use memchr::memmem;
+use std::sync::LazyLock;
 
 use crate::memory::redact::span::{Class, Rank, Span};
 
@@ -10,7 +11,8 @@ const DASHES: &[u8] = b"-----";
 const LONGEST: usize = 64 * 1024;
 
 pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
-    let mut borders = memmem::find_iter(bytes, DASHES).filter_map(|at| border(bytes, at)).peekable();
+    static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(DASHES));
+    let mut borders = FINDER.find_iter(bytes).filter_map(|at| border(bytes, at)).peekable();
     let mut done = 0;
     while let Some(border) = borders.next() {
         if border.start < done {

@@ -6,7 +6,7 @@ use crate::memory::section::defuse;
 use crate::store::entry::{Meta, one_line};
 use crate::store::persistence::Note;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The longest title and the longest summary that are shown, in characters.
 const TITLE: usize = 200;
@@ -28,12 +28,26 @@ pub(crate) fn block(note: &Note) -> String {
     }
 }
 
-/// A warm note: `- [title](<path>): summary`
-pub(crate) fn line(note: &Note) -> String {
-    let link = format!("- [{}](<{}>)", defuse::in_link(&title(note.entry.meta())), destination(&note.path));
-    match summary(note) {
-        Some(summary) => format!("{link}: {}", defuse::in_text(&summary)),
-        None => link,
+/// What a warm note's line is made of. Of thousands a hundred are shown, so that the others are spared the rest.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub(crate) title: String,
+    path: PathBuf,
+    summary: Option<String>,
+}
+
+impl Link {
+    pub(crate) fn of(note: &Note) -> Link {
+        Link { title: title(note.entry.meta()), path: note.path.clone(), summary: summary(note) }
+    }
+
+    /// `- [title](<path>): summary`
+    pub(crate) fn line(&self) -> String {
+        let link = format!("- [{}](<{}>)", defuse::in_link(&self.title), destination(&self.path));
+        match &self.summary {
+            Some(summary) => format!("{link}: {}", defuse::in_text(summary)),
+            None => link,
+        }
     }
 }
 

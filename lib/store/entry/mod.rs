@@ -59,6 +59,10 @@ impl Entry {
         &self.meta
     }
 
+    pub(crate) fn into_meta(self) -> Meta {
+        self.meta
+    }
+
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.frame.body..]
     }
