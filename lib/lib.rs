@@ -5,6 +5,8 @@
 
 mod agent;
 mod config;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod ground;
 mod harness;
 mod memory;

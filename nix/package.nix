@@ -15,7 +15,6 @@
   mandoc,
   openssl,
   python3,
-  strace,
   zsh,
 }:
 
@@ -67,8 +66,7 @@ rustPlatform.buildRustPackage {
     openssl
     python3
     zsh
-  ]
-  ++ lib.optional stdenv.hostPlatform.isLinux strace;
+  ];
   # Servers of the tests listen on 127.0.0.1.
   __darwinAllowLocalNetworking = true;
 

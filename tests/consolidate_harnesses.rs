@@ -155,6 +155,23 @@ fn a_read_command_that_fails_is_the_failed_try_of_its_session() {
     }
 }
 
+#[test]
+fn a_line_that_is_too_long_to_be_read_is_told_and_costs_no_other() {
+    let sandbox = Sandbox::new();
+    let mut config = settings(&sandbox, CHAIN, json!({}));
+    config["storage"] = json!({"autoCommit": false});
+    sandbox.settings(config);
+    let said = |id: &str, words: &str| json!({"type": "user", "uuid": id, "sessionId": "claude-code-1", "message": {"role": "user", "content": words}});
+    let huge = "x".repeat((64 << 20) + 1);
+    let lines = [said("1", "First."), said("2", &huge), said("3", "Last.")];
+    sandbox.queue(&transcript(&sandbox, "claude-code", &lines));
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert!(err.contains("claude-code.jsonl\": 1 line of more than 64 MiB left out\n"), "{err}");
+    let prompt = sandbox.last_prompt();
+    assert!(prompt.contains("First.") && prompt.contains("Last."), "{prompt}");
+}
+
 /// The recordings; `None`, loudly, where there are none.
 fn recordings() -> Option<PathBuf> {
     let place = std::env::var_os("AXE_FIXTURES")

@@ -12,8 +12,8 @@ fn without_a_command_agents_see_the_notes_all_the_same() {
         .sandbox
         .settings(json!({"storage": {"autoCommit": false}, "agentsMd": {"targets": [store.target()]}}));
     let before = store.tree();
-    let (code, _, err) = store.defrag(&[]);
-    assert_eq!((code, store.tree()), (Some(2), before));
+    let (code, out, err) = store.defrag(&[]);
+    assert_eq!((code, out.as_str(), store.tree()), (Some(2), "", before));
     assert!(err.contains("no LLM command is set") && err.contains("set llm.command"), "{err}");
     assert!(store.section().contains("[Guards]"), "{}", store.section());
 }

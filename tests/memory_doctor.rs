@@ -1,13 +1,12 @@
 //! `memory-doctor`: what each check says, that looking changes nothing, and what `--fix` mends.
 
-use crate::store::{Store, name, names, note, value};
+use crate::store::{HOUR, Store, age, name, names, note, value};
 use crate::support::{Said, set_mode, symlink};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-const HOUR: u64 = 60 * 60;
 /// Made up, of the shape of a real one.
 const SECRET: &str = concat!("gh", "p_aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW2xY4");
 
@@ -41,12 +40,6 @@ fn json(store: &Store, args: &[&str]) -> Value {
     let (_, out, err) = store.run("memory-doctor", &[&["--json"], args].concat());
     assert_eq!((out.lines().count(), err.as_str()), (1, ""), "{out}");
     serde_json::from_str(&out).unwrap()
-}
-
-/// Makes a file as old as that, by the real clock.
-fn age(path: &Path, seconds: u64) {
-    let file = File::options().read(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
 }
 
 /// A store whose every part is as it should be.
@@ -599,8 +592,8 @@ fn a_strangers_store_is_named_and_not_mended() {
 
 #[cfg(target_os = "linux")]
 mod history {
-    use super::{HOUR, age, findings, only};
-    use crate::store::Store;
+    use super::{findings, only};
+    use crate::store::{HOUR, Store, age};
     use crate::support::{Said, said};
     use std::fs;
     use std::process::Command;
@@ -658,7 +651,7 @@ mod history {
 
         let identity = store.sandbox.home().join(".gitconfig");
         fs::write(&identity, "[user]\nuseConfigOnly = true\n").unwrap();
-        assert!(told(&store).starts_with("git does not know who commits: "));
+        assert!(told(&store).starts_with("git does not know who commits, so that \"agent-memory\" does: "));
         fs::write(&identity, "[user]\nname = Ann\nemail = ann@example.org\n").unwrap();
 
         store.config(r#"{"storage": {"commitHook": "no-such-hook {message}"}}"#);

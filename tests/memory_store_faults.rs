@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::store::{Store, name, names, note, value};
+use crate::store::{HOUR, Store, age, name, names, note, value};
 use crate::support::symlink;
 use crate::trim_full::Disk;
 use std::fs;
@@ -139,15 +139,18 @@ fn what_a_killed_writer_left_is_ignored_and_swept_by_the_next() {
     let left = [".one -- id__AAAAAA.md.aB3dE6", ".x.md.000000"];
     let others = [".x.md", ".hidden", ".x.md.toolong1", ".x.txt.aB3dE6", "notes.tmp"];
     for name in left.iter().chain(&others) {
-        store.put(&format!("topics/{name}"), note("BBBBBB", "Half", ""));
-        store.put(&format!("archive/{name}"), "---\nid: id__");
+        age(&store.put(&format!("topics/{name}"), note("BBBBBB", "Half", "")), 2 * HOUR);
+        age(&store.put(&format!("archive/{name}"), "---\nid: id__"), 2 * HOUR);
     }
+    // rsync names a file in transit as we do.
+    store.put("topics/.new -- id__CCCCCC.md.aB3dE6", "on its way");
     assert_eq!(store.out("memory-list", &[]).lines().count(), 1);
     assert_eq!(store.out("memory-list", &["--archived"]), "");
-    assert_eq!(store.tree().len(), 15, "a reader swept");
+    assert_eq!(store.tree().len(), 16, "a reader swept");
     store.out("memory-read", &["AAAAAA"]);
     let mut expected: Vec<_> = others.iter().map(|name| format!("archive/{name}")).collect();
     expected.extend(others.iter().map(|name| format!("topics/{name}")));
+    expected.push("topics/.new -- id__CCCCCC.md.aB3dE6".to_owned());
     expected.push("topics/one -- id__AAAAAA.md".to_owned());
     expected.sort();
     assert_eq!(store.names(), expected);

@@ -2,8 +2,9 @@
 
 use crate::support::{Sandbox, said, set_mode};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 pub(crate) struct Store {
     pub(crate) sandbox: Sandbox,
@@ -124,4 +125,12 @@ pub(crate) fn note(id: &str, title: &str, more: &str) -> String {
 pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let front = text.strip_prefix("---\n")?.split("\n---").next()?;
     front.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}
+
+pub(crate) const HOUR: u64 = 60 * 60;
+
+/// Makes a file as old as that, by the real clock.
+pub(crate) fn age(path: &Path, seconds: u64) {
+    let file = File::options().read(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
 }

@@ -121,7 +121,8 @@ fn nowhere(what: &str) -> Error {
         .hint(format!("set it, or XDG_{}_HOME", what.to_uppercase()))
 }
 
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
+#[allow(clippy::unwrap_used, reason = "for tests alone")]
 pub(crate) fn pretend(vars: &[(&str, &str)]) -> Env {
     Env::from_vars(vars.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)))).unwrap()
 }

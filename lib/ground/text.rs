@@ -27,6 +27,10 @@ pub(crate) fn whole_lines(body: &str) -> String {
 /// One line that is safe on a terminal: control characters become spaces, at most `limit` characters stay.
 /// For text from models, servers and commands that goes into a message.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    // Most text is such a line, and a listing has thousands.
+    if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.trim().to_owned();
+    }
     let flat: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     cut(&flat, limit).into_owned()
 }

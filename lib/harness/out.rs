@@ -5,7 +5,8 @@ use crate::harness::recalled;
 use crate::harness::tool::{self, Arguments, NO_RESULT};
 use crate::harness::turn::{Report, Role, Turn};
 use jiff::Timestamp;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 
 /// Who gets the turns.
 pub(crate) type Each<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
@@ -20,6 +21,9 @@ pub(crate) struct Out<'a> {
     pub(crate) report: Report,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+    /// How often each id was given, by its hash.
+    ids: HashMap<u64, u32>,
+    hasher: RandomState,
 }
 
 struct Waiting {
@@ -31,7 +35,14 @@ struct Waiting {
 
 impl<'a> Out<'a> {
     pub(crate) fn new<'b: 'a>(each: &'a mut Each<'b>) -> Out<'a> {
-        Out { each, report: Report::default(), waiting: VecDeque::new(), waiting_bytes: 0 }
+        Out {
+            each,
+            report: Report::default(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            ids: HashMap::new(),
+            hasher: RandomState::new(),
+        }
     }
 
     /// A turn of text. One that says nothing is none.
@@ -101,10 +112,25 @@ impl<'a> Out<'a> {
         Ok(self.report)
     }
 
-    fn put(&mut self, new: Waiting) -> Result<()> {
+    fn put(&mut self, mut new: Waiting) -> Result<()> {
+        self.tell_apart(&mut new.turn.id);
         self.waiting_bytes += new.turn.text.len();
         self.waiting.push_back(new);
         self.give(false)
+    }
+
+    /// A record without an id, or with one that another had, still gets one of its own: a session that is read
+    /// again goes on behind the turn that was the last, and two of one id would be one place.
+    fn tell_apart(&mut self, id: &mut String) {
+        let given = id.clone();
+        loop {
+            let times = self.ids.entry(self.hasher.hash_one(&*id)).or_default();
+            *times += 1;
+            if *times == 1 && !id.is_empty() {
+                return;
+            }
+            *id = format!("{given}~{times}");
+        }
     }
 
     /// Gives the turns that wait for nothing any more, or all.

@@ -5,6 +5,7 @@ use crate::ground::file;
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ pub(crate) struct Budget {
     ledger: PathBuf,
     per_run: u64,
     per_day: u64,
-    made: u64,
+    made: Cell<u64>,
 }
 
 /// One line of `calls.jsonl`. Each call has two: before it is made, and after.
@@ -77,23 +78,24 @@ impl std::fmt::Display for Spent {
 
 impl Budget {
     pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> Budget {
-        Budget { ledger: root.state().join("calls.jsonl"), per_run, per_day, made: 0 }
+        Budget { ledger: root.state().join("calls.jsonl"), per_run, per_day, made: Cell::new(0) }
     }
 
     /// How many calls may still be made; the error says why none.
     pub(crate) fn left(&self, now: Timestamp) -> Result<Result<u64, Spent>> {
-        if self.made >= self.per_run {
+        let made = self.made.get();
+        if made >= self.per_run {
             return Ok(Err(Spent::Run(self.per_run)));
         }
         let today = self.made_today(now)?;
         if today >= self.per_day {
             return Ok(Err(Spent::Day(self.per_day)));
         }
-        Ok(Ok((self.per_run - self.made).min(self.per_day - today)))
+        Ok(Ok((self.per_run - made).min(self.per_day - today)))
     }
 
     /// Writes down that a call is about to be made. Without that line on disk none is.
-    pub(crate) fn start(&mut self, call: Call, now: Timestamp) -> Result<()> {
+    pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
         self.write(&Line {
             at: now,
             event: Event::Started,
@@ -105,7 +107,7 @@ impl Budget {
             ms: None,
             result: None,
         })?;
-        self.made += 1;
+        self.made.set(self.made.get() + 1);
         Ok(())
     }
 
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn each_call_has_a_line_before_and_one_after() {
         let (_dir, root) = store();
-        let mut budget = Budget::of(&root, 5, 5);
+        let budget = Budget::of(&root, 5, 5);
         let now = time("2026-02-28T15:00:00Z");
         budget.start(CALL, now).unwrap();
         budget.end(CALL, now, Duration::from_millis(12), 34, "ok").unwrap();
@@ -221,12 +223,12 @@ mod tests {
     fn a_run_has_its_cap_and_a_day_has_its() {
         let (_dir, root) = store();
         let now = time("2026-02-28T15:00:00Z");
-        let mut one = Budget::of(&root, 2, 3);
+        let one = Budget::of(&root, 2, 3);
         assert_eq!(one.left(now).unwrap(), Ok(2));
         one.start(CALL, now).unwrap();
         one.start(CALL, now).unwrap();
         assert_eq!(one.left(now).unwrap(), Err(Spent::Run(2)));
-        let mut two = Budget::of(&root, 2, 3);
+        let two = Budget::of(&root, 2, 3);
         assert_eq!(two.left(now).unwrap(), Ok(1));
         two.start(CALL, now).unwrap();
         assert_eq!(two.left(now).unwrap(), Err(Spent::Day(3)));
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn days_end_at_midnight_utc() {
         let (_dir, root) = store();
-        let mut budget = Budget::of(&root, 9, 1);
+        let budget = Budget::of(&root, 9, 1);
         let late = time("2026-02-28T23:59:59.999Z");
         budget.start(CALL, late).unwrap();
         assert_eq!(budget.left(late).unwrap(), Err(Spent::Day(1)));
@@ -261,7 +263,7 @@ mod tests {
     fn without_a_readable_ledger_no_call_is_made() {
         let (_dir, root) = store();
         file::make_private_dir(&root.state().join("calls.jsonl")).unwrap();
-        let mut budget = Budget::of(&root, 9, 9);
+        let budget = Budget::of(&root, 9, 9);
         let why = budget.left(Timestamp::UNIX_EPOCH).unwrap_err().line();
         assert!(why.contains("calls.jsonl") && why.contains("none is made"), "{why}");
         assert!(budget.start(CALL, Timestamp::UNIX_EPOCH).is_err());

@@ -43,6 +43,40 @@ pub(crate) enum Asked {
     Failed(String),
 }
 
+/// Why there is no reply that can be used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Why {
+    /// No call may be made now. Nobody's fault; the next run goes on.
+    Spent(String),
+    /// There is no command, or it cannot be started: counts against nothing that was to be asked about.
+    NotStarted(String),
+    /// The command failed.
+    Agent(String),
+    /// What it said cannot be used, not even when asked again.
+    Reply(String),
+}
+
+impl Why {
+    /// The second reply is no better than the first.
+    pub(crate) fn faulty(faults: &[String]) -> Why {
+        let faults = faults.join("; ");
+        Why::Reply(format!("the reply cannot be used, and neither can a second: {faults}"))
+    }
+}
+
+impl Asked {
+    /// Why there is no reply, if there is none.
+    pub(crate) fn why_none(self) -> Option<Why> {
+        match self {
+            Asked::Replied => None,
+            Asked::Spent(spent) => Some(Why::Spent(spent.to_string())),
+            Asked::NotStarted(why) => Some(Why::NotStarted(why)),
+            Asked::Failed(why) => Some(Why::Agent(why)),
+        }
+    }
+}
+
 /// What every call of a run has in common.
 pub(crate) struct Caller<'a> {
     /// Whose calls these are, in the ledger.
@@ -77,7 +111,7 @@ pub(crate) fn reply_name(part: usize, is_repair: bool) -> String {
 }
 
 /// The file of a batch that holds the first prompt of a part.
-pub(crate) fn prompt_name(part: usize) -> String {
+fn prompt_name(part: usize) -> String {
     format!("prompt-{part}.txt")
 }
 
@@ -116,8 +150,11 @@ impl Caller<'_> {
     }
 
     /// Launches the command. Its reply goes into a file of the batch, which outlives us.
-    pub(crate) fn launch(&mut self, question: Question) -> Result<Asked> {
+    pub(crate) fn launch(&self, question: Question) -> Result<Asked> {
         let Question { batch, part, is_repair, is_dry, prompt } = question;
+        if !is_repair {
+            batch.write(&prompt_name(part.0), prompt.as_bytes())?;
+        }
         let Some(line) = self.llm.command_line() else {
             return Ok(Asked::NotStarted("no LLM command is configured".to_owned()));
         };

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 
 use crate::memory::redact::custom::Custom;
+use crate::memory::redact::places::Places;
 use crate::memory::redact::span::Span;
 use crate::memory::redact::tokens::Tokens;
 
@@ -36,6 +37,7 @@ const PASSES: usize = 8;
 pub(crate) struct Redactor {
     enabled: bool,
     tokens: Tokens,
+    places: Places,
     custom: Vec<Custom>,
 }
 
@@ -61,7 +63,7 @@ impl Redactor {
 
     /// Errors name the pattern by its number, its text, and what is wrong with it.
     pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor, String> {
-        Ok(Redactor { enabled, tokens: Tokens::new(), custom: Custom::all(patterns)? })
+        Ok(Redactor { enabled, tokens: Tokens::new(), places: Places::new(), custom: Custom::all(patterns)? })
     }
 
     /// Takes time and memory in proportion to the text. What is redacted already stays as it is.
@@ -102,14 +104,14 @@ impl Redactor {
         let mut spans = Vec::new();
         blocks::find(text.as_bytes(), &mut spans);
         self.tokens.find(text.as_bytes(), &mut spans);
-        places::find(text.as_bytes(), &mut spans);
+        self.places.find(text.as_bytes(), &mut spans);
         named::find(text.as_bytes(), &mut spans);
         for custom in &self.custom {
             custom.find(text, &mut spans);
         }
         // Finders read bytes, but begin and end at ASCII characters or at what a pattern matched.
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
-        outside(marks(text), joined(spans))
+        if spans.is_empty() { spans } else { outside(marks(text), joined(spans)) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::scaffold;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
@@ -45,16 +45,14 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut json = false;
     let mut words = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
             Long("json") => json = true,
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(word) => words.push(text("argument", word)?),
+            Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
@@ -78,7 +76,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
     if json && matches!(action, Action::Init(_) | Action::Edit(_)) {
         return Err(Error::usage("option \"--json\" goes with list and show"));
     }
-    Ok(Parsed::Run(Args { action, json }))
+    Ok(Args { action, json })
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

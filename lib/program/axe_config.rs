@@ -1,7 +1,7 @@
 //! `axe-config`: where the configuration is, and a start of it.
 
 use crate::config::scaffold;
-use crate::ground::cli::{About, Parsed, Program, Stdout, text};
+use crate::ground::cli::{About, Arguments, Program, Stdout, text};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
@@ -33,20 +33,18 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Action>> {
+fn parse(p: &mut Arguments) -> Result<Action> {
     use lexopt::prelude::*;
     let mut words = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(word) => words.push(text("argument", word)?),
+            Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["path"] => Ok(Parsed::Run(Action::Path)),
-        ["init"] => Ok(Parsed::Run(Action::Init)),
+        ["path"] => Ok(Action::Path),
+        ["init"] => Ok(Action::Init),
         [] => Err(Error::usage("a command is required: path or init")),
         ["path" | "init", extra, ..] => Err(Error::usage(format!("unexpected argument \"{extra}\""))),
         [unknown, ..] => Err(Error::usage(format!("unknown command \"{unknown}\"")).hint("use path or init")),

@@ -7,7 +7,7 @@ use crate::agent::gc;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, seconds, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Progress, Stdout, flag, text, value};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -69,26 +69,24 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
             Long("dry-run") => args.dry_run = true,
             Long("all") => args.all = true,
-            Long("model") => args.model = Some(text("--model", p.value()?)?),
+            Long("model") => args.model = Some(p.text()?),
             Long("no-analysis") => args.no_analysis = true,
-            Long("timeout") => args.timeout = Some(seconds("--timeout", p.value()?)?),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(name) if args.agent.is_none() => args.agent = Some(text("AGENT", name)?),
+            Long("timeout") => args.timeout = Some(p.seconds()?),
+            Value(name) if args.agent.is_none() => args.agent = Some(text(name)?),
             Value(_) | Long(_) | Short(_) => return Err(arg.unexpected().into()),
         }
     }
     match (&args.agent, args.all) {
         (Some(_), true) => Err(Error::usage("cannot specify both --all and an agent name")),
         (None, false) => Err(Error::usage("agent name is required (or use --all)")),
-        _ => Ok(Parsed::Run(args)),
+        _ => Ok(args),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::agent::tally::{SubAgentRun, Tally, millis};
 use crate::config::agent::{self, AgentName};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::ground::cli::{About, Notes, Parsed, Program, Progress, Stdout, flag, seconds, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Progress, Stdout, flag, text, value};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -105,25 +105,23 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     let mut agents = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
-            Short('p') | Long("prompt") => args.prompt = Some(text("--prompt", p.value()?)?),
-            Long("model") => args.model = Some(text("--model", p.value()?)?),
-            Long("skill") => args.overrides.skill = Some(text("--skill", p.value()?)?),
-            Long("workdir") => args.overrides.workdir = Some(text("--workdir", p.value()?)?),
-            Long("timeout") => args.timeout = Some(seconds("--timeout", p.value()?)?),
+            Short('p') | Long("prompt") => args.prompt = Some(p.text()?),
+            Long("model") => args.model = Some(p.text()?),
+            Long("skill") => args.overrides.skill = Some(p.text()?),
+            Long("workdir") => args.overrides.workdir = Some(p.text()?),
+            Long("timeout") => args.timeout = Some(p.seconds()?),
             Long("no-stdin") => args.no_stdin = true,
             Long("strict") => args.strict = true,
             Long("dry-run") => args.dry_run = true,
             Long("json") => args.json = true,
             Short('v') | Long("verbose") => args.verbose = true,
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(name) => agents.push(text("AGENT", name)?),
+            Value(name) => agents.push(text(name)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
@@ -136,7 +134,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
         Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"; one agent a run"))),
-        None => Ok(Parsed::Run(args)),
+        None => Ok(args),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A dispatcher: one name for a family of programs. `axe run x` is `axe-run x`, `memory list` is `memory-list`.
 
 use crate::ground::cli::{
-    About, Manual, Parsed, Shell, Stdout, VERSION, completions, man_page, manual_page, text,
+    About, Arguments, Manual, Shell, Stdout, VERSION, completions, man_page, manual_page, text,
 };
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -40,29 +40,26 @@ pub(crate) enum Form {
 /// The commands that are not programs of their own.
 const OWN: &[&str] = &["completions", "help", "version"];
 
-pub(crate) fn parse(mut p: lexopt::Parser) -> Result<Parsed<Action>> {
+pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
     use lexopt::prelude::*;
     let mut form = None;
     let mut words = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Long("generate") => form = Some(Form::parse(&text("--generate", p.value()?)?)?),
+            Long("generate") => form = Some(Form::parse(&p.text()?)?),
             Value(word) if form.is_none() && words.is_empty() && !OWN.iter().any(|own| word == *own) => {
-                let arguments = p.raw_args()?.collect();
-                return Ok(Parsed::Run(Action::Dispatch { command: word, arguments }));
+                return Ok(Action::Dispatch { command: word, arguments: p.rest()? });
             }
-            Value(word) => words.push(text("argument", word)?),
+            Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    Ok(Parsed::Run(match (form, &words[..]) {
+    Ok(match (form, &words[..]) {
         (Some(form), []) => Action::Generate { form, program: None },
         (Some(form), [program]) => Action::Generate { form, program: Some((*program).to_owned()) },
-        (None, [] | ["help"]) => return Ok(Parsed::Help),
-        (None, ["help", command]) => Action::Help((*command).to_owned()),
+        (None, []) => Action::Help("help".to_owned()),
+        (None, ["help", command] | [command @ "help"]) => Action::Help((*command).to_owned()),
         (None, ["version"]) => Action::Version,
         (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
         (None, ["completions", shell]) => match Shell::named(shell) {
@@ -72,7 +69,7 @@ pub(crate) fn parse(mut p: lexopt::Parser) -> Result<Parsed<Action>> {
             }
         },
         (_, [.., extra]) => return Err(Error::usage(format!("unexpected argument \"{extra}\""))),
-    }))
+    })
 }
 
 impl Form {

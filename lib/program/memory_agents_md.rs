@@ -1,7 +1,7 @@
 //! `memory-agents-md`: what every agent is to know, in the files that agents read first.
 
 use crate::config::memory::{self, MemoryConfig, Target};
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::repository::{self, Repository};
@@ -68,31 +68,27 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
-            Long("target") => args.targets.push(p.value()?.into()),
+            Long("target") => args.targets.push(p.path()?),
             Long("project") => args.is_project = true,
-            Long("repo") => args.repo = Some(text("--repo", p.value()?)?),
+            Long("repo") => args.repo = Some(p.text()?),
             Long("stdout") => args.to_stdout = true,
             Long("check") => args.is_check = true,
             Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    args.check().map(Parsed::Run)
+    args.check()
 }
 
 impl Args {
     fn check(self) -> Result<Args> {
-        let apart = |one: &str, other: &str, hint: &str| {
-            Err(Error::usage(format!("options \"{one}\" and \"{other}\" do not go together")).hint(hint))
-        };
+        let apart = |one: &str, other: &str, hint: &str| Err(apart(one, other).hint(hint));
         if self.to_stdout && self.is_check {
             return apart("--stdout", "--check", "a check prints how each file stands");
         }

@@ -7,7 +7,7 @@
 mod forms;
 
 use crate::config::memory;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -86,36 +86,34 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut given = Given::default();
     let (mut json, mut config) = (false, None);
     while let Some(arg) = p.next()? {
         match arg {
-            Long("title") => given.title = Some(text("--title", p.value()?)?),
-            Long("body") => given.body = Some(text("--body", p.value()?)?),
+            Long("title") => given.title = Some(p.text()?),
+            Long("body") => given.body = Some(p.text()?),
             Long("tags") => {
                 let all = given.tags.get_or_insert_default();
-                for tag in tags(&text("--tags", p.value()?)?)? {
+                for tag in tags(&p.text()?)? {
                     if !all.contains(&tag) {
                         all.push(tag);
                     }
                 }
             }
-            Long("scope") => given.scope = Some(scope(&text("--scope", p.value()?)?)?),
-            Long("harness") => given.harness = Some(harness(&text("--harness", p.value()?)?)?),
-            Long("thread-id") => given.thread_id = Some(thread_id(text("--thread-id", p.value()?)?)?),
+            Long("scope") => given.scope = Some(scope(&p.text()?)?),
+            Long("harness") => given.harness = Some(harness(&p.text()?)?),
+            Long("thread-id") => given.thread_id = Some(thread_id(p.text()?)?),
             Long("direct") => given.direct = true,
             Long("entry") => given.entry = true,
             Long("json") => json = true,
-            Long("config") => config = Some(PathBuf::from(p.value()?)),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(payload) if given.payload.is_none() => given.payload = Some(text("argument", payload)?),
+            Long("config") => config = Some(p.path()?),
+            Value(payload) if given.payload.is_none() => given.payload = Some(text(payload)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    Ok(Parsed::Run(Args { what: given.what()?, json, config }))
+    Ok(Args { what: given.what()?, json, config })
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

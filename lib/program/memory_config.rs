@@ -4,7 +4,7 @@ use crate::config::memory::search::{files, named, users_own};
 use crate::config::memory::settings;
 use crate::config::memory::settings::Setting;
 use crate::config::memory::starter::starter;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
@@ -57,17 +57,15 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let (mut config, mut json) = (None, false);
     let mut words = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
-            Long("config") => config = Some(PathBuf::from(p.value()?)),
+            Long("config") => config = Some(p.path()?),
             Long("json") => json = true,
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(word) => words.push(text("argument", word)?),
+            Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
@@ -86,7 +84,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
     if json && action != Action::Show {
         return Err(Error::usage("option \"--json\" goes with show"));
     }
-    Ok(Parsed::Run(Args { action, config, json }))
+    Ok(Args { action, config, json })
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

@@ -1,18 +1,16 @@
 //! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
 
 use crate::config::memory;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, at_most_one, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
-use crate::memory::call::Kind;
-use crate::memory::consolidate::Why;
+use crate::memory::call::{Kind, Why};
 use crate::memory::consolidate::desk::{Desk, Tally};
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::run::{Ended, Preview};
 use crate::memory::redact::Redactor;
 use crate::memory::section;
-use crate::program::notes::count;
 use crate::program::pipeline::{
     COMMAND_HINT, PATIENCE, caller, hold, keep, not_inside_a_command, quoted, reply,
 };
@@ -88,36 +86,30 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     let mut chosen = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
-            Long("limit") => args.limit = Some(count("--limit", p.value()?)?),
+            Long("limit") => args.limit = Some(p.count()?),
             Long("dry-run") => chosen.push(("--dry-run", What::DryRun)),
             Long("prompt") => chosen.push(("--prompt", What::Prompt)),
-            Long("apply") => chosen.push(("--apply", What::Apply(p.value()?.into()))),
+            Long("apply") => chosen.push(("--apply", What::Apply(p.path()?))),
             Long("retry-failed") => args.retry_failed = true,
             Long("json") => args.json = true,
             Long("quiet") => args.quiet = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    if let [(first, _), (second, _), ..] = &chosen[..] {
-        return Err(Error::usage(format!("options \"{first}\" and \"{second}\" do not go together")));
-    }
-    if let Some((_, what)) = chosen.pop() {
+    if let Some((_, what)) = at_most_one(chosen)? {
         args.what = what;
     }
     if let (What::Apply(_), Some(_)) = (&args.what, args.limit) {
-        return Err(Error::usage("options \"--apply\" and \"--limit\" do not go together")
-            .hint("a reply is carried out as a whole"));
+        return Err(apart("--apply", "--limit").hint("a reply is carried out as a whole"));
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

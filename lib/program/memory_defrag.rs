@@ -1,16 +1,15 @@
 //! `memory-defrag`: notes are put in order, through the LLM command; then AGENTS.md.
 
 use crate::config::memory;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, at_most_one, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
-use crate::memory::call::Kind;
+use crate::memory::call::{Kind, Why};
 use crate::memory::defrag::desk::{Desk, Tally};
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::run::{Ended, Preview};
 use crate::memory::defrag::show;
-use crate::memory::defrag::work::Why;
 use crate::memory::redact::Redactor;
 use crate::memory::section::Outcome;
 use crate::program::pipeline::{
@@ -93,7 +92,7 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     let mut chosen = Vec::new();
@@ -101,33 +100,27 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
         match arg {
             Long("dry-run") => chosen.push(("--dry-run", What::DryRun)),
             Long("prompt") => chosen.push(("--prompt", What::Prompt)),
-            Long("apply") => chosen.push(("--apply", What::Apply(p.value()?.into()))),
+            Long("apply") => chosen.push(("--apply", What::Apply(p.path()?))),
             Long("undo") => chosen.push(("--undo", What::Undo)),
             Long("force") => args.force = true,
             Long("allow-loss") => args.allow_loss = true,
             Long("json") => args.json = true,
             Long("quiet") => args.quiet = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    if let [(first, _), (second, _), ..] = &chosen[..] {
-        return Err(Error::usage(format!("options \"{first}\" and \"{second}\" do not go together")));
-    }
-    if let Some((name, what)) = chosen.pop() {
+    if let Some((name, what)) = at_most_one(chosen)? {
         let takes_force = matches!(what, What::DryRun | What::Prompt);
         if args.force && !takes_force {
-            return Err(Error::usage(format!("options \"{name}\" and \"--force\" do not go together")));
+            return Err(apart(name, "--force"));
         }
         if args.allow_loss && matches!(what, What::Prompt | What::Undo) {
-            return Err(Error::usage(format!("options \"{name}\" and \"--allow-loss\" do not go together"))
-                .hint("it belongs to --apply"));
+            return Err(apart(name, "--allow-loss").hint("it belongs to --apply"));
         }
         args.what = what;
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
@@ -205,7 +198,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
         (What::Run | What::Apply(_), None) => {
             let ended = desk.run()?;
-            summary(&desk, Some(&ended), &args, stdout)?;
+            // Where nothing was asked there is nothing to sum up.
+            if !matches!(ended, Ended::NoCommand) || args.json || !desk.tally.made.is_empty() {
+                summary(&desk, Some(&ended), &args, stdout)?;
+            }
             return close(&desk, ended);
         }
     }
@@ -340,7 +336,7 @@ fn dry_run(desk: &mut Desk, args: &Args, stdout: &mut Stdout) -> Result<ExitCode
         }
         Ok(None) => desk.notes.warn(NOTHING),
         Err(Why::Spent(why)) => desk.notes.warn(&why),
-        Err(Why::Agent(why)) => return Err(Error::api(why)),
+        Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -349,8 +345,8 @@ fn dry_run(desk: &mut Desk, args: &Args, stdout: &mut Stdout) -> Result<ExitCode
 mod tests {
     use super::*;
 
-    fn parsed(words: &[&str]) -> Result<Parsed<Args>> {
-        parse(lexopt::Parser::from_args(words))
+    fn parsed(words: &[&str]) -> Result<Args> {
+        parse(&mut lexopt::Parser::from_args(words).into())
     }
 
     #[test]

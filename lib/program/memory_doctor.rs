@@ -3,7 +3,7 @@
 //! Looking changes nothing and counts as no read. `--fix` mends only what cannot lose anything.
 
 use crate::config::memory::search::files;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::Result;
 use crate::ground::text::in_line;
@@ -66,20 +66,18 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
             Long("fix") => args.fix = true,
             Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

@@ -3,11 +3,10 @@
 use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
-use crate::program::notes::one_of;
 use crate::schedule::install::install;
 use crate::schedule::plan::{NAMES, Plan, Scheduler, line, words};
 use crate::schedule::standing::with;
@@ -73,23 +72,19 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
-            Long("scheduler") => {
-                args.scheduler = Some(one_of("--scheduler", p.value()?, Scheduler::from_name, NAMES)?)
-            }
+            Long("scheduler") => args.scheduler = Some(p.one_of(Scheduler::from_name, NAMES)?),
             Long("print") => args.print = true,
             Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

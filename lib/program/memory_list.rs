@@ -1,13 +1,13 @@
 //! `memory-list`: the notes by title, or those that fit a query, best first.
 
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::repository;
 use crate::ground::text::one_line;
 use crate::memory::search::{self, Counts, Document, Query};
 use crate::memory::service::Filter;
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, count, one_of, wanted_tag};
+use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, wanted_tag};
 use crate::store::entry::{Meta, Scope, Status, Tier};
 use crate::store::persistence::Note;
 use crate::store::persistence::warn_of;
@@ -69,30 +69,28 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     let filter = &mut args.filter;
     while let Some(arg) = p.next()? {
         match arg {
-            Long("query") => args.query = Some(text("--query", p.value()?)?),
-            Long("status") => filter.status = Some(one_of("--status", p.value()?, Status::parse, STATUSES)?),
-            Long("tier") => filter.tier = Some(one_of("--tier", p.value()?, Tier::parse, TIERS)?),
-            Long("scope") => filter.scope = Some(one_of("--scope", p.value()?, Scope::parse, SCOPES)?),
-            Long("tag") => filter.tags.push(wanted_tag("--tag", &text("--tag", p.value()?)?)?),
-            Long("repo") => filter.repo = Some(text("--repo", p.value()?)?),
+            Long("query") => args.query = Some(p.text()?),
+            Long("status") => filter.status = Some(p.one_of(Status::parse, STATUSES)?),
+            Long("tier") => filter.tier = Some(p.one_of(Tier::parse, TIERS)?),
+            Long("scope") => filter.scope = Some(p.one_of(Scope::parse, SCOPES)?),
+            Long("tag") => filter.tags.push(wanted_tag("--tag", &p.text()?)?),
+            Long("repo") => filter.repo = Some(p.text()?),
             Long("pinned") => filter.pinned = true,
             Long("archived") => args.archived = true,
-            Long("sort") => args.sort = Some(one_of("--sort", p.value()?, Sort::named, SORTS)?),
-            Long("limit") => args.limit = Some(count("--limit", p.value()?)?),
+            Long("sort") => args.sort = Some(p.one_of(Sort::named, SORTS)?),
+            Long("limit") => args.limit = Some(p.count()?),
             Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
+            Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 const SORTS: &str = "used, updated, created or title";
@@ -141,18 +139,18 @@ fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
     if !filter.takes(meta) {
         return None;
     }
-    let mut row = Row { meta: meta.clone(), path: note.path.clone(), counts: None, line: None, score: None };
+    let (mut counts, mut line) = (None, None);
     if let Some(query) = query {
         let body = String::from_utf8_lossy(note.entry.body());
         let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
-        let counts = query.count(&document);
+        let (counted, hits) = query.count_and_mark(&document);
         // A note without any of the words is not shown.
-        if counts.fits && !counts.counts.is_empty() {
-            row.line = query.matching_line(&document);
+        if counted.fits && !counted.counts.is_empty() {
+            line = query.matching_line(&document, &hits);
         }
-        row.counts = Some(counts);
+        counts = Some(counted);
     }
-    Some(row)
+    Some(Row { meta: note.entry.into_meta(), path: note.path, counts, line, score: None })
 }
 
 fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Option<usize>) -> Vec<Row> {
@@ -198,7 +196,8 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
     }
     let is_table = stdout.is_terminal();
     let title = |row: &Row| one_line(&row.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
-    let width = rows.iter().map(|row| title(row).chars().count()).max().unwrap_or(0);
+    let widths = rows.iter().filter(|_| is_table).map(|row| title(row).chars().count());
+    let width = widths.max().unwrap_or(0);
     for row in rows {
         let Meta { id, tier, status, used, tags, .. } = &row.meta;
         let (title, tags) = (title(row), tags.join(" "));

@@ -1,6 +1,6 @@
 //! `memory-remove`: take notes out of use. They go to the archive, unless they are to be deleted for good.
 
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
@@ -39,24 +39,22 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
             Long("purge") => args.purge = true,
             Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(id) => args.ids.push(text("argument", id)?),
+            Long("config") => args.config = Some(p.path()?),
+            Value(id) => args.ids.push(text(id)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
     if args.ids.is_empty() {
         return Err(Error::usage("the id of a note is required").hint("see them with: memory-list"));
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {

@@ -1,12 +1,12 @@
 //! `memory-update`: change a note's title, tags, tier or text. Its id stays, and so do the links to it.
 
-use crate::ground::cli::{About, Notes, Parsed, Program, Stdout, flag, text, value};
+use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::text::lossy;
 use crate::ground::{file, signal, stdin};
 use crate::memory::service::Patch;
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, one_of, parse_id, piped_in, wanted_tag};
+use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, parse_id, piped_in, wanted_tag};
 use crate::store::entry::{Scope, Status, Tier};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
 use std::path::{Path, PathBuf};
@@ -51,18 +51,18 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse, run }.main()
 }
 
-fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
+fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
     let mut ids = Vec::new();
     let patch = &mut args.patch;
     while let Some(arg) = p.next()? {
         match arg {
-            Long("title") => patch.title = Some(title(text("--title", p.value()?)?)?),
-            Long("summary") => patch.summary = Some(text("--summary", p.value()?)?),
-            Long("body") => args.body = Some(p.value()?.into()),
+            Long("title") => patch.title = Some(title(p.text()?)?),
+            Long("summary") => patch.summary = Some(p.text()?),
+            Long("body") => args.body = Some(p.path()?),
             Long("tag") => {
-                let word = text("--tag", p.value()?)?;
+                let word = p.text()?;
                 match (word.strip_prefix('+'), word.strip_prefix('-')) {
                     (Some(word), _) => patch.add_tags.push(wanted_tag("--tag", word)?),
                     (_, Some(word)) => {
@@ -74,16 +74,14 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
                     }
                 }
             }
-            Long("status") => patch.status = Some(one_of("--status", p.value()?, Status::parse, STATUSES)?),
-            Long("tier") => patch.tier = Some(one_of("--tier", p.value()?, Tier::parse, TIERS)?),
-            Long("scope") => patch.scope = Some(one_of("--scope", p.value()?, Scope::parse, SCOPES)?),
+            Long("status") => patch.status = Some(p.one_of(Status::parse, STATUSES)?),
+            Long("tier") => patch.tier = Some(p.one_of(Tier::parse, TIERS)?),
+            Long("scope") => patch.scope = Some(p.one_of(Scope::parse, SCOPES)?),
             Long("pin") => patch.pinned = Some(true),
             Long("unpin") => patch.pinned = Some(false),
             Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.value()?.into()),
-            Short('h') | Long("help") => return Ok(Parsed::Help),
-            Short('V') | Long("version") => return Ok(Parsed::Version),
-            Value(id) => ids.push(text("argument", id)?),
+            Long("config") => args.config = Some(p.path()?),
+            Value(id) => ids.push(text(id)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
@@ -101,7 +99,7 @@ fn parse(mut p: lexopt::Parser) -> Result<Parsed<Args>> {
     if args.patch.is_empty() && args.body.is_none() {
         return Err(Error::usage("nothing is to be changed").hint("see --help for what can be"));
     }
-    Ok(Parsed::Run(args))
+    Ok(args)
 }
 
 fn title(title: String) -> Result<String> {

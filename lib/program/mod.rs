@@ -19,5 +19,5 @@ pub(crate) mod memory_read;
 pub(crate) mod memory_remove;
 pub(crate) mod memory_uninstall_cron;
 pub(crate) mod memory_update;
-mod notes;
+pub(crate) mod notes;
 mod pipeline;

@@ -1,7 +1,7 @@
 //! What the programs on notes have in common: the store that the configuration names, ids, and the history.
 
 use crate::config::memory::{self, MemoryConfig};
-use crate::ground::cli::{Notes, Stdout, text};
+use crate::ground::cli::{Notes, Stdout};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -15,7 +15,6 @@ use crate::store::place::Root;
 use crate::store::topics::Topics;
 use serde::Serialize;
 use serde_json::Value;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// How long stdin is waited for, in seconds: a model may be writing it.
@@ -47,24 +46,9 @@ pub(crate) const STATUSES: &str = "captured, consolidated or promoted";
 pub(crate) const TIERS: &str = "hot, warm or cold";
 pub(crate) const SCOPES: &str = "global or repo";
 
-/// A flag's value out of a closed set.
-pub(crate) fn one_of<T>(flag: &str, value: OsString, named: fn(&str) -> Option<T>, known: &str) -> Result<T> {
-    let value = text(flag, value)?;
-    named(&value).ok_or_else(|| Error::usage(format!("option \"{flag}\" takes {known}, got \"{value}\"")))
-}
-
 pub(crate) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
     tag(word)
         .ok_or_else(|| Error::usage(format!("option \"{flag}\": \"{word}\" is not a tag")).hint(TAG_FORM))
-}
-
-/// A whole number, at least one.
-pub(crate) fn count(flag: &str, value: OsString) -> Result<usize> {
-    let value = text(flag, value)?;
-    match value.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err(Error::usage(format!("option \"{flag}\" takes a whole number from 1, got \"{value}\""))),
-    }
 }
 
 /// A note as JSON: the keys of its front matter and its file.

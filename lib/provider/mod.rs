@@ -1,15 +1,15 @@
 //! One request, one reply: whichever model, however it is reached.
 
-mod anthropic;
+pub(crate) mod anthropic;
 pub(crate) mod command;
 pub(crate) mod failure;
 pub(crate) mod message;
-mod ollama;
-mod openai;
-mod retry;
+pub(crate) mod ollama;
+pub(crate) mod openai;
+pub(crate) mod retry;
 mod service;
-mod trouble;
-mod wire;
+pub(crate) mod trouble;
+pub(crate) mod wire;
 
 use crate::config::global::{Api, Endpoint};
 use crate::ground::deadline::Deadline;

@@ -38,8 +38,16 @@ const SETTINGS: &[(&str, &str)] = &[
     ("init.defaultBranch", "main"),
 ];
 
+/// Who commits where git knows nobody: a history should not wait for somebody to introduce himself.
+const OURSELVES: &[(&str, &str)] = &[
+    ("GIT_AUTHOR_NAME", "agent-memory"),
+    ("GIT_AUTHOR_EMAIL", "agent-memory@localhost"),
+    ("GIT_COMMITTER_NAME", "agent-memory"),
+    ("GIT_COMMITTER_EMAIL", "agent-memory@localhost"),
+];
+
 /// What is to be said of a commit.
-struct Commit<'a> {
+pub(crate) struct Commit<'a> {
     /// `storage.commitHook`.
     pub(crate) hook: &'a str,
     pub(crate) message: String,
@@ -72,7 +80,7 @@ pub(crate) fn record(
 /// Commits whatever differs under `topics/` and `archive/`. `Ok(false)`: nothing does. The error is a warning's
 /// text: why there is no commit.
 fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<bool, String> {
-    let git = Git::new(root, env)?;
+    let mut git = Git::new(root, env)?;
     // Two at once would find git's own lock, and fail.
     let lock = root.state().join("history.lock");
     let _alone = file::lock_for_change(&lock, true).map_err(|e| e.to_string())?;
@@ -80,6 +88,7 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<bool, String> {
         git.run(&["init", "--quiet", "--template="])?;
     }
     let mut tries = TRIES;
+    let mut is_ours = false;
     loop {
         let changed = git.changed()?;
         if changed.is_empty() {
@@ -89,6 +98,10 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<bool, String> {
         let added = git.run(&[&["add", "--all", "--"], &changed[..], &[NOT_YET]].concat());
         match added.and_then(|_| git.words(&hook)) {
             Ok(_) => return Ok(true),
+            Err(_) if !is_ours && git.nobody().is_some() => {
+                git.vars.extend(OURSELVES.iter().map(|(name, value)| (*name, value.into())));
+                is_ours = true;
+            }
             Err(_) if tries > 1 && git.is_overtaken(&hook)? => tries -= 1,
             Err(why) => return Err(why),
         }
@@ -148,6 +161,11 @@ impl Git {
         Err(format!("\"{name}\" failed ({}){colon}{last}", exec::how_it_ended(finished.status)))
     }
 
+    /// Why git cannot say who commits, where it cannot.
+    pub(crate) fn nobody(&self) -> Option<String> {
+        self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
+    }
+
     /// Those of `topics` and `archive` in which something differs from the last commit. git knows a directory
     /// only while there is a file in it.
     fn changed(&self) -> Result<Vec<&'static str>, String> {
@@ -187,7 +205,7 @@ const CONFIG_VARS: &[(&str, &str)] = &[
 ];
 
 /// The hook's words, filled in. Splitting comes first, so that no value can become a word of its own.
-fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>, String> {
+pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>, String> {
     let words = shlex::split(commit.hook)
         .filter(|words| !words.is_empty())
         .ok_or_else(|| format!("storage.commitHook cannot be split into words: {}", commit.hook))?;

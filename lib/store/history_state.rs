@@ -58,7 +58,7 @@ impl HistoryState {
         let mut state = HistoryState {
             lock: Some(dir.join("index.lock")).filter(|lock| lock.symlink_metadata().is_ok()),
             under_way: UNDER_WAY.iter().find(|(name, _)| dir.join(name).exists()).map(|(_, what)| *what),
-            nobody: git.run(&["var", "GIT_COMMITTER_IDENT"]).err(),
+            nobody: git.nobody(),
             ..HistoryState::default()
         };
         for line in status.split(|byte| *byte == 0) {

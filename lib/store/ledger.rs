@@ -138,7 +138,8 @@ impl Tries {
         if known.batch != batch {
             batch.clone_into(&mut known.batch);
             error.clone_into(&mut known.error);
-            known.tries += 1;
+            // A file can say anything.
+            known.tries = known.tries.saturating_add(1);
             let pause = usize::try_from(known.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
             let after = |hours: &i64| now.saturating_add(jiff::Span::new().hours(*hours)).ok();
             known.not_before = pause.and_then(after);

@@ -6,17 +6,17 @@ use crate::ground::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::place::Root;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest note that is read, in bytes. The largest that is written is an eighth of it.
 const CAP: u64 = 8 << 20;
 /// So many threads read notes. More wait for the same disk.
 const READERS: usize = 4;
-/// A scan with fewer files than this is done before a second thread has started.
-const WORTH_A_THREAD: usize = 64;
+/// A thread takes so many files at a time. A scan with fewer is done before a second thread has started.
+const SHARE: usize = 64;
 
 pub(crate) struct Topics {
     root: Root,
@@ -108,28 +108,28 @@ impl Topics {
         each: &(impl Fn(Note) -> T + Sync),
     ) -> (Vec<Seen<T>>, Vec<Broken>, bool) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
-        let share = files.len().div_ceil(threads).max(WORTH_A_THREAD);
-        let parts = std::thread::scope(|scope| {
-            let mut chunks = files.chunks(share);
-            let first = chunks.next();
-            let started: Vec<_> = chunks
-                .map(|chunk| {
-                    let builder = std::thread::Builder::new();
-                    // Where no thread is to be had, this one does the work.
-                    builder.spawn_scoped(scope, move || read_all(chunk, each)).map_err(|_| chunk)
-                })
-                .collect();
-            let mut parts = vec![first.map(|chunk| read_all(chunk, each)).unwrap_or_default()];
-            for thread in started {
-                parts.push(match thread {
-                    Ok(thread) => thread.join().unwrap_or_default(),
-                    Err(chunk) => read_all(chunk, each),
-                });
+        let next = AtomicUsize::new(0);
+        // Each thread takes the next share when it is done with one, so that none waits for another.
+        let work = || {
+            let mut parts = Vec::new();
+            loop {
+                let first = next.fetch_add(SHARE, Ordering::Relaxed);
+                let Some(rest) = files.get(first..).filter(|rest| !rest.is_empty()) else { return parts };
+                parts.push((first, read_all(first, &rest[..rest.len().min(SHARE)], each)));
             }
+        };
+        let mut parts = std::thread::scope(|scope| {
+            let others = 1..threads.min(files.len().div_ceil(SHARE));
+            // Where no thread is to be had, this one does all the work.
+            let started: Vec<_> =
+                others.filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+            let mut parts = work();
+            parts.extend(started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
             parts
         });
-        let mut all = (Vec::new(), Vec::new(), false);
-        for part in parts {
+        parts.sort_unstable_by_key(|(first, _)| *first);
+        let mut all = (Vec::with_capacity(files.len()), Vec::new(), false);
+        for (_, part) in parts {
             all.0.extend(part.0);
             all.1.extend(part.1);
             all.2 |= part.2;
@@ -138,14 +138,19 @@ impl Topics {
     }
 }
 
-/// A note that was read: its id, its file, and what was made of it.
-type Seen<T> = (EntryId, PathBuf, T);
+/// A note that was read: its id, the number of its file, and what was made of it.
+type Seen<T> = (EntryId, usize, T);
 
-fn read_all<T>(files: &[(Place, PathBuf)], each: &impl Fn(Note) -> T) -> (Vec<Seen<T>>, Vec<Broken>, bool) {
+/// Reads `files`, of which the first has the number `first`.
+fn read_all<T>(
+    first: usize,
+    files: &[(Place, PathBuf)],
+    each: &impl Fn(Note) -> T,
+) -> (Vec<Seen<T>>, Vec<Broken>, bool) {
     let (mut seen, mut broken, mut vanished) = (Vec::with_capacity(files.len()), Vec::new(), false);
-    for (place, path) in files {
+    for ((place, path), number) in files.iter().zip(first..) {
         match read(*place, path) {
-            Ok(note) => seen.push((note.entry.meta().id.clone(), path.clone(), each(note))),
+            Ok(note) => seen.push((note.entry.meta().id.clone(), number, each(note))),
             Err(None) => vanished = true,
             Err(Some(fault)) => broken.push(fault),
         }
@@ -166,28 +171,29 @@ pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
 }
 
 /// Sorts out files that bear the same id: the one that is named after it stays.
-fn without_twins<T>(seen: Vec<Seen<T>>, broken: &mut Vec<Broken>) -> Vec<T> {
-    let mut of_id: BTreeMap<EntryId, Vec<usize>> = BTreeMap::new();
-    for (index, (id, ..)) in seen.iter().enumerate() {
-        of_id.entry(id.clone()).or_default().push(index);
-    }
+fn without_twins<T>(seen: Vec<Seen<T>>, files: &[(Place, PathBuf)], broken: &mut Vec<Broken>) -> Vec<T> {
+    let path = |index: usize| -> &Path { &files[seen[index].1].1 };
+    let mut by_id: Vec<usize> = (0..seen.len()).collect();
+    by_id.sort_by(|a, b| seen[*a].0.cmp(&seen[*b].0));
     let mut surplus = BTreeSet::new();
-    for (id, mut twins) in of_id.into_iter().filter(|(_, twins)| twins.len() > 1) {
+    for same in by_id.chunk_by(|a, b| seen[*a].0 == seen[*b].0).filter(|same| same.len() > 1) {
+        let mut twins = same.to_vec();
+        let id = &seen[twins[0]].0;
         // A note that was renamed while the directory was read has left one of its names.
         twins.retain(|&index| {
-            let is_there = seen[index].1.exists();
+            let is_there = path(index).exists();
             if !is_there {
                 surplus.insert(index);
             }
             is_there
         });
-        twins.sort_by_key(|&index| (!is_named_after(&seen[index].1, &id), index));
+        twins.sort_by_key(|&index| (!is_named_after(path(index), id), index));
         if let [first, rest @ ..] = &twins[..] {
             for &index in rest {
                 surplus.insert(index);
-                let name = seen[*first].1.file_name().unwrap_or_default().to_string_lossy();
+                let name = path(*first).file_name().unwrap_or_default().to_string_lossy();
                 let why = format!("has the same id as \"{name}\"; merge them by hand, then remove one");
-                broken.push(Broken { path: seen[index].1.clone(), why });
+                broken.push(Broken { path: path(index).to_path_buf(), why });
             }
         }
     }
@@ -227,9 +233,10 @@ impl Persistence for Topics {
         let path = self.root.state().join("store.lock");
         let file = file::lock_for_change(&path, true).map_err(|e| Error::io(e.to_string()))?;
         let file = file.ok_or_else(|| Error::io(format!("\"{}\" vanished", path.display())))?;
-        // Whoever wrote here without being done held this lock, and is gone.
+        // Whoever wrote here without being done held this lock, and is gone. What is young may be on its way from
+        // elsewhere: rsync names its files in transit as we do.
         for place in [Place::Topics, Place::Archive] {
-            file::sweep_dir(&self.dir(place), ".md", Duration::ZERO);
+            file::sweep_dir(&self.dir(place), ".md", file::LEFT_FOR);
         }
         Ok(StoreLock { _file: file })
     }
@@ -249,7 +256,7 @@ impl Persistence for Topics {
                     continue;
                 }
             }
-            let found = without_twins(seen, &mut broken);
+            let found = without_twins(seen, &files, &mut broken);
             broken.sort();
             return Ok(Scan { found, broken });
         }

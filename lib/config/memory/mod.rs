@@ -5,7 +5,7 @@ pub(crate) mod search;
 pub(crate) mod settings;
 mod spot;
 pub(crate) mod starter;
-mod trust;
+pub(crate) mod trust;
 mod value;
 
 #[cfg(test)]

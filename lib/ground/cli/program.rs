@@ -1,29 +1,20 @@
 //! The frame around every program: arguments in, exit code out.
 
 use crate::ground::cli::about::About;
+use crate::ground::cli::arguments::{Arguments, Instead};
 use crate::ground::cli::stdout::Stdout;
-use crate::ground::deadline::LONGEST_SECONDS;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::stderr::line;
 use crate::ground::text::nearest;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the command line asks for.
-#[derive(Debug)]
-pub(crate) enum Parsed<A> {
-    Help,
-    Version,
-    Run(A),
-}
-
 pub(crate) struct Program<A> {
     pub(crate) about: &'static About,
     /// Pure: no files, no environment.
-    pub(crate) parse: fn(lexopt::Parser) -> Result<Parsed<A>>,
+    pub(crate) parse: fn(&mut Arguments) -> Result<A>,
     pub(crate) run: fn(A, &Env, &mut Stdout) -> Result<ExitCode>,
 }
 
@@ -40,10 +31,12 @@ impl<A> Program<A> {
     }
 
     fn go(&self, stdout: &mut Stdout) -> Result<ExitCode> {
-        match (self.parse)(lexopt::Parser::from_env())? {
-            Parsed::Help => stdout.text(&self.about.help())?,
-            Parsed::Version => stdout.line(&format!("{} {VERSION}", self.about.name))?,
-            Parsed::Run(args) => return (self.run)(args, &Env::read()?, stdout),
+        let mut arguments = Arguments::from(lexopt::Parser::from_env());
+        let args = (self.parse)(&mut arguments);
+        match arguments.instead() {
+            Some(Instead::Help) => stdout.text(&self.about.help())?,
+            Some(Instead::Version) => stdout.line(&format!("{} {VERSION}", self.about.name))?,
+            None => return (self.run)(args?, &Env::read()?, stdout),
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -92,23 +85,5 @@ impl<A> Program<A> {
             }
             (None, None) => false,
         }
-    }
-}
-
-/// A flag's value as text.
-pub(crate) fn text(flag: &str, value: OsString) -> Result<String> {
-    value.into_string().map_err(|value| {
-        Error::usage(format!("option \"{flag}\" is not valid UTF-8: \"{}\"", value.to_string_lossy()))
-    })
-}
-
-/// A flag's value as a whole number of seconds, at least one.
-pub(crate) fn seconds(flag: &str, value: OsString) -> Result<u64> {
-    let value = text(flag, value)?;
-    match value.parse() {
-        Ok(n) if (1..=LONGEST_SECONDS).contains(&n) => Ok(n),
-        _ => Err(Error::usage(format!(
-            "option \"{flag}\" takes a whole number of seconds from 1 to {LONGEST_SECONDS}, got \"{value}\""
-        ))),
     }
 }

@@ -12,7 +12,7 @@ use crate::memory::consolidate::gather::{Gathered, Gatherer, History, cut_at, fa
 use crate::memory::consolidate::plan::{self, Known, Plan, PlannedNote};
 use crate::memory::consolidate::reply::{self, Asked as Expected};
 use crate::memory::consolidate::work::{Verdict, Work, Written, share_out};
-use crate::memory::consolidate::{Adapters, Judged};
+use crate::memory::consolidate::{Adapters, Judged, State};
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{EntryId, Status};
@@ -113,7 +113,13 @@ impl Desk<'_> {
     }
 
     fn gatherer<'b>(&'b self, sessions: &'b Sessions) -> Gatherer<'b> {
-        Gatherer { config: self.config, redactor: self.redactor, sessions, vars: self.caller.vars() }
+        Gatherer {
+            config: self.config,
+            redactor: self.redactor,
+            sessions,
+            notes: self.notes,
+            vars: self.caller.vars(),
+        }
     }
 
     /// Writes down failed tries, then gives each entry its place: back to the queue, or out of it after the last.
@@ -304,28 +310,17 @@ impl Adapters for Desk<'_> {
     }
 
     fn execute_agent(&mut self, work: &mut Work, faults: &[String]) -> Result<Asked> {
-        let is_repair = !faults.is_empty();
-        if self.caller.take_up_unfinished(self.batch()?, work.next, is_repair)? {
+        let (batch, is_repair) = (self.batch()?, !faults.is_empty());
+        if self.caller.take_up_unfinished(batch, work.next, is_repair)? {
             return Ok(Asked::Replied);
         }
-        let prompt = if is_repair {
-            self.caller.repair(self.batch()?, work.next, REPLY, faults)?
-        } else {
-            let prompt = self.prompt(work)?;
-            self.batch()?.write(&call::prompt_name(work.next), prompt.as_bytes())?;
-            prompt
+        let prompt = match is_repair {
+            true => self.caller.repair(batch, work.next, REPLY, faults)?,
+            false => self.prompt(work)?,
         };
-        self.batch()?.save(&crate::memory::consolidate::State::RunAgent {
-            work: work.clone(),
-            faults: faults.to_vec(),
-        })?;
-        self.caller.launch(Question {
-            batch: self.batch.as_ref().ok_or_else(no_batch)?,
-            part: (work.next, work.parts.len()),
-            is_repair,
-            is_dry: work.kind == Kind::Dry,
-            prompt,
-        })
+        batch.save(&State::RunAgent { work: work.clone(), faults: faults.to_vec() })?;
+        let part = (work.next, work.parts.len());
+        self.caller.launch(Question { batch, part, is_repair, is_dry: work.kind == Kind::Dry, prompt })
     }
 
     fn parse_output(&mut self, work: &Work) -> Result<Judged> {

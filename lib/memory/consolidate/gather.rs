@@ -2,11 +2,13 @@
 //! does not grow with it.
 
 use crate::config::memory::MemoryConfig;
+use crate::ground::cli::Notes;
 use crate::ground::deadline::Deadline;
 use crate::ground::error::{Error, Result};
 use crate::ground::exec::{self, Job, What};
 use crate::ground::file;
 use crate::ground::text::one_line;
+use crate::harness::source::LINE_CAP;
 use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, Format};
 use crate::memory::redact::Redactor;
@@ -56,6 +58,7 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) config: &'a MemoryConfig,
     pub(crate) redactor: &'a Redactor,
     pub(crate) sessions: &'a Sessions,
+    pub(crate) notes: &'a Notes,
     /// What every command of ours gets in its environment.
     pub(crate) vars: Vec<(&'static str, std::ffi::OsString)>,
 }
@@ -198,6 +201,11 @@ impl Gatherer<'_> {
         };
         text.flush().map_err(failed)?;
         drop(text);
+        if report.too_long > 0 {
+            let (lines, cap) = (report.too_long, LINE_CAP >> 20);
+            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            self.notes.warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
+        }
         if is_ours {
             return Ok(Gathered::Nothing("a session of the memory programs themselves".to_owned()));
         }
@@ -376,6 +384,7 @@ mod tests {
                 config: &self.config,
                 redactor: &self.redactor,
                 sessions: &self.sessions,
+                notes: &Notes::new(false),
                 vars: Vec::new(),
             };
             match gatherer.gather(&entry, &batch, 0).unwrap() {

@@ -12,7 +12,7 @@ pub(crate) mod work;
 mod write;
 
 use crate::ground::error::Result;
-use crate::memory::call::Asked;
+use crate::memory::call::{Asked, Why};
 use crate::memory::consolidate::plan::{Plan, PlannedNote};
 use crate::memory::consolidate::work::{Verdict, Work, Written};
 use serde::{Deserialize, Serialize};
@@ -56,20 +56,6 @@ pub(crate) enum State {
         work: Work,
         why: Why,
     },
-}
-
-/// Why a batch went no further.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Why {
-    /// No call may be made now. Nobody's fault; the next run goes on.
-    Spent(String),
-    /// The command cannot be started: counts against no entry.
-    NotStarted(String),
-    /// The command failed.
-    Agent(String),
-    /// What it said cannot be used, not even when asked again.
-    Reply(String),
 }
 
 /// A reply, held against what was asked.
@@ -156,12 +142,12 @@ impl State {
                     None => State::RunAgent { work, faults: Vec::new() },
                 }
             }
-            State::RunAgent { mut work, faults } => match adapters.execute_agent(&mut work, &faults)? {
-                Asked::Replied => State::ParseOutput { work, is_repaired: !faults.is_empty() },
-                Asked::Spent(spent) => State::Failed { work, why: Why::Spent(spent.to_string()) },
-                Asked::NotStarted(why) => State::Failed { work, why: Why::NotStarted(why) },
-                Asked::Failed(why) => State::Failed { work, why: Why::Agent(why) },
-            },
+            State::RunAgent { mut work, faults } => {
+                match adapters.execute_agent(&mut work, &faults)?.why_none() {
+                    None => State::ParseOutput { work, is_repaired: !faults.is_empty() },
+                    Some(why) => State::Failed { work, why },
+                }
+            }
             State::ParseOutput { mut work, is_repaired } => match adapters.parse_output(&work)? {
                 Judged::Plan(plan, verdicts) => {
                     for warning in &plan.warnings {
@@ -170,11 +156,7 @@ impl State {
                     work.verdicts.extend(verdicts);
                     State::WriteEntries { work, plan }
                 }
-                Judged::Faulty(faults) if is_repaired => {
-                    let why =
-                        format!("the reply cannot be used, and neither can a second: {}", faults.join("; "));
-                    State::Failed { work, why: Why::Reply(why) }
-                }
+                Judged::Faulty(faults) if is_repaired => State::Failed { work, why: Why::faulty(&faults) },
                 Judged::Faulty(faults) => State::RunAgent { work, faults },
             },
             State::WriteEntries { mut work, plan } => {

@@ -2,11 +2,11 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use crate::memory::call::{BY_HAND, Kind, reply_name, reply_path};
+use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::work::Work;
-use crate::memory::consolidate::{Adapters, Judged, State, Why};
+use crate::memory::consolidate::{Adapters, Judged, State};
 use crate::memory::reply::{batch_for, no_such_batch};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;

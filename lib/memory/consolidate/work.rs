@@ -114,7 +114,7 @@ impl Work {
 
     /// Is this entry seen to its end with the part under way?
     pub(crate) fn ends_with_this_part(&self, queue_id: &str) -> bool {
-        let later = self.parts.iter().skip(self.next + 1).flat_map(|part| &part.slices);
+        let later = self.parts.iter().skip(self.next.saturating_add(1)).flat_map(|part| &part.slices);
         !later.filter_map(|slice| self.sources.get(slice.source)).any(|source| source.queue_id == queue_id)
     }
 }

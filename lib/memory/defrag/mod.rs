@@ -1,23 +1,27 @@
 //! Notes kept in order: the machine (US-006). It does nothing by itself: every effect goes through [`Adapters`], and
 //! every state can be saved and taken up again.
 
+mod apply;
 pub(crate) mod ask;
-mod corpus;
+pub(crate) mod corpus;
 pub(crate) mod desk;
 mod family;
 pub(crate) mod group;
+mod part;
 pub(crate) mod plan;
+mod reach;
 pub(crate) mod reply;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod similar;
+mod structure;
 mod undo;
 pub(crate) mod work;
 
 use crate::ground::error::Result;
-use crate::memory::call::Asked;
+use crate::memory::call::{Asked, Why};
 use crate::memory::defrag::plan::Plan;
-use crate::memory::defrag::work::{Why, Work};
+use crate::memory::defrag::work::Work;
 use serde::{Deserialize, Serialize};
 
 /// Where a defrag is. Each state holds just what the next needs.
@@ -131,23 +135,18 @@ impl State {
             }
             State::RunAgent { mut work, faults } => {
                 let is_repaired = !faults.is_empty();
-                match adapters.run_agent(&mut work, &faults)? {
-                    Asked::Replied => match adapters.judge(&work, is_repaired)? {
+                match adapters.run_agent(&mut work, &faults)?.why_none() {
+                    None => match adapters.judge(&work, is_repaired)? {
                         Judged::Plan(plan) => State::ApplyChanges { work, plan },
-                        Judged::Faulty(faults) if is_repaired => {
-                            let faults = faults.join("; ");
-                            let why = format!("the reply cannot be used, and neither can a second: {faults}");
-                            stopped(work, Why::Agent(why))
-                        }
+                        Judged::Faulty(faults) if is_repaired => stopped(work, Why::faulty(&faults)),
                         Judged::Faulty(faults) => State::RunAgent { work, faults },
                     },
                     // What is paid for is used as far as it goes.
-                    Asked::Spent(spent) if is_repaired => match adapters.judge(&work, true)? {
+                    Some(why @ Why::Spent(_)) if is_repaired => match adapters.judge(&work, true)? {
                         Judged::Plan(plan) => State::ApplyChanges { work, plan },
-                        Judged::Faulty(_) => stopped(work, Why::Spent(spent.to_string())),
+                        Judged::Faulty(_) => stopped(work, why),
                     },
-                    Asked::Spent(spent) => stopped(work, Why::Spent(spent.to_string())),
-                    Asked::NotStarted(why) | Asked::Failed(why) => stopped(work, Why::Agent(why)),
+                    Some(why) => stopped(work, why),
                 }
             }
             State::ApplyChanges { mut work, plan } => {

@@ -2,10 +2,10 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
-use crate::memory::call::{BY_HAND, Kind, reply_name, reply_path};
+use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::Plan;
-use crate::memory::defrag::work::{Why, Work};
+use crate::memory::defrag::work::Work;
 use crate::memory::defrag::{Adapters, Judged, State};
 use crate::memory::reply::{batch_for, no_such_batch};
 use crate::store::batch::{Batch, Batches};
@@ -22,6 +22,15 @@ pub(crate) enum Ended {
     AgentFailed(String),
     /// There is something to ask about, and no LLM command.
     NoCommand,
+}
+
+impl From<Why> for Ended {
+    fn from(why: Why) -> Ended {
+        match why {
+            Why::Spent(why) => Ended::Spent(why),
+            Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why) => Ended::AgentFailed(why),
+        }
+    }
 }
 
 /// What `--dry-run` shows.
@@ -152,19 +161,13 @@ impl Desk<'_> {
             match &state {
                 State::Completed { work } => {
                     self.finish(&state)?;
-                    return Ok(match work.as_ref().and_then(|work| work.stopped.clone()) {
-                        None => Ended::Done,
-                        Some(Why::Spent(why)) => Ended::Spent(why),
-                        Some(Why::Agent(why)) => Ended::AgentFailed(why),
-                    });
+                    let stopped = work.as_ref().and_then(|work| work.stopped.clone());
+                    return Ok(stopped.map_or(Ended::Done, Ended::from));
                 }
                 State::Failed { why, .. } => {
                     let why = why.clone();
                     self.batch()?.end()?;
-                    return Ok(match why {
-                        Why::Spent(why) => Ended::Spent(why),
-                        Why::Agent(why) => Ended::AgentFailed(why),
-                    });
+                    return Ok(Ended::from(why));
                 }
                 State::RunAgent { work, .. } if work.kind == Kind::Hand => {
                     self.batch()?.save(&state)?;

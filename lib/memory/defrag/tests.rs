@@ -117,7 +117,7 @@ fn a_faulty_reply_is_asked_for_once_more_and_then_no_more() {
     assert!(matches!(state, State::Completed { .. }));
     let (calls, state) = called(1, vec![], vec![faulty(), faulty()]);
     assert_eq!(calls, "scan, analyze, ask 0, judge, ask 0 again, judge finally");
-    assert!(matches!(state, State::Failed { why: Why::Agent(why), .. } if why.contains("is missing")));
+    assert!(matches!(state, State::Failed { why: Why::Reply(why), .. } if why.contains("is missing")));
 }
 
 #[test]

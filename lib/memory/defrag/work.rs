@@ -1,7 +1,7 @@
 //! One defrag: what it asks about, and how far it has come. Saved after every step, so that a crash costs nothing
 //! that was paid for.
 
-use crate::memory::call::Kind;
+use crate::memory::call::{Kind, Why};
 use crate::store::entry::EntryId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -39,16 +39,6 @@ pub(crate) enum Part {
     Group(Vec<EntryId>),
     /// Titles, summaries and use of all notes: what is hot?
     Tiers,
-}
-
-/// Why a defrag went no further.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Why {
-    /// No call may be made now. Nobody's fault; the next run goes on.
-    Spent(String),
-    /// There is no command, or it failed, or what it said cannot be used.
-    Agent(String),
 }
 
 impl Work {

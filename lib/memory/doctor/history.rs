@@ -72,7 +72,11 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     }
     if let Some(why) = state.nobody.filter(|_| hook == "git") {
         let mend = "git config --global user.name YOU; git config --global user.email YOU@EXAMPLE.ORG";
-        findings.push(warning(root.path(), format!("git does not know who commits: {why}"), mend));
+        findings.push(warning(
+            root.path(),
+            format!("git does not know who commits, so that \"agent-memory\" does: {why}"),
+            mend,
+        ));
     }
     let waiting = state.changed.iter().filter(|file| !file.exists() || is_older(file, UNCOMMITTED)).count();
     if waiting > 0 {

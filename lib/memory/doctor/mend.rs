@@ -43,14 +43,7 @@ pub(crate) fn mend(patient: &Patient) -> Mended {
 
 fn mend_all(patient: &Patient, mended: &mut Mended) -> Result<()> {
     let topics = Topics::at(patient.root);
-    let among_notes = leftovers::among_notes(patient.root);
-    if !among_notes.is_empty() {
-        // Whoever takes the lock sweeps.
-        drop(topics.lock()?);
-        let gone = among_notes.iter().filter(|path| !is_taken(path));
-        mended.findings.extend(gone.map(|path| removed(path)));
-    }
-    mended.findings.extend(leftovers::sweep(patient.root).iter().map(|path| removed(path)));
+    mended.findings.extend(leftovers::sweep(patient.root));
     let round = round(patient);
     let faulty: Vec<&Fact> =
         round.facts.iter().filter(|fact| fact.right_name.is_some() || fact.is_out_of_step).collect();
@@ -61,10 +54,6 @@ fn mend_all(patient: &Patient, mended: &mut Mended) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn removed(path: &Path) -> Finding {
-    Finding::warning(Check::Leftover, path, "was left half written by a killed program", "removed")
 }
 
 /// The note is read again: somebody may have mended it, or moved it, since it was looked at.

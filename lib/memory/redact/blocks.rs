@@ -2,6 +2,7 @@
 //! its line ends escaped.
 
 use memchr::memmem;
+use std::sync::LazyLock;
 
 use crate::memory::redact::span::{Class, Rank, Span};
 
@@ -10,14 +11,18 @@ const DASHES: &[u8] = b"-----";
 const LONGEST: usize = 64 * 1024;
 
 pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
-    let mut borders = memmem::find_iter(bytes, DASHES).filter_map(|at| border(bytes, at)).peekable();
+    static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(DASHES));
+    let mut borders = FINDER.find_iter(bytes).filter_map(|at| border(bytes, at)).peekable();
     let mut done = 0;
     while let Some(border) = borders.next() {
         if border.start < done {
             continue;
         }
         let end = match (border.begin, borders.peek()) {
-            (true, Some(next)) if !next.begin && holds_key(&bytes[border.end..next.start]) => next.end,
+            // Where a line is missing between them, one's last dashes are the other's first.
+            (true, Some(next)) if !next.begin && bytes.get(border.end..next.start).is_some_and(holds_key) => {
+                next.end
+            }
             (true, _) => cut_off(bytes, border.end),
             (false, _) => border.end,
         };
@@ -45,7 +50,9 @@ fn border(bytes: &[u8], start: usize) -> Option<Border> {
         return None;
     }
     let label = memmem::find(rest, DASHES)?;
-    memmem::find(&rest[..label], b"PRIVATE KEY")?;
+    // Of a line that was cut off, the next dashes belong to another: what stands before them may be a key's.
+    let is_label = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ';
+    memmem::find(&rest[..label], b"PRIVATE KEY").filter(|_| rest[..label].iter().all(is_label))?;
     Some(Border { start, end: start + DASHES.len() + label + DASHES.len(), begin })
 }
 

@@ -10,11 +10,13 @@ use crate::memory::redact::span::{Class, Span};
 pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut bare = Bare { bytes, start: 0, end: 0 };
     let mut at = 0;
-    while let Some(next) =
-        bytes[at..].iter().position(|byte| matches!(byte, b'=' | b':' | b'>' | b',' | b' '))
-    {
-        at += next;
-        let found = if bytes[at] == b' ' { flagged(&mut bare, at) } else { assigned(&mut bare, at) };
+    // A plain loop: every byte of every note comes this way.
+    while let Some(&byte) = bytes.get(at) {
+        let found = match SIGNS[usize::from(byte)] {
+            Sign::None => None,
+            Sign::Space => flagged(&mut bare, at),
+            Sign::Other => assigned(&mut bare, at),
+        };
         match found {
             Some(span) => {
                 at = span.end;
@@ -24,6 +26,24 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         }
     }
 }
+
+/// What a byte may be between a name and its value.
+#[derive(Clone, Copy)]
+enum Sign {
+    None,
+    Space,
+    Other,
+}
+
+static SIGNS: [Sign; 256] = {
+    let mut signs = [Sign::None; 256];
+    signs[b' ' as usize] = Sign::Space;
+    signs[b'=' as usize] = Sign::Other;
+    signs[b':' as usize] = Sign::Other;
+    signs[b'>' as usize] = Sign::Other;
+    signs[b',' as usize] = Sign::Other;
+    signs
+};
 
 /// `name SIGN value`, with the sign at `at`.
 fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {

@@ -2,24 +2,47 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 
 use crate::memory::redact::span::{Class, Rank, Runs, Span, begins};
 use crate::memory::redact::value::{password, placeholder, random};
 
-pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
-    let mut runs = Runs::new(bytes);
-    spans.extend(memmem::find_iter(bytes, "://").filter_map(|at| login(bytes, at + 3)));
-    // Of `earer ` and `asic `, so that `Bearer`, `bearer` and `BEARER` are one search each.
-    for word in ["earer", "EARER"] {
-        spans.extend(memmem::find_iter(bytes, word).filter_map(|at| bearer(&mut runs, at, at + word.len())));
+/// What to look for, made ready once: for a short note that takes longer than the search.
+pub(crate) struct Places {
+    address: Finder<'static>,
+    /// Of `earer ` and `asic `, so that `Bearer`, `bearer` and `BEARER` are one search each.
+    bearer: [Finder<'static>; 2],
+    basic: [Finder<'static>; 2],
+    signature: Finder<'static>,
+    flags: [(&'static str, Finder<'static>); 3],
+}
+
+impl Places {
+    pub(crate) fn new() -> Places {
+        Places {
+            address: Finder::new("://"),
+            bearer: ["earer", "EARER"].map(|word| Finder::new(word)),
+            basic: ["asic ", "ASIC "].map(|word| Finder::new(word)),
+            signature: Finder::new("sig="),
+            flags: [" -u", " --user", " -p"].map(|flag| (flag, Finder::new(flag))),
+        }
     }
-    for word in ["asic ", "ASIC "] {
-        spans.extend(memmem::find_iter(bytes, word).filter_map(|at| basic(&mut runs, at, at + word.len())));
-    }
-    spans.extend(memmem::find_iter(bytes, "sig=").filter_map(|at| signature(bytes, at)));
-    for flag in [" -u", " --user", " -p"] {
-        spans.extend(memmem::find_iter(bytes, flag).filter_map(|at| command_login(bytes, at, flag)));
+
+    pub(crate) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+        let mut runs = Runs::new(bytes);
+        spans.extend(self.address.find_iter(bytes).filter_map(|at| login(bytes, at + 3)));
+        for word in &self.bearer {
+            let behind = word.needle().len();
+            spans.extend(word.find_iter(bytes).filter_map(|at| bearer(&mut runs, at, at + behind)));
+        }
+        for word in &self.basic {
+            let behind = word.needle().len();
+            spans.extend(word.find_iter(bytes).filter_map(|at| basic(&mut runs, at, at + behind)));
+        }
+        spans.extend(self.signature.find_iter(bytes).filter_map(|at| signature(bytes, at)));
+        for (flag, finder) in &self.flags {
+            spans.extend(finder.find_iter(bytes).filter_map(|at| command_login(bytes, at, flag)));
+        }
     }
 }
 

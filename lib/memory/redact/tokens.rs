@@ -233,13 +233,22 @@ impl Tokens {
 
     /// The next place where two characters stand that begin a prefix.
     fn next(&self, bytes: &[u8]) -> Option<usize> {
-        bytes.windows(2).position(|two| {
-            let pair = pair(two[0], two[1]);
-            self.pairs[pair / 64] & (1 << (pair % 64)) != 0
-        })
+        let mut first = *bytes.first()?;
+        let mut at = 1;
+        // A plain loop: every byte of every note comes this way.
+        while let Some(&second) = bytes.get(at) {
+            let pair = pair(first, second);
+            if self.pairs[pair / 64] >> (pair % 64) & 1 == 1 {
+                return Some(at - 1);
+            }
+            first = second;
+            at += 1;
+        }
+        None
     }
 }
 
+#[inline(always)]
 fn pair(first: u8, second: u8) -> usize {
     usize::from(first) << 8 | usize::from(second)
 }

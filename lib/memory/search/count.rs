@@ -2,8 +2,9 @@
 
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Meaning;
+use crate::memory::search::line::Hit;
 use crate::memory::search::query::{CONCEPTS, Query};
-use crate::memory::search::words::{Kind, each};
+use crate::memory::search::words::{Kind, Word, each};
 use std::collections::VecDeque;
 
 /// Words at most so far apart belong to one thought: about a sentence and a half.
@@ -53,6 +54,16 @@ const NEARNESSES: [Nearness; Nearness::COUNT] =
 impl Query {
     /// Counts one note.
     pub(crate) fn count(&self, document: &Document<'_>) -> Counts {
+        self.tell(document, None)
+    }
+
+    /// Counts one note, and tells where its words stand: what [`Query::matching_line`] needs.
+    pub(crate) fn count_and_mark(&self, document: &Document<'_>) -> (Counts, Vec<Hit>) {
+        let mut hits = Vec::new();
+        (self.tell(document, Some(&mut hits)), hits)
+    }
+
+    fn tell(&self, document: &Document<'_>, hits: Option<&mut Vec<Hit>>) -> Counts {
         let mut tally = Tally {
             query: self,
             times: vec![[0; FIELDS]; self.weights.len() * Nearness::COUNT],
@@ -62,6 +73,7 @@ impl Query {
             in_order: 0,
             place: 0,
             phrases: vec![Phrase::default(); self.phrases.len()],
+            hits,
         };
         tally.read(TITLE, document.title);
         for tag in document.tags {
@@ -107,6 +119,8 @@ struct Tally<'a> {
     in_order: u64,
     place: u32,
     phrases: Vec<Phrase>,
+    /// Where the words stand, if somebody wants to know.
+    hits: Option<&'a mut Vec<Hit>>,
 }
 
 impl Tally<'_> {
@@ -123,14 +137,14 @@ impl Tally<'_> {
             if self.phrases.is_empty() {
                 query.lexicon.look_up(word.text, |meaning| {
                     if let Meaning::Concept { index, nearness } = meaning {
-                        self.hit(field, index, nearness);
+                        self.hit(field, &word, index, nearness);
                     }
                 });
                 return;
             }
             let mut hits = [0u64; 8];
             query.lexicon.look_up(word.text, |meaning| match meaning {
-                Meaning::Concept { index, nearness } => self.hit(field, index, nearness),
+                Meaning::Concept { index, nearness } => self.hit(field, &word, index, nearness),
                 Meaning::Phrase { number, bit } => {
                     if let Some(bits) = hits.get_mut(usize::from(number)).filter(|_| word.kind == Kind::Part)
                     {
@@ -145,7 +159,10 @@ impl Tally<'_> {
         self.lengths[field] = self.lengths[field].saturating_add(self.place.saturating_sub(before));
     }
 
-    fn hit(&mut self, field: usize, concept: u8, nearness: Nearness) {
+    fn hit(&mut self, field: usize, word: &Word<'_>, concept: u8, nearness: Nearness) {
+        if let Some(hits) = &mut self.hits {
+            hits.push(Hit { field, start: word.start, end: word.end, concept, nearness });
+        }
         if let Some(times) = self.times.get_mut(usize::from(concept) * Nearness::COUNT + nearness as usize) {
             times[field] = times[field].saturating_add(1);
         }
@@ -191,5 +208,10 @@ impl Tally<'_> {
 
 /// The numbers of the bits that are set.
 pub(crate) fn bits(set: u64) -> impl Iterator<Item = usize> {
-    (0..CONCEPTS).filter(move |bit| set & (1 << bit) != 0)
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (bit < CONCEPTS).then_some(bit)
+    })
 }

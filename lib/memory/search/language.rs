@@ -6,6 +6,8 @@
 
 use frostem::{Algorithm, Stemmer};
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 /// How far a word may be from the one that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,16 +50,14 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
 
 /// Words that ask or join, and say nothing of what is asked for.
 pub(crate) fn is_empty_word(word: &str) -> bool {
-    holds(EMPTY, word)
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| EMPTY.split_ascii_whitespace().collect());
+    WORDS.contains(word)
 }
 
 /// Words by which questions are put to a memory: they may matter, but less than what they are about.
 pub(crate) fn is_framing(word: &str) -> bool {
-    holds(FRAMING, word)
-}
-
-fn holds(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|other| other == word)
+    static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| FRAMING.split_ascii_whitespace().collect());
+    WORDS.contains(word)
 }
 
 const EMPTY: &str = "\
@@ -888,18 +888,52 @@ pub(crate) fn others(word: &str, stemmed: &str) -> Vec<(&'static str, Nearness)>
     // What stemming leaves differs from the word's beginning in the last letter at most.
     let sure = if stemmed.len() > 2 { stemmed.len() - 1 } else { stemmed.len() };
     let Some(beginning) = stemmed.get(..sure).filter(|beginning| !beginning.is_empty()) else { return found };
-    for (table, nearness) in [(FORMS, Nearness::Exact), (SAME, Nearness::Same), (RELATED, Nearness::Related)]
-    {
-        for group in table.lines() {
-            let is_it =
-                |other: &str| other == word || (other.starts_with(beginning) && *stem(other) == *stemmed);
-            if group.split(' ').any(is_it) {
-                let others = group.split(' ').filter(|other| !is_it(other));
-                found.extend(others.map(|other| (other, nearness)));
-            }
+    let is_it = |other: &str| other == word || (other.starts_with(beginning) && *stem(other) == *stemmed);
+    for (group, nearness) in Groups::with_words_like(word) {
+        if group.iter().any(|other| is_it(other)) {
+            let others = group.iter().filter(|other| !is_it(other));
+            found.extend(others.map(|other| (*other, *nearness)));
         }
     }
     found
+}
+
+/// Words that stand for each other, and how near they are.
+type Group = (Vec<&'static str>, Nearness);
+
+/// The tables, taken apart once: a long text has dozens of words, and is asked about hundreds of times.
+struct Groups {
+    all: Vec<Group>,
+    /// For each first byte of a word, the groups that have such a word, in order.
+    by_first: Vec<Vec<usize>>,
+}
+
+impl Groups {
+    /// The groups in which `word`, or a word of its stem, may stand: stemming leaves a word's first letter alone.
+    fn with_words_like(word: &str) -> impl Iterator<Item = &'static Group> {
+        static GROUPS: LazyLock<Groups> = LazyLock::new(Groups::of_tables);
+        let first = word.as_bytes().first().map_or(0, |first| usize::from(*first));
+        GROUPS.by_first[first].iter().filter_map(|index| GROUPS.all.get(*index))
+    }
+
+    fn of_tables() -> Groups {
+        let mut groups = Groups { all: Vec::new(), by_first: vec![Vec::new(); 256] };
+        for (table, nearness) in
+            [(FORMS, Nearness::Exact), (SAME, Nearness::Same), (RELATED, Nearness::Related)]
+        {
+            for line in table.lines() {
+                let words: Vec<&str> = line.split(' ').collect();
+                for first in words.iter().filter_map(|word| word.as_bytes().first()) {
+                    let known = &mut groups.by_first[usize::from(*first)];
+                    if known.last() != Some(&groups.all.len()) {
+                        known.push(groups.all.len());
+                    }
+                }
+                groups.all.push((words, nearness));
+            }
+        }
+        groups
+    }
 }
 
 #[cfg(test)]
@@ -912,6 +946,17 @@ mod tests {
         assert!(others("databases", "databas").contains(&("db", Nearness::Same)));
         assert!(others("deleting", "delet").contains(&("remove", Nearness::Related)));
         assert!(others("xylophone", "xylophon").is_empty());
+    }
+
+    /// By what a word may be found as, only those groups are looked at that have a word of the same first letter.
+    #[test]
+    fn stemming_leaves_the_first_letter_alone() {
+        for word in [EMPTY, FRAMING, FORMS, SAME, RELATED].join(" ").split_whitespace() {
+            for ending in ["", "s", "es", "ed", "ing", "ly", "ness", "ies", "y"] {
+                let word = format!("{word}{ending}");
+                assert_eq!(stem(&word).as_bytes()[0], word.as_bytes()[0], "{word}");
+            }
+        }
     }
 
     #[test]

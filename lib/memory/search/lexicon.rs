@@ -60,6 +60,8 @@ pub(crate) struct Lexicon {
 /// Guises by two of their bytes.
 #[derive(Debug)]
 struct Drawers {
+    /// One bit for each drawer in which something lies.
+    filled: [u64; DRAWERS / 64],
     starts: Vec<u16>,
     inside: Vec<Ticket>,
 }
@@ -78,13 +80,20 @@ impl Drawers {
         let mut places: Vec<(usize, Ticket)> = places.collect();
         places.sort_by_key(|(drawer, ticket)| (*drawer, ticket.guise));
         let mut starts = vec![0u16; DRAWERS + 1];
+        let mut filled = [0; DRAWERS / 64];
         for (drawer, _) in &places {
             starts[drawer + 1] += 1;
+            filled[drawer / 64] |= 1 << (drawer % 64);
         }
         for drawer in 0..DRAWERS {
             starts[drawer + 1] += starts[drawer];
         }
-        Drawers { starts, inside: places.into_iter().map(|(_, ticket)| ticket).collect() }
+        Drawers { filled, starts, inside: places.into_iter().map(|(_, ticket)| ticket).collect() }
+    }
+
+    #[inline(always)]
+    fn is_empty(&self, drawer: usize) -> bool {
+        self.filled[drawer / 64 % (DRAWERS / 64)] >> (drawer % 64) & 1 == 0
     }
 
     fn open(&self, drawer: usize) -> &[Ticket] {
@@ -93,6 +102,7 @@ impl Drawers {
 }
 
 /// The first three bytes as a number, as many as there are.
+#[inline(always)]
 fn head(word: &[u8]) -> u32 {
     match word {
         [a, b, c, ..] => u32::from_le_bytes([*a, *b, *c, 0]),
@@ -103,14 +113,21 @@ fn head(word: &[u8]) -> u32 {
 }
 
 /// Two letters have a drawer of their own; other bytes share.
+#[inline(always)]
 fn drawer(first: u8, second: u8) -> usize {
     usize::from(first & 31) << 5 | usize::from(second & 31)
 }
 
+#[inline(always)]
 fn start_drawer(word: &[u8]) -> usize {
-    drawer(word.first().copied().unwrap_or(0), word.get(1).copied().unwrap_or(0))
+    match word {
+        [first, second, ..] => drawer(*first, *second),
+        [first] => drawer(*first, 0),
+        [] => 0,
+    }
 }
 
+#[inline(always)]
 fn end_drawer(word: &[u8]) -> usize {
     match word {
         [.., second, last] => drawer(*second, *last),
@@ -148,7 +165,15 @@ impl Lexicon {
     }
 
     /// Calls `found` with what `word` may stand for: with each concept at most once, as its nearest.
+    #[inline(always)]
     pub(crate) fn look_up(&self, word: &str, found: impl FnMut(Meaning)) {
+        let bytes = word.as_bytes();
+        if !self.by_start.is_empty(start_drawer(bytes)) || !self.by_end.is_empty(end_drawer(bytes)) {
+            self.look_inside(word, found);
+        }
+    }
+
+    fn look_inside(&self, word: &str, found: impl FnMut(Meaning)) {
         let bytes = word.as_bytes();
         let drawer = self.by_start.open(start_drawer(bytes));
         let head = head(bytes);

@@ -1,14 +1,24 @@
 //! The line of a note that shows why it was found.
 
 use crate::ground::text::{border, one_line};
-use crate::memory::search::count::{Document, bits};
-use crate::memory::search::lexicon::Meaning;
+use crate::memory::search::count::{BODY, Document, SUMMARY, TITLE, bits};
+use crate::memory::search::language::Nearness;
 use crate::memory::search::query::Query;
-use crate::memory::search::words::each;
 use std::collections::VecDeque;
 
 /// A longer line is cut to so many bytes around what matched.
 const WIDTH: usize = 160;
+
+/// A word of a note that stands for one of the query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) field: usize,
+    /// Its place in the field's text, in bytes.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) concept: u8,
+    pub(crate) nearness: Nearness,
+}
 
 /// What of a line matches, and where most of it stands.
 struct Match {
@@ -19,44 +29,61 @@ struct Match {
 impl Query {
     /// The line of the note that has most of what was asked for, on one line. A line of the summary or the body
     /// goes before the title, which is shown anyway. `None`: no line has any of it.
-    pub(crate) fn matching_line(&self, document: &Document<'_>) -> Option<String> {
-        let lines = std::iter::once(document.summary).chain(document.body.lines());
+    ///
+    /// `hits` are what counting this note has found, so that it is read once.
+    pub(crate) fn matching_line(&self, document: &Document<'_>, hits: &[Hit]) -> Option<String> {
         let mut best: Option<(Match, &str)> = None;
-        for line in lines.chain([document.title]) {
-            if let Some(found) = self.matches(line)
-                && best.as_ref().is_none_or(|(best, _)| found.weight > best.weight)
-            {
-                best = Some((found, line));
+        for (field, text) in [(SUMMARY, document.summary), (BODY, document.body), (TITLE, document.title)] {
+            let from = hits.iter().position(|hit| hit.field == field).unwrap_or(hits.len());
+            let mut rest = &hits[from..];
+            while let Some(first) = rest.first().filter(|hit| hit.field == field) {
+                // Only a body has lines, and no word goes beyond its line.
+                let (from, to) = if field == BODY { line_around(text, first.start) } else { (0, text.len()) };
+                let many = rest.iter().take_while(|hit| hit.field == field && hit.start < to).count();
+                let found = self.matches(&rest[..many], from);
+                if found.weight > best.as_ref().map_or(0.0, |(best, _)| best.weight) {
+                    best = Some((found, &text[from..to]));
+                }
+                rest = &rest[many..];
             }
         }
         best.map(|(found, line)| cut(line, found.start))
     }
 
-    fn matches(&self, line: &str) -> Option<Match> {
+    /// What these hits of the line that begins at `from` are worth.
+    fn matches(&self, hits: &[Hit], from: usize) -> Match {
         let mut window: VecDeque<(usize, usize)> = VecDeque::new();
         let mut nearest = [0.0f64; 64];
         let mut best = Match { weight: 0.0, start: 0 };
-        each(line, |word| {
-            self.lexicon.look_up(word.text, |meaning| {
-                let Meaning::Concept { index, nearness } = meaning else { return };
-                let index = usize::from(index);
-                let weight = self.weights.get(index).copied().unwrap_or(0.0) * nearness.weight();
-                if let Some(nearest) = nearest.get_mut(index) {
-                    *nearest = nearest.max(weight);
-                }
-                while window.front().is_some_and(|(start, _)| word.end - start > WIDTH) {
-                    window.pop_front();
-                }
-                window.push_back((word.start, index));
-                let together = window.iter().fold(0u64, |bits, (_, concept)| bits | 1 << (concept & 63));
-                let weight = bits(together).filter_map(|concept| nearest.get(concept)).sum();
-                if weight > best.weight {
-                    let start = window.front().map_or(word.start, |(start, _)| *start);
-                    best = Match { weight, start };
-                }
-            });
-        });
-        (best.weight > 0.0).then_some(best)
+        for hit in hits {
+            let (start, end, index) = (hit.start - from, hit.end - from, usize::from(hit.concept));
+            let weight = self.weights.get(index).copied().unwrap_or(0.0) * hit.nearness.weight();
+            if let Some(nearest) = nearest.get_mut(index) {
+                *nearest = nearest.max(weight);
+            }
+            while window.front().is_some_and(|(start, _)| end - start > WIDTH) {
+                window.pop_front();
+            }
+            window.push_back((start, index));
+            let together = window.iter().fold(0u64, |bits, (_, concept)| bits | 1 << (concept & 63));
+            let weight = bits(together).filter_map(|concept| nearest.get(concept)).sum();
+            if weight > best.weight {
+                let start = window.front().map_or(start, |(start, _)| *start);
+                best = Match { weight, start };
+            }
+        }
+        best
+    }
+}
+
+/// Where the line begins that byte `at` is in, and where it ends, without its line end.
+fn line_around(text: &str, at: usize) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let from = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+    match memchr::memchr(b'\n', &bytes[at..]) {
+        Some(length) if bytes[..at + length].ends_with(b"\r") => (from, at + length - 1),
+        Some(length) => (from, at + length),
+        None => (from, bytes.len()),
     }
 }
 

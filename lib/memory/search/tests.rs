@@ -5,6 +5,11 @@ fn document(note: &Note) -> Document<'_> {
     Document { title: &note.title, tags: &note.tags, summary: &note.summary, body: &note.body }
 }
 
+fn line_of(query: &Query, note: &Note) -> Option<String> {
+    let (_, hits) = query.count_and_mark(&document(note));
+    query.matching_line(&document(note), &hits)
+}
+
 fn search(text: &str, notes: &[Note]) -> Vec<usize> {
     let query = Query::parse(text);
     let counts: Vec<Counts> = notes.iter().map(|note| query.count(&document(note))).collect();
@@ -150,7 +155,7 @@ fn equal_notes_keep_their_order() {
 
 #[test]
 fn the_line_that_matches_is_shown() {
-    let line = |query: &str, note: &Note| Query::parse(query).matching_line(&document(note));
+    let line = |query: &str, note: &Note| line_of(&Query::parse(query), note);
     let notes = few();
     assert_eq!(line("dead queue", &notes[1]).as_deref(), Some("dead-letter queues, see `retryCount`"));
     assert_eq!(line("policy", &notes[0]).as_deref(), Some("Retry policy"));
@@ -160,6 +165,9 @@ fn the_line_that_matches_is_shown() {
     let shown = line("needle", &long).unwrap();
     assert!(shown.contains("needle in the hay") && shown.len() < 200, "{shown}");
     assert!(shown.starts_with("… ") && shown.ends_with(" …"), "{shown}");
+    let lines = note("t", "", "needle, or\nanother needle", "a\r\n# two needles \r\nneedle\r");
+    assert_eq!(line("needle", &lines).as_deref(), Some("needle, or another needle"));
+    assert_eq!(line("two needles", &lines).as_deref(), Some("two needles"));
     let escape = note("t", "", "", "red \u{1b}[31m alert");
     assert_eq!(line("alert", &escape).as_deref(), Some("red  [31m alert"));
 }
@@ -197,7 +205,7 @@ fn no_text_is_too_odd() {
         for hit in rank(&query, &[counts.clone(), counts]) {
             assert!(hit.score.is_finite() && hit.score > 0.0, "round {round}");
         }
-        let line = query.matching_line(&document(&note));
+        let line = line_of(&query, &note);
         assert!(line.is_none_or(|line| !line.contains(char::is_control)), "round {round}");
     }
     for _ in 0..60 {
@@ -208,7 +216,7 @@ fn no_text_is_too_odd() {
         assert!(
             query.is_empty() || !query.count(&document(&note)).counts.is_empty() || !query.tags.is_empty()
         );
-        query.matching_line(&document(&note));
+        line_of(&query, &note);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which notes an audience is shown, and how much of each.
 
 use crate::ground::error::Result;
-use crate::memory::section::note;
+use crate::memory::section::note::{self, Link};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
@@ -62,8 +62,7 @@ impl Shelf {
 struct Kept {
     /// The order of the section: lower case, so that it is the same for everybody.
     order: (String, EntryId),
-    title: String,
-    line: String,
+    link: Link,
     hot: Option<Hot>,
 }
 
@@ -102,16 +101,22 @@ pub(crate) fn share(found: &Note, audiences: &[Option<&str>], limits: Limits) ->
 /// What so many audiences are shown.
 pub(crate) fn shelves(shares: impl Iterator<Item = Share>, audiences: usize, limits: Limits) -> Vec<Shelf> {
     let mut all: Vec<(Vec<Kept>, usize)> = (0..audiences).map(|_| Default::default()).collect();
-    for share in shares {
-        for index in share.audiences {
-            match (&share.kept, all.get_mut(index)) {
-                (Some(kept), Some((notes, _))) => notes.push(kept.clone()),
-                (None, Some((_, cold))) => *cold += 1,
-                (_, None) => {}
-            }
+    for Share { audiences, kept } in shares {
+        let Some((last, others)) = audiences.split_last() else { continue };
+        for index in others {
+            put(&mut all, *index, kept.clone());
         }
+        put(&mut all, *last, kept);
     }
     all.into_iter().map(|(notes, cold)| shelf(notes, cold, limits)).collect()
+}
+
+fn put(all: &mut [(Vec<Kept>, usize)], index: usize, kept: Option<Kept>) {
+    let Some((notes, cold)) = all.get_mut(index) else { return };
+    match kept {
+        Some(kept) => notes.push(kept),
+        None => *cold += 1,
+    }
 }
 
 fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
@@ -137,8 +142,7 @@ fn kept(found: &Note, limits: Limits) -> Option<Kept> {
     });
     Some(Kept {
         order: (meta.title.to_lowercase(), meta.id.clone()),
-        title: note::title(meta),
-        line: note::line(found),
+        link: Link::of(found),
         hot,
     })
 }
@@ -170,14 +174,14 @@ fn shelf(mut notes: Vec<Kept>, cold: usize, limits: Limits) -> Shelf {
                 continue;
             }
             Some(_) => {
-                shelf.crowded_out.push(note.title);
+                shelf.crowded_out.push(note.link.title.clone());
                 &mut for_hot
             }
             None => &mut for_warm,
         };
         if *places > 0 {
             *places -= 1;
-            shelf.warm.push(note.line);
+            shelf.warm.push(note.link.line());
         } else {
             shelf.cold += 1;
             shelf.beyond += 1;

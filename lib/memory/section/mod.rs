@@ -6,10 +6,10 @@
 
 mod defuse;
 mod fences;
-mod gather;
-mod note;
-mod render;
-mod splice;
+pub(crate) mod gather;
+pub(crate) mod note;
+pub(crate) mod render;
+pub(crate) mod splice;
 mod target;
 
 pub(crate) use crate::memory::section::gather::{Share, Shown};

@@ -6,7 +6,7 @@ use crate::memory::section::defuse;
 use crate::store::entry::{Meta, one_line};
 use crate::store::persistence::Note;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The longest title and the longest summary that are shown, in characters.
 const TITLE: usize = 200;
@@ -22,17 +22,32 @@ pub(crate) fn block(note: &Note) -> String {
     let body = defuse::body(note.entry.body(), DEPTH);
     match (body.is_empty(), summary(note)) {
         (false, _) => format!("{heading}\n{body}"),
-        (true, Some(summary)) => format!("{heading}\n{summary}\n"),
+        // On a line of its own it can begin what a line can: a heading, a list, a fence.
+        (true, Some(summary)) => format!("{heading}\n{}", defuse::body(summary.as_bytes(), DEPTH)),
         (true, None) => heading,
     }
 }
 
-/// A warm note: `- [title](<path>): summary`
-pub(crate) fn line(note: &Note) -> String {
-    let link = format!("- [{}](<{}>)", defuse::in_link(&title(note.entry.meta())), destination(&note.path));
-    match summary(note) {
-        Some(summary) => format!("{link}: {summary}"),
-        None => link,
+/// What a warm note's line is made of. Of thousands a hundred are shown, so that the others are spared the rest.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub(crate) title: String,
+    path: PathBuf,
+    summary: Option<String>,
+}
+
+impl Link {
+    pub(crate) fn of(note: &Note) -> Link {
+        Link { title: title(note.entry.meta()), path: note.path.clone(), summary: summary(note) }
+    }
+
+    /// `- [title](<path>): summary`
+    pub(crate) fn line(&self) -> String {
+        let link = format!("- [{}](<{}>)", defuse::in_link(&self.title), destination(&self.path));
+        match &self.summary {
+            Some(summary) => format!("{link}: {}", defuse::in_text(summary)),
+            None => link,
+        }
     }
 }
 
@@ -44,11 +59,11 @@ pub(crate) fn title(meta: &Meta) -> String {
     }
 }
 
-/// One line, made harmless: the note's summary, or the first line of its text that says something.
+/// One line: the note's summary, or the first line of its text that says something.
 fn summary(note: &Note) -> Option<String> {
     let summary = one_line(&note.entry.meta().summary);
     let summary = if summary.is_empty() { first_line(note.entry.body()) } else { summary };
-    (!summary.is_empty()).then(|| defuse::in_text(&cut(&summary, SUMMARY)))
+    (!summary.is_empty()).then(|| cut(&summary, SUMMARY).into_owned())
 }
 
 fn first_line(body: &[u8]) -> String {

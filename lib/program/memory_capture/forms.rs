@@ -1,5 +1,6 @@
 //! The forms of the command line: which one was meant, what is missing, what does not go together.
 
+use crate::ground::cli::apart;
 use crate::ground::error::{Error, Result};
 use crate::ground::text::{nearest, one_line};
 use crate::store::entry::{Scope, tag};
@@ -111,8 +112,7 @@ impl Given {
             return match of_note.or(of_session) {
                 None => Ok(What::Entry),
                 Some(other) => {
-                    Err(Error::usage(format!("options \"--entry\" and \"{other}\" do not go together"))
-                        .hint("the entry itself says all that; leave one of them out"))
+                    Err(apart("--entry", other).hint("the entry itself says all that; leave one of them out"))
                 }
             };
         }

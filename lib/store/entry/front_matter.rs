@@ -61,7 +61,8 @@ fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
 }
 
 fn is_dashes(line: &[u8]) -> bool {
-    line.strip_prefix(b"---").is_some_and(|rest| rest.trim_ascii().is_empty())
+    // The first byte spares most lines the rest.
+    line.first() == Some(&b'-') && line.strip_prefix(b"---").is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ pub(crate) struct Source {
     pub(crate) repo: Option<String>,
     pub(crate) cwd: Option<String>,
     /// Keys that are not ours, kept through every rewrite.
-    pub(crate) other: Vec<(String, Value)>,
+    pub(crate) other: Vec<(String, Value<'static>)>,
 }
 
 impl Source {
@@ -162,6 +162,10 @@ fn time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok,
 ///
 /// Line ends and control characters, however many stand together, become one blank.
 pub(crate) fn one_line(text: &str) -> String {
+    // Most text is such a line, and thousands of notes have two each.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.trim().to_owned();
+    }
     let mut line = String::with_capacity(text.len());
     for part in text.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         if !line.is_empty() && !part.is_empty() {

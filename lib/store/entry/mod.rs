@@ -59,6 +59,10 @@ impl Entry {
         &self.meta
     }
 
+    pub(crate) fn into_meta(self) -> Meta {
+        self.meta
+    }
+
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.frame.body..]
     }
@@ -169,6 +173,17 @@ fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str, String> {
         let good = &yaml[..error.valid_up_to()];
         yaml::at(memchr::memchr_iter(b'\n', good).count() + 1, "not UTF-8")
     })
+}
+
+/// The fields of a front matter by the quick reader, where it is sure of them, and by the YAML parser.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn read_both(
+    text: &str,
+) -> (Option<Vec<(String, String)>>, Result<Vec<(String, String)>, String>) {
+    let told = |fields: Vec<value::Field>| {
+        fields.into_iter().map(|field| (field.key.into_owned(), format!("{:?}", field.value))).collect()
+    };
+    (quick::read(text).map(told), Document::read(text).map(|document| told(document.fields)))
 }
 
 fn read_meta(text: &str) -> Result<Meta, String> {

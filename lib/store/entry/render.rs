@@ -53,7 +53,7 @@ fn source(source: &Source) -> String {
 fn flow(value: &Value) -> String {
     match value {
         value if value.is_null() => "~".to_owned(),
-        Value::Text(Text { text, plain: true }) if is_bare(text) => text.clone(),
+        Value::Text(Text { text, plain: true }) if is_bare(text) => text.clone().into_owned(),
         Value::Text(text) => written(&text.text, Place::Flow),
         Value::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Map(pairs) => {

@@ -27,21 +27,25 @@ pub(crate) fn is_plain(text: &str, place: Place) -> bool {
     if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'(' | 0x80..)) || *last == b' ' {
         return false;
     }
-    let mut before = b' ';
+    let mut is_ascii = true;
     for (at, byte) in bytes.iter().enumerate() {
+        // Nearly all of them are letters, and there are many.
+        if byte.is_ascii_alphabetic() {
+            continue;
+        }
+        is_ascii &= byte.is_ascii();
         let fits = match byte {
             0..0x20 | 0x7f => false,
             b':' => place == Place::Line && bytes.get(at + 1).is_some_and(|next| *next != b' '),
-            b'#' => before != b' ',
+            b'#' => at > 0 && bytes[at - 1] != b' ',
             b',' | b'[' | b']' | b'{' | b'}' | b'?' => place == Place::Line,
             _ => true,
         };
         if !fits {
             return false;
         }
-        before = *byte;
     }
-    text.is_ascii() || !text.chars().any(is_escaped)
+    is_ascii || !text.chars().any(is_escaped)
 }
 
 /// A number, a date, a truth value or nothing, to some reader of YAML 1.1 or 1.2 or nearly so.

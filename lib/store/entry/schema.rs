@@ -3,12 +3,13 @@
 //! Lenient about how a value is written, strict about what it is: a wrong one is told with its line, key and
 //! value, because the next rewrite would else lose what somebody meant.
 
-use crate::ground::text;
+use crate::ground::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
 use crate::store::entry::value::{Field, Text, Value};
 use crate::store::entry::yaml::at;
+use std::borrow::Cow;
 
 /// The keys that are ours, in the order in which we write them.
 pub(crate) const KEYS: [&str; 15] = [
@@ -79,6 +80,10 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<(), String> {
 }
 
 fn string(value: Value) -> Result<String, String> {
+    text(value).map(Cow::into_owned)
+}
+
+fn text(value: Value<'_>) -> Result<Cow<'_, str>, String> {
     match value {
         Value::Text(text) => Ok(text.text),
         other => Err(not_text(&other)),
@@ -90,7 +95,7 @@ fn not_text(value: &Value) -> String {
     format!("a {kind} stands where text should")
 }
 
-fn items(value: Value) -> Result<Vec<Value>, String> {
+fn items(value: Value<'_>) -> Result<Vec<Value<'_>>, String> {
     match value {
         Value::List(items) => Ok(items),
         _ => Err("not a list".to_owned()),
@@ -98,7 +103,7 @@ fn items(value: Value) -> Result<Vec<Value>, String> {
 }
 
 fn wrong(text: &str, allowed: &str) -> String {
-    format!("\"{}\" is not {allowed}", text::one_line(text, 60))
+    format!("\"{}\" is not {allowed}", one_line(text, 60))
 }
 
 fn entry_id(value: &Value) -> Result<EntryId, String> {
@@ -107,21 +112,22 @@ fn entry_id(value: &Value) -> Result<EntryId, String> {
 }
 
 fn word<T>(value: Value, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, String> {
-    let text = string(value)?;
+    let text = text(value)?;
     parse(&text).ok_or_else(|| wrong(&text, &format!("one of {}", words.join(", "))))
 }
 
 fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T, String> {
-    let text = string(value)?;
+    let text = text(value)?;
     text.parse().map_err(|_| wrong(&text, what))
 }
 
 /// YAML 1.1's words too, which some editors write.
 fn truth(value: Value) -> Result<bool, String> {
-    let text = string(value)?;
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" => Ok(true),
-        "false" | "no" | "off" => Ok(false),
+    let text = text(value)?;
+    let is_one_of = |words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    match (is_one_of(["false", "no", "off"]), is_one_of(["true", "yes", "on"])) {
+        (true, _) => Ok(false),
+        (_, true) => Ok(true),
         _ => Err(wrong(&text, "true or false")),
     }
 }
@@ -131,7 +137,7 @@ fn tags(value: Value) -> Result<Vec<String>, String> {
     match value {
         Value::List(items) => items.into_iter().map(string).collect(),
         value => {
-            let text = string(value)?;
+            let text = text(value)?;
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
             Ok(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
         }
@@ -143,17 +149,17 @@ fn source(value: Value) -> Result<Source, String> {
         return Err("an item is not like {harness: …, threadId: …}".to_owned());
     };
     let mut source = Source::default();
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = [false; Source::KEYS.len()];
     for (key, value) in pairs {
-        let key = string(key).map_err(|_| "a key in an item is no text")?;
-        let Some(known) = Source::KEYS.into_iter().find(|known| *known == key) else {
-            source.other.push((key, value));
+        let key = text(key).map_err(|_| "a key in an item is no text")?;
+        let Some(position) = Source::KEYS.iter().position(|known| *known == key) else {
+            source.other.push((key.into_owned(), value.into_owned()));
             continue;
         };
-        if seen.contains(&known) {
+        let known = Source::KEYS[position];
+        if std::mem::replace(&mut seen[position], true) {
             return Err(format!("{known} is given twice in an item"));
         }
-        seen.push(known);
         if value.is_null() {
             continue;
         }

@@ -131,8 +131,8 @@ impl Dice {
             *slot = (self.below(3) > 0).then(|| self.wild(3));
         }
         if self.below(4) == 0 {
-            let list = vec![Value::quoted(&self.wild(3)), Value::plain("3"), Value::plain("")];
-            let map = vec![(Value::quoted(&self.text(3)), Value::List(Vec::new()))];
+            let list = vec![Value::quoted(&self.wild(3)).into_owned(), Value::plain("3"), Value::plain("")];
+            let map = vec![(Value::quoted(&self.text(3)).into_owned(), Value::List(Vec::new()))];
             source.other.push((format!("x {}", self.text(2)), Value::List(list)));
             source.other.push(("y".to_owned(), Value::Map(map)));
         }

@@ -6,15 +6,15 @@ use std::borrow::Cow;
 /// A scalar is the text that was written: `no`, `1984` and `2026-01-01` are text, and each key of ours knows
 /// what it makes of it.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
-    Text(Text),
-    List(Vec<Value>),
-    Map(Vec<(Value, Value)>),
+pub(crate) enum Value<'a> {
+    Text(Text<'a>),
+    List(Vec<Value<'a>>),
+    Map(Vec<(Value<'a>, Value<'a>)>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Text {
-    pub(crate) text: String,
+pub(crate) struct Text<'a> {
+    pub(crate) text: Cow<'a, str>,
     /// It stands without quotes, so that other readers may see a number, a date or nothing in it.
     pub(crate) plain: bool,
 }
@@ -23,30 +23,42 @@ pub(crate) struct Text {
 #[derive(Debug, Clone)]
 pub(crate) struct Field<'a> {
     pub(crate) key: Cow<'a, str>,
-    pub(crate) value: Value,
+    pub(crate) value: Value<'a>,
     /// Counted from 1, within the front matter.
     pub(crate) line: usize,
 }
 
-impl Value {
-    pub(crate) fn plain(text: &str) -> Value {
-        Value::Text(Text { text: text.to_owned(), plain: true })
+impl<'a> Value<'a> {
+    pub(crate) fn plain(text: &'a str) -> Value<'a> {
+        Value::Text(Text { text: Cow::Borrowed(text), plain: true })
     }
 
-    pub(crate) fn quoted(text: &str) -> Value {
-        Value::Text(Text { text: text.to_owned(), plain: false })
+    pub(crate) fn quoted(text: &'a str) -> Value<'a> {
+        Value::Text(Text { text: Cow::Borrowed(text), plain: false })
+    }
+
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Text(Text { text, plain }) => {
+                Value::Text(Text { text: Cow::Owned(text.into_owned()), plain })
+            }
+            Value::List(items) => Value::List(items.into_iter().map(Value::into_owned).collect()),
+            Value::Map(pairs) => {
+                Value::Map(pairs.into_iter().map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
+            }
+        }
     }
 
     /// Nothing, `~` or `null`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Value::Text(Text { text, plain: true })
-            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+            if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 }
 
 /// Quotes are dress: `x` and `"x"` are equal. So are the ways of saying nothing.
-impl PartialEq for Value {
-    fn eq(&self, other: &Value) -> bool {
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Value<'_>) -> bool {
         match (self, other) {
             (Value::Text(ours), Value::Text(theirs)) => {
                 ours.text == theirs.text || (self.is_null() && other.is_null())
@@ -59,7 +71,7 @@ impl PartialEq for Value {
 }
 
 /// For JSON: scalars are strings. A key that is no scalar becomes the JSON of it.
-impl Serialize for Value {
+impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Value::Text(text) => serializer.serialize_str(&text.text),
@@ -73,7 +85,7 @@ impl Serialize for Value {
 
 fn key_text(key: &Value) -> String {
     match key {
-        Value::Text(text) => text.text.clone(),
+        Value::Text(text) => text.text.clone().into_owned(),
         other => serde_json::to_string(other).unwrap_or_default(),
     }
 }

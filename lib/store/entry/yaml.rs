@@ -55,7 +55,7 @@ impl Document {
                 return Err(at(place.line, "a key that is no text"));
             };
             document.starts.push(place.start);
-            document.fields.push(Field { key: Cow::Owned(key), value, line: place.line });
+            document.fields.push(Field { key, value, line: place.line });
         }
         Ok(document)
     }
@@ -64,7 +64,7 @@ impl Document {
 /// Values under construction.
 #[derive(Default)]
 struct Tree {
-    root: Option<Value>,
+    root: Option<Value<'static>>,
     open: Vec<Open>,
     anchors: HashMap<usize, Node>,
     /// Where the keys of the outermost mapping stand.
@@ -80,8 +80,8 @@ struct Key {
 }
 
 struct Open {
-    value: Value,
-    key: Option<Value>,
+    value: Value<'static>,
+    key: Option<Value<'static>>,
     anchor: usize,
     cost: usize,
     /// How many levels lie inside, so far.
@@ -90,7 +90,7 @@ struct Open {
 
 #[derive(Clone)]
 struct Node {
-    value: Value,
+    value: Value<'static>,
     cost: usize,
     depth: usize,
 }
@@ -114,7 +114,8 @@ impl Tree {
                 let text = if plain && span.is_empty() { String::new() } else { text.into_owned() };
                 let cost = 1 + text.len();
                 self.spend(cost)?;
-                self.place(Node { value: Value::Text(Text { text, plain }), cost, depth: 0 }, anchor)
+                let text = Text { text: Cow::Owned(text), plain };
+                self.place(Node { value: Value::Text(text), cost, depth: 0 }, anchor)
             }
             Event::Alias(anchor) => {
                 let node = self.anchors.get(&anchor).ok_or("an alias inside of what it stands for")?;
@@ -147,7 +148,7 @@ impl Tree {
         }
     }
 
-    fn begin(&mut self, value: Value, anchor: usize) -> Result<(), String> {
+    fn begin(&mut self, value: Value<'static>, anchor: usize) -> Result<(), String> {
         self.open.push(Open { value, key: None, anchor, cost: 0, depth: 0 });
         Ok(())
     }

@@ -6,12 +6,9 @@ use crate::store::journal::entry::QueueEntry;
 use crate::store::place::Root;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The largest entry that is read, in bytes: the largest body, with every character escaped.
 const CAP: u64 = 8 << 20;
-/// A new entry is written within moments. What has lain unfinished for longer was left by a kill.
-const LEFTOVER: Duration = Duration::from_secs(60 * 60);
 
 pub(crate) struct Journal {
     root: Root,
@@ -99,7 +96,7 @@ impl Journal {
 
     /// What waits, oldest first, and the files that are no entries. Those are left where they are.
     pub(crate) fn waiting(&self) -> Result<(Vec<Waiting>, Vec<Unreadable>)> {
-        file::sweep_dir(&self.root.inbox(), ".json", LEFTOVER);
+        file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
         Journal::entries_in(&self.root.inbox())
     }
 

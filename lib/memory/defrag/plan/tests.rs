@@ -1,8 +1,12 @@
 //! Each operation, what it makes of the notes, and what it is refused for.
 
 use super::*;
-use crate::memory::defrag::reply::Reply;
-use crate::store::entry::Source;
+use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::reply::{Operation, Text};
+use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
+use crate::store::persistence::Place;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
 
 const AT: i64 = 1_772_000_000_000;
 

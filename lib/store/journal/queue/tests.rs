@@ -138,7 +138,7 @@ fn what_a_kill_left_is_swept_once_nobody_can_be_writing_it() {
     let inbox = good.path.parent().unwrap();
     let (old, new) = (inbox.join(".a.json.Ab12cd"), inbox.join(".b.json.Ab12cd"));
     let (foreign, entry) = (inbox.join(".c.txt.Ab12cd"), inbox.join("old.json"));
-    let long_ago = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     for path in [&old, &new, &foreign, &entry] {
         fs::write(path, "{").unwrap();
         if path != &new {

@@ -1,0 +1,178 @@
+//! What a model answers memory-defrag: whatever it says, no note is lost, no link leads nowhere, nothing pinned cools.
+
+use crate::fuzz::{choice, is_told, text};
+use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::plan::{Allows, Known, Plan, plan};
+use crate::memory::defrag::reply::{Op, Reply, parse};
+use crate::memory::defrag::show::lines;
+use crate::memory::loss::loss;
+use crate::memory::redact::Redactor;
+use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
+use crate::store::persistence::Place;
+use std::collections::{BTreeMap, BTreeSet};
+
+const BATCH: &str = "batch__AAAAAAAAAAAA";
+const TOTAL: usize = 20;
+
+/// Where a file is, its name, and its bytes.
+type Files = BTreeMap<(Place, String), Vec<u8>>;
+
+pub(crate) fn holds(bytes: &[u8]) {
+    let (allows, bytes) = choice(bytes, 3);
+    let (reply, faults) = match parse(&text(bytes), BATCH) {
+        Ok(parsed) => parsed,
+        Err(faults) => {
+            assert!(!faults.is_empty());
+            return faults.iter().for_each(|fault| is_told(fault));
+        }
+    };
+    faults.iter().for_each(|fault| is_told(fault));
+    let allows = Allows { tiers: allows != 1, texts: allows != 2, loss: false };
+    let made = planned(&reply, &faults, allows);
+    assert_eq!(planned(&reply, &faults, allows), made);
+    let json = serde_json::to_string(&made).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
+    lines(&made, TOTAL).iter().for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
+    assert!(made.operations.len() + made.dropped.len() <= reply.operations.len());
+    is_safe(&made, allows);
+}
+
+/// Carried out step by step: what is replaced is what is there, and what is there afterwards is all that was.
+fn is_safe(plan: &Plan, allows: Allows) {
+    let notes = corpus();
+    let mut files: Files =
+        notes.iter().map(|note| ((Place::Topics, note.name.clone()), note.entry.bytes().to_vec())).collect();
+    let shown: BTreeSet<EntryId> = notes.iter().map(|note| note.id().clone()).collect();
+    let mut archived = 0;
+    for planned in &plan.operations {
+        assert!(if planned.op == Op::Tier { allows.tiers } else { allows.texts });
+        archived += usize::from(planned.op == Op::Archive);
+        let (mut old, mut new) = (Vec::new(), String::new());
+        for revision in &planned.revisions {
+            let is_new = revision.before.is_none();
+            assert_eq!(shown.contains(&revision.id), !is_new, "{} was not shown", revision.id);
+            assert!(!is_new || planned.op == Op::Split);
+            let before = revision.before.as_ref().map(|before| {
+                let bytes = files.remove(&(before.place, before.name.clone()));
+                assert_eq!(bytes.as_deref(), Some(before.bytes()), "{} is not what is there", before.name);
+                before.entry().unwrap()
+            });
+            let after = revision.after.as_ref().expect("nothing is deleted");
+            assert!(
+                !after.name.contains(['/', '\0']) && after.name.ends_with(".md") && after.name.len() <= 255
+            );
+            let entry = after.entry().unwrap();
+            assert_eq!(entry.meta().id, revision.id);
+            let old_bytes = files.insert((after.place, after.name.clone()), after.bytes().to_vec());
+            assert_eq!(old_bytes, None, "{} is overwritten", after.name);
+            assert_eq!(entry.meta().tier == Tier::Hot, entry.meta().status == Status::Promoted);
+            if let Some(before) = &before {
+                let (was, is) = (before.meta(), entry.meta());
+                assert!(!was.pinned || is.pinned);
+                assert!(!(was.pinned && after.place == Place::Archive && planned.op == Op::Archive));
+                assert!(!(was.pinned && was.tier == Tier::Hot && planned.op == Op::Tier));
+                assert!(is.used >= was.used && is.created_at <= was.created_at);
+                assert!(was.aliases.iter().all(|id| is.aliases.contains(id)));
+                assert_eq!(was.scope, is.scope);
+                old.push(format!("{}\n{}\n{}", was.title, was.summary, text(before.body())));
+            }
+            if after.place == Place::Topics {
+                let meta = entry.meta();
+                new += &format!("{}\n{}\n{}\n", meta.title, meta.summary, text(entry.body()));
+            }
+        }
+        // What a merge, a split or a rewrite makes still says what it was made of.
+        if matches!(planned.op, Op::Merge | Op::Split | Op::Rewrite) {
+            for old in &old {
+                assert!(
+                    !loss(old, &new, |fact| fact.starts_with("[[")).is_too_much(),
+                    "{old:?} became {new:?}"
+                );
+            }
+        }
+    }
+    assert!(archived <= TOTAL / 10);
+    every_id_leads_somewhere(&files, &shown);
+}
+
+fn every_id_leads_somewhere(files: &Files, shown: &BTreeSet<EntryId>) {
+    let mut own = BTreeSet::new();
+    let mut aliases = BTreeSet::new();
+    for ((place, _), bytes) in files {
+        let entry = Entry::parse(bytes.clone()).unwrap();
+        assert!(own.insert(entry.meta().id.clone()), "two notes with one id");
+        if *place == Place::Topics {
+            aliases.extend(entry.meta().aliases.iter().cloned());
+        }
+        if let Some(heir) = &entry.meta().superseded_by {
+            assert!(shown.contains(heir));
+        }
+    }
+    assert!(shown.iter().all(|id| own.contains(id)), "a note is gone");
+    assert!(aliases.contains(&id("id__Zz9yX1")), "an alias is gone");
+}
+
+fn planned(reply: &Reply, faults: &[String], allows: Allows) -> Plan {
+    let notes = corpus();
+    let shown: BTreeMap<EntryId, String> =
+        notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
+    let redactor = Redactor::new(true, &[]).unwrap();
+    let taken: BTreeSet<String> = notes.iter().map(|note| note.name.clone()).collect();
+    let mut ids: BTreeSet<EntryId> = shown.keys().cloned().collect();
+    ids.insert(id("id__Zz9yX1"));
+    let known = Known {
+        at: "2026-02-28T15:04:05Z".parse().unwrap(),
+        ids,
+        notes,
+        shown: &shown,
+        total: TOTAL,
+        archived: 0,
+        allows,
+        is_taken: &|place, name| place == Place::Topics && taken.contains(name),
+        clean: &|text| redactor.cleaned(text),
+    };
+    plan(reply, faults.to_vec(), known)
+}
+
+fn id(text: &str) -> EntryId {
+    EntryId::parse(text).unwrap()
+}
+
+fn corpus() -> Vec<CorpusNote> {
+    let note = |digits: &str, title: &str, body: &[u8], change: fn(&mut Meta)| {
+        let mut meta = Meta::new(id(digits));
+        meta.title = title.to_owned();
+        meta.created_at = 1_771_000_000_000;
+        meta.status = Status::Consolidated;
+        change(&mut meta);
+        let entry = Entry::new(meta, body);
+        CorpusNote { name: entry.meta().file_name(), mark: entry.mark(), entry }
+    };
+    vec![
+        note("a1B2c3", "Ports", b"The server listens at 8081.\n", |meta| {
+            meta.aliases = vec![EntryId::parse("id__Zz9yX1").unwrap()];
+            meta.used = 3;
+        }),
+        note("a1B2c4", "Paths", b"See src/a.rs and [[id__a1B2c3]].\n", |meta| {
+            meta.tags = vec!["topic__paths".to_owned(), "no tag".to_owned()];
+            meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
+        }),
+        note("a1B2c5", "Pinned", b"Always `just check`.\n", |meta| {
+            (meta.pinned, meta.tier, meta.status) = (true, Tier::Hot, Status::Promoted);
+        }),
+        note("a1B2c6", "Of a repository", b"make all\n", |meta| {
+            meta.scope = Scope::Repo;
+            let repo = Some("github.com/o/r".to_owned());
+            meta.sources = vec![Source { repo, ..Source::default() }];
+        }),
+        note("a1B2c7", "Odd bytes", b"caf\xe9 latte\n", |_| {}),
+        note("a1B2c8", "Secret", b"password: hunter2hunter2X9\n", |_| {}),
+        note(
+            "a1B2c9",
+            "Words",
+            b"one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
+            fifteen sixteen seventeen eighteen nineteen twenty plain words\n",
+            |_| {},
+        ),
+    ]
+}

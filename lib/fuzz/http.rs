@@ -1,0 +1,68 @@
+//! A server's answer, byte for byte over a socket of this machine.
+
+use crate::fuzz::is_told;
+use crate::ground::deadline::Deadline;
+use crate::ground::http::fault::FaultKind;
+use crate::ground::http::post;
+use crate::ground::http::proxy::Route;
+use crate::ground::http::url::Url;
+use crate::provider::retry::{backoff, retry_after};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener};
+use std::time::Duration;
+
+pub(crate) fn holds(bytes: &[u8]) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let said = bytes.to_vec();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // The whole request is read first: a connection closed with something unread is reset.
+        let (mut request, mut block) = (Vec::new(), [0; 4096]);
+        while !request.ends_with(b"{}") {
+            match stream.read(&mut block) {
+                Ok(n @ 1..) => request.extend_from_slice(&block[..n]),
+                _ => return,
+            }
+        }
+        let _ = stream.write_all(&said).and_then(|()| stream.shutdown(Shutdown::Write));
+        let _ = stream.read(&mut block);
+    });
+    let deadline = Deadline::after(Duration::from_secs(5));
+    let answer = post(&url.at("/x"), &Route::Direct, &[], b"{}".to_vec(), deadline);
+    assert!(!deadline.passed(), "the answer is over, and still waited for");
+    server.join().unwrap();
+    match answer {
+        Ok(answer) => {
+            assert!(matches!(answer.status, 200..=299 | 400..=599), "{}", answer.status);
+            // A body is what was sent, and never more. (In chunks it is not sent in one piece.)
+            assert!(answer.body.len() <= bytes.len());
+            if !bytes.to_ascii_lowercase().windows(7).any(|word| word == b"chunked") {
+                assert!(
+                    bytes.ends_with(&answer.body)
+                        || bytes.windows(answer.body.len().max(1)).any(|part| part == answer.body)
+                );
+            }
+            let headers = [&answer.retry_after, &answer.request_id, &answer.content_type];
+            assert!(
+                headers
+                    .into_iter()
+                    .flatten()
+                    .chain([&answer.reason])
+                    .all(|text| !text.contains(char::is_control))
+            );
+            if let Some(value) = &answer.retry_after {
+                let asked = retry_after(value, "2026-02-28T15:04:05Z".parse().unwrap());
+                assert_eq!(backoff(3, asked, 7).checked_add(Duration::ZERO).is_some(), true);
+            }
+        }
+        Err(fault) => {
+            is_told(&fault.message);
+            assert!(!fault.message.contains(char::is_control), "{:?}", fault.message);
+            assert!(
+                !matches!(fault.kind, FaultKind::Deadline | FaultKind::Refused | FaultKind::NotSent),
+                "{fault:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Our own small files, as a crash, an editor or another machine may leave them. The first byte says which.
+
+use crate::fuzz::scratch::Scratch;
+use crate::fuzz::{choice, is_told};
+use crate::ground::error::Result;
+use crate::memory::budget::{Budget, Call};
+use crate::memory::{consolidate, defrag};
+use crate::store::batch::{Batches, bears_an_id};
+use crate::store::entry::EntryId;
+use crate::store::ledger::{Next, Seen, Sessions, Tries};
+use crate::store::place::Root;
+use jiff::Timestamp;
+
+pub(crate) fn holds(bytes: &[u8]) {
+    let (which, bytes) = choice(bytes, 6);
+    let names = ["sessions.json", "tries.json", "defrag.json", "calls.jsonl", "batch.json", "batch.json"];
+    let scratch = Scratch::empty();
+    let root = Root::at(scratch.root());
+    let now: Timestamp = "2026-02-28T15:04:05Z".parse().unwrap();
+    let state = |name: &str| format!(".agent-memory/{name}");
+    match which {
+        0 => {
+            scratch.put(&state(names[0]), bytes);
+            given(Sessions::load(&root), |mut sessions| sessions_stay(&mut sessions, &root));
+        }
+        1 => {
+            scratch.put(&state(names[1]), bytes);
+            given(Tries::load(&root), |mut tries| tries_end(&mut tries, &root, now));
+        }
+        2 => {
+            scratch.put(&state(names[2]), bytes);
+            given(Seen::load(&root), |mut seen| {
+                seen.save(&root).unwrap();
+                assert_eq!(Seen::load(&root).unwrap(), seen);
+                let id = EntryId::parse("id__a1B2c3").unwrap();
+                seen.see(id.clone(), "m".to_owned());
+                seen.keep(|other| *other == id);
+                assert!(seen.has(&id, "m") && !seen.has(&id, "n"));
+            });
+        }
+        3 => {
+            scratch.put(&state(names[3]), bytes);
+            calls_are_counted(&root, now);
+        }
+        _ => a_batch(which == 4, &scratch, &root, bytes),
+    }
+}
+
+fn given<T>(loaded: Result<T>, holds: impl FnOnce(T)) {
+    match loaded {
+        Ok(value) => holds(value),
+        Err(error) => is_told(&error.line()),
+    }
+}
+
+fn sessions_stay(sessions: &mut Sessions, root: &Root) {
+    sessions.save(root).unwrap();
+    let again = Sessions::load(root).unwrap();
+    let json = |sessions: &Sessions| serde_json::to_string(sessions).unwrap();
+    assert_eq!(json(&again), json(sessions));
+    for key in ["a", "b", ""] {
+        assert!(sessions.kin(key, None).count() + sessions.kin(key, Some("c")).count() < usize::MAX);
+        let turns: Vec<String> = (0..3).map(|n| format!("{key}{n}")).collect();
+        sessions.read(key, Some("a"), &turns);
+        let session = sessions.get(key).unwrap();
+        assert!(session.last == turns[2] && session.marks.ends_with(&turns) && session.marks.len() <= 2000);
+    }
+}
+
+/// Whatever stands there: three more failures, and it is over.
+fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
+    tries.save(root).unwrap();
+    Tries::load(root).unwrap();
+    for id in ["a", "b"] {
+        tries.may_be_tried(id, now);
+        tries.set_alone(id);
+        assert!(tries.is_alone(id));
+        let last = (0..3).map(|n| tries.fail(id, "no", &format!("own batch {n}"), now)).last().unwrap();
+        assert!(matches!(last, Next::Never(_)), "{last:?}");
+        tries.forget(id);
+        assert!(tries.may_be_tried(id, now) && !tries.is_alone(id));
+    }
+}
+
+/// No line, whatever it says, makes room for more calls than the caps allow.
+fn calls_are_counted(root: &Root, now: Timestamp) {
+    let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
+    let budget = Budget::of(root, 3, 5);
+    let before = match budget.left(now) {
+        Err(error) => return is_told(&error.line()),
+        Ok(Err(spent)) => return is_told(&spent.to_string()),
+        Ok(Ok(left)) => left,
+    };
+    assert!((1..=3).contains(&before));
+    for left in (0..before).rev() {
+        budget.start(call, now).unwrap();
+        budget.end(call, now, std::time::Duration::from_millis(7), 3, "ok").unwrap();
+        match budget.left(now).unwrap() {
+            Ok(more) => assert_eq!(more, left),
+            Err(_) => assert_eq!(left, 0),
+        }
+    }
+}
+
+/// A batch's state is taken up as it was saved, or refused.
+fn a_batch(is_consolidate: bool, scratch: &Scratch, root: &Root, bytes: &[u8]) {
+    let (batches, dir) = match is_consolidate {
+        true => (Batches::of_queue(root), "batches"),
+        false => (Batches::of_defrag(root), "defrag"),
+    };
+    let id = "batch__AAAAAAAAAAAA";
+    assert!(bears_an_id(&format!("x {id} y")));
+    scratch.put(&format!(".agent-memory/{dir}/{id}/batch.json"), bytes);
+    let batch = batches.named(id).unwrap();
+    assert_eq!(batches.all().unwrap().len(), 1);
+    if is_consolidate {
+        given(batch.load::<consolidate::State>(), |state| {
+            let state = state.unwrap();
+            batch.save(&state).unwrap();
+            assert_eq!(batch.load::<consolidate::State>().unwrap().as_ref(), Some(&state));
+            state.name();
+            let Some(work) = state.work() else { return };
+            for id in work.shown_ids() {
+                assert!(work.sources.iter().any(|source| source.queue_id == id));
+                work.ends_with_this_part(id);
+            }
+            work.ends_with_this_part("another");
+        });
+    } else {
+        given(batch.load::<defrag::State>(), |state| {
+            let state = state.unwrap();
+            batch.save(&state).unwrap();
+            assert_eq!(batch.load::<defrag::State>().unwrap().as_ref(), Some(&state));
+            state.name();
+            state.work().map(|work| work.part());
+        });
+    }
+}

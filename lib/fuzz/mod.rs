@@ -1,0 +1,104 @@
+//! What must hold whatever bytes come in: a function for each parser of foreign bytes, which asserts it.
+//!
+//! `fuzz/` has a fuzzer make the bytes up. The tests here take its seeds, and copies of them that are damaged in
+//! the same way each time, so that `cargo test` holds the same properties.
+#![allow(clippy::unwrap_used, reason = "what fails here is found")]
+
+mod agent_file;
+mod consolidate_reply;
+mod defrag_reply;
+mod global_file;
+mod hook;
+mod http;
+mod ledger;
+mod memory_config;
+mod note;
+mod prompt;
+mod queue_entry;
+mod redact;
+mod run_log;
+mod schedule;
+mod scratch;
+mod search;
+mod section;
+mod service_reply;
+mod transcript;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use crate::ground::error::Error;
+
+/// Every target, by the name of its file in `fuzz/fuzz_targets` and of its seeds' directory.
+pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("agent_file", agent_file::holds),
+    ("consolidate_reply", consolidate_reply::holds),
+    ("defrag_reply", defrag_reply::holds),
+    ("global_file", global_file::holds),
+    ("hook", hook::holds),
+    ("http", http::holds),
+    ("ledger", ledger::holds),
+    ("memory_config", memory_config::holds),
+    ("note", note::holds),
+    ("prompt", prompt::holds),
+    ("queue_entry", queue_entry::holds),
+    ("redact", redact::holds),
+    ("run_log", run_log::holds),
+    ("schedule", schedule::holds),
+    ("search", search::holds),
+    ("section", section::holds),
+    ("service_reply", service_reply::holds),
+    ("transcript", transcript::holds),
+    ("words", words::holds),
+];
+
+/// Runs the target of that name.
+pub fn run(name: &str, bytes: &[u8]) {
+    let (_, holds) = TARGETS.iter().find(|(target, _)| *target == name).unwrap();
+    holds(bytes);
+}
+
+/// Between the parts of an input that has several: a line of its own.
+const BORDER: &[u8] = b"\n====\n";
+
+/// The parts of an input, always so many: missing ones are empty, and the last one has all that is left.
+fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+    let mut rest = Some(bytes);
+    std::array::from_fn(|n| {
+        let Some(all) = rest else { return &[][..] };
+        match memchr::memmem::find(all, BORDER).filter(|_| n + 1 < N) {
+            Some(at) => {
+                rest = Some(&all[at + BORDER.len()..]);
+                &all[..at]
+            }
+            None => {
+                rest = None;
+                all
+            }
+        }
+    })
+}
+
+/// The first byte, that chooses what the rest is, as a number below `limit`. Digits choose what they say.
+fn choice(bytes: &[u8], limit: usize) -> (usize, &[u8]) {
+    match bytes {
+        [first, rest @ ..] => (usize::from(first.wrapping_sub(b'0')) % limit, rest),
+        [] => (0, bytes),
+    }
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// One line that says something, with nothing in it that a terminal obeys.
+fn is_told(message: &str) {
+    assert!(!message.trim().is_empty(), "nothing is said");
+    assert!(!message.contains('\n'), "{message:?} is more than one line");
+}
+
+fn is_told_as(error: &Error, exit_code: u8) {
+    is_told(&error.line());
+    assert_eq!(error.exit_code(), exit_code, "{error:?}");
+}

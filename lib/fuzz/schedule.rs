@@ -1,0 +1,97 @@
+//! Crontabs and unit files, the user's and ours: only what is ours is touched, and what we wrote is read back.
+
+use crate::fuzz::{choice, is_told, parts, text};
+use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::{crontab, launchd, systemd};
+use std::path::{Path, PathBuf};
+
+pub(crate) fn holds(bytes: &[u8]) {
+    match choice(bytes, 4) {
+        (0, rest) => a_crontab(rest),
+        (1, unit) => {
+            systemd::program_of(&text(unit));
+            systemd::hours_of(&text(unit));
+        }
+        (2, agent) => {
+            launchd::program_of(&text(agent));
+            launchd::hours_of(&text(agent))
+                .iter()
+                .for_each(|hours| assert!(hours.checked_mul(3600).is_some()));
+        }
+        (_, rest) => ours(rest),
+    }
+}
+
+fn a_crontab(bytes: &[u8]) {
+    crontab::lines_of(&text(bytes));
+    let at = match crontab::block(bytes) {
+        Ok(at) => at,
+        Err(error) => return is_told(&error.line()),
+    };
+    let (before, after) = match &at {
+        Some(at) => (&bytes[..at.start], &bytes[at.end..]),
+        None => (&b""[..], bytes),
+    };
+    let new = timers(&["/x/memory-consolidate".to_owned()], 2);
+    let block = crontab::plan(&new).block.unwrap();
+    let with = crontab::with_block(bytes, Some(&block)).unwrap();
+    assert_eq!(text(&with), text(&[before, block.as_bytes(), after].concat()));
+    let found = crontab::block(&with).unwrap().unwrap();
+    assert_eq!(&with[found], block.as_bytes());
+    assert_eq!(crontab::with_block(&with, Some(&block)).unwrap(), with);
+    let without = crontab::with_block(&with, None).unwrap();
+    assert_eq!(without, [before, after].concat());
+    assert_eq!(crontab::block(&without).unwrap(), None);
+}
+
+/// Words that may stand in a timer, through every scheduler's file and back.
+fn ours(bytes: &[u8]) {
+    let [words, hours] = parts::<2>(bytes);
+    let fits = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let words: Vec<String> =
+        text(words).split('\n').map(|word| word.chars().filter(|c| fits(*c)).collect()).collect();
+    let words = [&[format!("/{}", words[0])], &words[1..]].concat();
+    let hours = hours.iter().fold(1, |hours, byte| (hours * 7 + u64::from(*byte)) % (366 * 24)).max(1);
+    let timers = timers(&words, hours);
+    let program = PathBuf::from(&words[0]);
+
+    let block = crontab::plan(&timers).block.unwrap();
+    let line = block.lines().find(|line| !line.starts_with('#')).unwrap();
+    let command = line.splitn(6, ' ').nth(5).unwrap();
+    assert!(crontab::block(block.as_bytes()).unwrap() == Some(0..block.len()), "{block}");
+    // What cron hands to the shell: up to the first `%` that no backslash stands before.
+    assert!(!command.replace("\\%", "").contains('%'), "{command}");
+    let read = shlex::split(&command.replace("\\%", "%")).unwrap();
+    let own: Vec<&String> = read.iter().skip(timers.vars.len()).collect();
+    assert_eq!(own, words.iter().collect::<Vec<_>>(), "{command}");
+    let is_value = words[0].contains('=') && !words[0].split('=').next().unwrap().contains('/');
+    if !is_value {
+        assert_eq!(
+            crontab::lines_of(&block),
+            [(program.clone(), Some(crontab::expressible(hours)))],
+            "{block}"
+        );
+    }
+
+    for plan in [systemd::plan(&timers, Path::new("/units")), launchd::plan(&timers, "/home/x")] {
+        for (path, file) in plan.files {
+            assert!(!file.contains('@') || words.iter().any(|word| word.contains('@')), "{file}");
+            match path.extension().unwrap().to_str().unwrap() {
+                "service" => assert_eq!(systemd::program_of(&file).as_ref(), Some(&program), "{file}"),
+                "timer" => assert_eq!(systemd::hours_of(&file), Some(hours)),
+                _ => {
+                    assert_eq!(launchd::program_of(&file).as_ref(), Some(&program), "{file}");
+                    assert_eq!(launchd::hours_of(&file), Some(hours));
+                }
+            }
+        }
+    }
+}
+
+fn timers(words: &[String], hours: u64) -> Timers {
+    let last = words.last().cloned().unwrap_or_default();
+    Timers {
+        all: vec![Timer { work: Work::Consolidate, words: words.to_vec(), hours }],
+        vars: vec![("HOME", last), ("PATH", "/bin:/usr/bin".to_owned())],
+    }
+}

@@ -1,0 +1,94 @@
+//! The managed section: markers in a file that somebody else writes, around notes that say anything.
+
+use crate::fuzz::{choice, is_told, parts, text};
+use crate::harness::recalled::{END, START};
+use crate::memory::section::gather::{Limits, share, shelves};
+use crate::memory::section::render::section;
+use crate::memory::section::splice::{find, spliced};
+use crate::store::entry::{Entry, EntryId, Meta, Tier};
+use crate::store::persistence::{Note, Place};
+use pulldown_cmark::{Event, Parser, Tag};
+use std::path::PathBuf;
+
+pub(crate) fn holds(bytes: &[u8]) {
+    let (tier, bytes) = choice(bytes, 3);
+    let [file, title, summary, body] = parts::<4>(bytes);
+    let section = rendered([Tier::Hot, Tier::Warm, Tier::Cold][tier], &text(title), &text(summary), body);
+    is_closed(&section);
+    assert!(tier == 2 || section.contains("zzzz"));
+    let at = match find(file) {
+        Ok(at) => at,
+        Err(why) => return is_told(&why),
+    };
+    let (before, after) = match &at {
+        Some(at) => (&file[..at.start], &file[at.end..]),
+        None => (file, &b""[..]),
+    };
+    if at.is_some() {
+        let inside = &file[before.len()..file.len() - after.len()];
+        assert!(inside.starts_with(START.as_bytes()) && inside.ends_with(END.as_bytes()));
+    }
+    // Outside the markers not one byte changes, and the section is found again where it was put.
+    let new = spliced(file, at.as_ref(), &section);
+    assert!(new.starts_with(before) && new.ends_with(after));
+    let found = find(&new).unwrap().expect("a section that was written is found");
+    assert_eq!(text(&new[found.clone()]).replace("\r\n", "\n"), section.replace("\r\n", "\n"));
+    if at.is_some() {
+        assert_eq!((&new[..found.start], &new[found.end..]), (before, after));
+    }
+    assert_eq!(text(&spliced(&new, Some(&found), &section)), text(&new), "a second time changes something");
+    // Nor does another section in its place.
+    let other = rendered(Tier::Warm, "another", "", b"");
+    let changed = spliced(&new, Some(&found), &other);
+    assert!(changed.starts_with(&new[..found.start]) && changed.ends_with(&new[found.end..]));
+    let back = spliced(&changed, Some(&find(&changed).unwrap().unwrap()), &section);
+    assert_eq!(text(&back), text(&new));
+}
+
+/// A section with two notes: what the second says is not swallowed by the first.
+fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
+    let note = |id: &str, title: &str, body: &[u8]| {
+        let mut meta = Meta::new(EntryId::parse(id).unwrap());
+        meta.title = title.to_owned();
+        meta.summary = summary.to_owned();
+        meta.tier = tier;
+        let entry = Entry::new(meta, body);
+        Note { place: Place::Topics, path: PathBuf::from("/n").join(entry.meta().file_name()), entry }
+    };
+    let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
+    let limits = Limits::of(1 << 20, 100);
+    let shares = notes.iter().filter_map(|note| share(note, &[None], limits));
+    let [shelf] = &shelves(shares, 1, limits)[..] else { panic!("one audience") };
+    section(shelf)
+}
+
+/// Its markers are the only ones, and no fence that a note opens stays open.
+fn is_closed(section: &str) {
+    assert!(section.starts_with(START) && section.ends_with(END));
+    assert_eq!(find(section.as_bytes()), Ok(Some(0..section.len())));
+    let markers = section.split(['\n', '\r']).map(str::trim).filter(|line| [START, END].contains(line));
+    assert_eq!(markers.count(), 2, "{section:?}");
+    // Another's eyes: what a Markdown parser sees of it, and of what follows it.
+    let page = format!("above\n\n{section}\n\n# AFTER\n\nbelow\n");
+    let (mut depth, mut seen) = (0, Vec::new());
+    for event in Parser::new(&page) {
+        match event {
+            Event::Start(tag) => {
+                if let (0, Tag::Heading { level, .. }) = (depth, &tag) {
+                    seen.push(*level as usize);
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth -= 1,
+            Event::Html(html) => {
+                if [START, END].contains(&html.trim()) {
+                    assert_eq!(depth, 1, "a marker is not on the page itself: {page}");
+                    seen.push(0);
+                }
+            }
+            _ => {}
+        }
+    }
+    let [0, 2, inside @ .., 0, 1] = &seen[..] else { panic!("{seen:?} of {page}") };
+    assert!(inside.iter().all(|level| *level > 2), "{seen:?} of {page}");
+}

@@ -1,0 +1,87 @@
+//! What a model's service answers: JSON of Anthropic, OpenAI or Ollama, or an error in it.
+
+use crate::config::global::Api;
+use crate::fuzz::{choice, is_told, text};
+use crate::ground::error::Error;
+use crate::ground::http::Answer;
+use crate::provider::message::{Parameter, Request, Stop, Tokens, Tool, ToolResult, Turn};
+use crate::provider::trouble::{Trouble, hidden_status};
+use crate::provider::wire::Dialect;
+use crate::provider::{anthropic, ollama, openai};
+use serde_json::Value;
+
+pub(crate) fn holds(bytes: &[u8]) {
+    let (which, bytes) = choice(bytes, 3);
+    let mut request = request();
+    let reply = match which {
+        0 => anthropic::reply(bytes, &request),
+        1 => openai::reply(bytes, &request),
+        _ => ollama::reply(bytes, &request),
+    };
+    is_an_error(bytes);
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(failure) => {
+            is_told(&failure.to_string());
+            return is_told(&Error::from(failure).line());
+        }
+    };
+    assert_eq!(reply.stop == Stop::ToolUse, !reply.calls.is_empty());
+    assert!(reply.flaw().is_none() || reply.stop != Stop::ToolUse);
+    reply.flaw().iter().chain(&reply.warnings).for_each(|line| is_told(line));
+    assert!(!reply.stop_reason.contains(char::is_control));
+    let mut sum = Tokens { input: u64::MAX - 1, ..Tokens::default() };
+    sum += reply.tokens;
+    // The turn goes back byte for byte, in a request that is JSON.
+    assert!(memchr::memmem::find(bytes, reply.raw.get().as_bytes()).is_some());
+    let results = reply.calls.iter().map(|call| ToolResult {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        content: "done".to_owned(),
+        is_error: false,
+    });
+    let results = results.collect();
+    request.turns.extend([Turn::Assistant(reply.raw.clone()), Turn::ToolResults(results)]);
+    let body = match which {
+        0 => anthropic::body(&request, Dialect::default()),
+        1 => openai::body(&request, Dialect::default()),
+        _ => ollama::body(&request, Dialect::default()),
+    };
+    let body: &serde_json::value::RawValue = serde_json::from_slice(&body).unwrap();
+    assert!(body.get().contains(reply.raw.get()));
+}
+
+/// The same bytes as an error's body.
+fn is_an_error(bytes: &[u8]) {
+    for status in [200, 400, 404, 429, 500, 529] {
+        let answer = Answer {
+            status,
+            reason: String::new(),
+            retry_after: None,
+            request_id: Some(text(&bytes[..bytes.len().min(20)]).into_owned()),
+            content_type: None,
+            body: bytes.to_vec(),
+        };
+        let trouble = Trouble::from_answer(status, &answer);
+        is_told(&trouble.failure.message);
+        assert!(!trouble.failure.message.contains(char::is_control));
+        assert!(trouble.failure.message.chars().count() <= 1200);
+        trouble.other_way(Api::OpenAi, &request(), Dialect::default());
+    }
+    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
+        let status = hidden_status(&value);
+        assert!(status == 200 || (400..=599).contains(&status));
+    }
+}
+
+fn request() -> Request {
+    let parameter = Parameter { name: "task", description: "what".to_owned(), required: true };
+    Request {
+        model: "m".to_owned(),
+        system: "s".to_owned(),
+        turns: vec![Turn::User("u".to_owned())],
+        tools: vec![Tool { name: "call", description: "d".to_owned(), parameters: vec![parameter] }],
+        temperature: Some(0.5),
+        max_tokens: Some(10),
+    }
+}

@@ -1,0 +1,70 @@
+//! Recorded sessions, in every form that is read. The first byte says in which.
+
+use crate::fuzz::scratch::Scratch;
+use crate::fuzz::{choice, is_told};
+use crate::harness::recalled::{END, START, reads_memory, without_notes, without_sections};
+use crate::harness::turn::{Report, Turn};
+use crate::harness::{Format, read};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub(crate) fn holds(bytes: &[u8]) {
+    let (format, bytes) = choice(bytes, Format::ALL.len());
+    let format = Format::ALL[format];
+    assert_eq!(Format::from_name(format.name()), Some(format));
+    let scratch = Scratch::empty();
+    let path = scratch.put("session", bytes);
+    let Some((turns, report)) = all(format, &path) else { return };
+    assert_eq!(report.turns, turns.len());
+    let ids: BTreeSet<&str> = turns.iter().map(|turn| turn.id.as_str()).collect();
+    assert_eq!(ids.len(), turns.len(), "two turns with one id: {turns:?}");
+    for turn in &turns {
+        assert!(!turn.text.trim().is_empty() && !turn.id.is_empty());
+        assert_eq!(without_sections(&turn.text), turn.text, "a managed section is passed on");
+        assert!(!turn.text.lines().any(|line| line == START), "a managed section is passed on");
+        reads_memory(&turn.text);
+        let rest = without_notes(&turn.text);
+        assert_eq!(without_notes(&rest), rest);
+    }
+    let _ = END;
+    let said: usize = turns.iter().map(|turn| turn.text.len()).sum();
+    assert!(said <= 16 * bytes.len() + 4096, "{said} bytes out of {}", bytes.len());
+    is_the_same_again(format, &path, &turns);
+    if matches!(format, Format::ClaudeCode | Format::Codex | Format::Cursor) {
+        a_torn_line_costs_nothing(format, &scratch, bytes, (&turns, &report));
+    }
+}
+
+fn all(format: Format, path: &Path) -> Option<(Vec<Turn>, Report)> {
+    let mut turns = Vec::new();
+    let report = read(format, path, &mut |turn| {
+        turns.push(turn);
+        Ok(())
+    });
+    match report {
+        Ok(report) => Some((turns, report)),
+        Err(error) => {
+            is_told(&error.line());
+            None
+        }
+    }
+}
+
+fn is_the_same_again(format: Format, path: &Path, turns: &[Turn]) {
+    let (again, _) = all(format, path).unwrap();
+    assert_eq!(again, turns);
+}
+
+/// A program that was killed leaves half a line; the next one goes on behind it.
+fn a_torn_line_costs_nothing(
+    format: Format,
+    scratch: &Scratch,
+    bytes: &[u8],
+    (turns, report): (&[Turn], &Report),
+) {
+    let torn = scratch.put("torn", &[bytes, b"\n{\"type\":\"user\",\"mess\n"].concat());
+    // Of torn lines alone nobody can tell what they are.
+    let Some((again, told)) = all(format, &torn) else { return assert!(turns.is_empty()) };
+    assert_eq!(again, turns);
+    assert_eq!(told.torn, report.torn + 1);
+}

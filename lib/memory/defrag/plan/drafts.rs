@@ -1,0 +1,129 @@
+//! The notes as the operations so far leave them.
+
+use crate::memory::defrag::plan::meta::cool;
+use crate::memory::defrag::plan::planned::{Known, Look};
+use crate::memory::defrag::reply::Op;
+use crate::store::entry::{Entry, EntryId, Tier};
+use crate::store::persistence::Place;
+use crate::store::revision::{Revision, Version};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A note as the operations so far leave it.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) entry: Entry,
+    /// What was done with it, for which there is no second time.
+    pub(crate) done: BTreeSet<Op>,
+    /// It is in the archive now.
+    pub(crate) is_away: bool,
+}
+
+/// All notes of a call, and what is known of them.
+pub(crate) struct Drafts<'a> {
+    pub(crate) known: Known<'a>,
+    pub(crate) drafts: BTreeMap<EntryId, Draft>,
+    /// Notes that are shown, but have changed or vanished since.
+    pub(crate) changed: BTreeSet<EntryId>,
+}
+
+impl<'a> Drafts<'a> {
+    pub(crate) fn of(mut known: Known<'a>) -> Drafts<'a> {
+        let mut drafts = BTreeMap::new();
+        let mut changed: BTreeSet<EntryId> = known.shown.keys().cloned().collect();
+        for note in std::mem::take(&mut known.notes) {
+            if known.shown.get(note.id()) == Some(&note.mark) {
+                changed.remove(note.id());
+                let id = note.id().clone();
+                drafts.insert(
+                    id,
+                    Draft { name: note.name, entry: note.entry, done: BTreeSet::new(), is_away: false },
+                );
+            }
+        }
+        Drafts { known, drafts, changed }
+    }
+
+    /// The note that is meant, if `op` may be done with it.
+    pub(crate) fn resolved(&self, id: &str, op: Op) -> Result<EntryId, String> {
+        let said = crate::ground::text::one_line(id, 40);
+        let id = EntryId::parse(id).ok_or_else(|| format!("\"{said}\" is not a note's id"))?;
+        if self.changed.contains(&id) {
+            return Err(format!("{id} has been changed since it was shown"));
+        }
+        let draft = self.drafts.get(&id).ok_or_else(|| format!("no note with the id {id} was shown"))?;
+        if draft.is_away {
+            return Err(format!("{id} goes to the archive in this reply"));
+        }
+        let clash = draft.done.iter().find(|done| !go_together(**done, op));
+        match clash {
+            Some(done) => Err(format!("{id} is in a {} already", done.name())),
+            None => Ok(id),
+        }
+    }
+
+    pub(crate) fn draft(&self, id: &EntryId) -> Result<&Draft, String> {
+        self.drafts.get(id).ok_or_else(|| format!("no note with the id {id} was shown"))
+    }
+
+    pub(crate) fn look(&self, id: &EntryId, place: Place) -> Option<Look> {
+        self.drafts.get(id).map(|draft| Look::of(&draft.entry, place))
+    }
+
+    /// Puts `entry` in the place of a note: the revision that does so.
+    pub(crate) fn revise(&mut self, id: &EntryId, op: Op, entry: Entry) -> Result<Revision, String> {
+        let draft = self.drafts.get_mut(id).ok_or("it is gone")?;
+        let before = Version::new(Place::Topics, &draft.name, &draft.entry);
+        // A name that somebody gave the file by hand stays until what it is made of changes.
+        let name = entry.meta().file_name();
+        if draft.entry.meta().file_name() != name && !(self.known.is_taken)(Place::Topics, &name) {
+            draft.name = name;
+        }
+        draft.entry = entry;
+        draft.done.insert(op);
+        let after = Version::new(Place::Topics, &draft.name, &draft.entry);
+        Ok(Revision { id: id.clone(), before: Some(before), after: Some(after) })
+    }
+
+    /// Moves a note to the archive, for the sake of `heir` if there is one.
+    pub(crate) fn put_away(
+        &mut self,
+        id: &EntryId,
+        op: Op,
+        heir: Option<&EntryId>,
+    ) -> Result<Revision, String> {
+        let draft = self.drafts.get_mut(id).ok_or("it is gone")?;
+        if (self.known.is_taken)(Place::Archive, &draft.name) {
+            return Err(format!("archive/{} exists already", draft.name));
+        }
+        let before = Version::new(Place::Topics, &draft.name, &draft.entry);
+        let mut entry = draft.entry.clone();
+        entry.update(|meta| {
+            if let Some(heir) = heir {
+                meta.superseded_by = Some(heir.clone());
+            }
+            if meta.tier == Tier::Hot {
+                cool(meta, Tier::Cold);
+            }
+        })?;
+        let after = Version::new(Place::Archive, &draft.name, &entry);
+        draft.entry = entry;
+        draft.done.insert(op);
+        draft.is_away = true;
+        Ok(Revision { id: id.clone(), before: Some(before), after: Some(after) })
+    }
+}
+
+/// May both be done with one note? A merge, a split, an archive and a rewrite each decide what becomes of its text.
+fn go_together(done: Op, op: Op) -> bool {
+    let is_whole = |op| matches!(op, Op::Merge | Op::Split | Op::Archive);
+    let is_structural = |op| is_whole(op) || op == Op::Rewrite;
+    match (done, op) {
+        (Op::Archive, _) | (_, Op::Archive) => false,
+        (one, other) if one == other => false,
+        (one, other) if is_structural(one) && is_structural(other) => false,
+        // A merge and a split say titles and tags themselves.
+        (one, Op::Rename | Op::Retag) | (Op::Rename | Op::Retag, one) if is_whole(one) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,48 @@
+//! What becomes of a note's front matter when it takes in another, or another tier.
+
+use crate::store::entry::{Meta, Status, Tier};
+
+/// `meta` takes in what another note's says.
+pub(crate) fn join(meta: &mut Meta, other: &Meta) {
+    for tag in &other.tags {
+        if !meta.tags.contains(tag) {
+            meta.tags.push(tag.clone());
+        }
+    }
+    for source in &other.sources {
+        if !meta.sources.contains(source) {
+            meta.sources.push(source.clone());
+        }
+    }
+    for id in std::iter::once(&other.id).chain(&other.aliases) {
+        if !meta.aliases.contains(id) && *id != meta.id {
+            meta.aliases.push(id.clone());
+        }
+    }
+    meta.pinned |= other.pinned;
+    meta.used = meta.used.saturating_add(other.used);
+    meta.last_used = meta.last_used.max(other.last_used);
+    meta.created_at = meta.created_at.min(other.created_at);
+    // The most shown of them says how much it is shown.
+    if rank(other.tier) > rank(meta.tier) {
+        cool(meta, other.tier);
+    }
+}
+
+fn rank(tier: Tier) -> u8 {
+    match tier {
+        Tier::Cold => 0,
+        Tier::Warm => 1,
+        Tier::Hot => 2,
+    }
+}
+
+/// Promoted exactly while hot.
+pub(crate) fn cool(meta: &mut Meta, tier: Tier) {
+    meta.tier = tier;
+    meta.status = match (tier, meta.status) {
+        (Tier::Hot, _) => Status::Promoted,
+        (Tier::Warm | Tier::Cold, Status::Promoted) => Status::Consolidated,
+        (Tier::Warm | Tier::Cold, status) => status,
+    };
+}

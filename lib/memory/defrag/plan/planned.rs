@@ -1,0 +1,116 @@
+//! A plan as plain data: what passed its checks, what did not and why.
+
+use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::reply::Op;
+use crate::store::entry::{Entry, EntryId, Tier};
+use crate::store::persistence::Place;
+use crate::store::revision::Revision;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many missing facts, or ids, are named.
+pub(crate) const NAMED: usize = 5;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Plan {
+    pub(crate) at: Timestamp,
+    pub(crate) operations: Vec<Planned>,
+    pub(crate) dropped: Vec<Dropped>,
+    pub(crate) warnings: Vec<String>,
+    /// What the model says of it all.
+    pub(crate) remark: String,
+}
+
+/// An operation that passed its checks. Its revisions are made together, in their order, or not at all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Planned {
+    pub(crate) op: Op,
+    /// The notes that it is about, as they are before.
+    pub(crate) from: Vec<Look>,
+    /// What is in their place afterwards.
+    pub(crate) into: Vec<Look>,
+    /// Why a note is archived.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
+    /// Facts that are gone.
+    pub(crate) lost: Vec<String>,
+    pub(crate) revisions: Vec<Revision>,
+}
+
+/// A note in a few words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Look {
+    pub(crate) id: EntryId,
+    pub(crate) title: String,
+    pub(crate) tier: Tier,
+    pub(crate) tags: Vec<String>,
+    /// Of the body.
+    pub(crate) lines: usize,
+    pub(crate) bytes: usize,
+    pub(crate) place: Place,
+}
+
+impl Look {
+    pub(crate) fn of(entry: &Entry, place: Place) -> Look {
+        let (meta, body) = (entry.meta(), entry.body());
+        Look {
+            id: meta.id.clone(),
+            title: meta.title.clone(),
+            tier: meta.tier,
+            tags: meta.tags.clone(),
+            lines: String::from_utf8_lossy(body).lines().count(),
+            bytes: body.len(),
+            place,
+        }
+    }
+}
+
+/// An operation that is not carried out, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Dropped {
+    pub(crate) op: Op,
+    /// As the model wrote them.
+    pub(crate) ids: Vec<String>,
+    pub(crate) why: String,
+}
+
+impl std::fmt::Display for Dropped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ids: Vec<String> =
+            self.ids.iter().take(NAMED).map(|id| crate::ground::text::one_line(id, 40)).collect();
+        let more = if self.ids.len() > NAMED { " …" } else { "" };
+        write!(f, "dropped: {} {}{more}: {}", self.op.name(), ids.join(" "), self.why)
+    }
+}
+
+/// What is known when a plan is made.
+pub(crate) struct Known<'a> {
+    pub(crate) at: Timestamp,
+    /// The notes that were shown, as they are now.
+    pub(crate) notes: Vec<CorpusNote>,
+    /// The marks that they had when they were shown.
+    pub(crate) shown: &'a BTreeMap<EntryId, String>,
+    /// Every id in use, aliases too.
+    pub(crate) ids: BTreeSet<EntryId>,
+    /// How many notes there were, and how many of them are archived already.
+    pub(crate) total: usize,
+    pub(crate) archived: usize,
+    pub(crate) allows: Allows,
+    /// Is a file of this name there already?
+    pub(crate) is_taken: &'a dyn Fn(Place, &str) -> bool,
+    /// Takes secrets out of what the model wrote.
+    pub(crate) clean: &'a dyn Fn(&str) -> String,
+}
+
+/// Which operations a call is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allows {
+    pub(crate) tiers: bool,
+    /// All others.
+    pub(crate) texts: bool,
+    /// More may be lost than the shares say.
+    pub(crate) loss: bool,
+}
