@@ -122,7 +122,9 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     new.write_all(bytes).and_then(|()| new.sync_all()).map_err(named)?;
     let Some(twin) = twin(path, new.as_file()) else { return Ok(false) };
     match fs::hard_link(twin, path) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => Ok(false),
+        Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+            Ok(false)
+        }
         linked => linked.and_then(|()| path.parent().map_or(Ok(()), sync_dir)).map(|()| true),
     }
 }

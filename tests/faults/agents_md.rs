@@ -15,7 +15,11 @@ const OLD: &str = "# Mine\r\n\r\nUse tabs.";
 pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario { name: "memory-agents-md: a new file", make: || section(None), ..Scenario::PLAIN },
-        Scenario { name: "memory-agents-md: somebody's file", make: || section(Some(OLD)), ..Scenario::PLAIN },
+        Scenario {
+            name: "memory-agents-md: somebody's file",
+            make: || section(Some(OLD)),
+            ..Scenario::PLAIN
+        },
     ]
 }
 
@@ -54,8 +58,7 @@ fn what_its_owner_saves_while_the_new_file_is_synced_is_not_lost() {
                 fs::write(&path, saved).unwrap();
             });
             let call = "fsync,fdatasync";
-            let options =
-                [format!("--trace={call}"), format!("--inject={call}:delay_enter=1000000:when=1")];
+            let options = [format!("--trace={call}"), format!("--inject={call}:delay_enter=1000000:when=1")];
             let disturbed = world.traced(true, &options).unwrap();
             save.join().unwrap();
             disturbed

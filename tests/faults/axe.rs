@@ -25,7 +25,11 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             make: || World::new("axe-agents", &["init", "new"]),
             ..Scenario::PLAIN
         },
-        Scenario { name: "axe-config: init", make: || World::new("axe-config", &["init"]), ..Scenario::PLAIN },
+        Scenario {
+            name: "axe-config: init",
+            make: || World::new("axe-config", &["init"]),
+            ..Scenario::PLAIN
+        },
         Scenario {
             name: "memory-config: init",
             make: || World::new("memory-config", &["init"]),
@@ -93,11 +97,16 @@ fn what_cannot_be_cleaned_up_is_swept_by_the_next_trim() {
     let old = world.sandbox.log("a");
     let written = calls(&world).iter().filter(|(name, _)| name == "write").nth(1).unwrap().1;
     for cleaning in ["?unlink,?unlinkat:error=EIO", "?unlink,?unlinkat:signal=KILL"] {
-        let (at, faults) = ("write,?unlink,?unlinkat", [format!("write:error=ENOSPC:when={written}"), cleaning.to_owned()]);
+        let (at, faults) =
+            ("write,?unlink,?unlinkat", [format!("write:error=ENOSPC:when={written}"), cleaning.to_owned()]);
         let mut options = vec![format!("--trace={at}")];
         options.extend(faults.iter().map(|fault| format!("--inject={fault}")));
         let trial = world.traced(false, &options).unwrap();
-        assert!(world.sandbox.log("a") == old && !trial.output.status.success(), "{cleaning}: {:?}", trial.output);
+        assert!(
+            world.sandbox.log("a") == old && !trial.output.status.success(),
+            "{cleaning}: {:?}",
+            trial.output
+        );
         let beside = || fs::read_dir(world.sandbox.log_path("a").parent().unwrap()).unwrap().count();
         assert_eq!(beside(), 2, "{cleaning}: {}", trial.trace);
         let next = world.run(&world.arguments);

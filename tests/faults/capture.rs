@@ -29,7 +29,7 @@ fn hook() -> World {
     let mut world = one("memory-capture", &["--harness", "claude-code", "--json"]);
     world.sandbox.file("s.jsonl", "{}\n");
     let path = world.sandbox.work().join("s.jsonl");
-    world.stdin =
-        json!({"session_id": "s", "transcript_path": path, "cwd": "/", "hook_event_name": "Stop"}).to_string();
+    world.stdin = json!({"session_id": "s", "transcript_path": path, "cwd": "/", "hook_event_name": "Stop"})
+        .to_string();
     world
 }

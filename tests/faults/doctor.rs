@@ -26,7 +26,12 @@ fn ill() -> World {
     store.put("topics/both.md", note("DDDDDD", "Both", "status: consolidated # mine\ntier: hot\n"));
     store.put("topics/no.md", "no note");
     let old = SystemTime::now() - Duration::from_secs(3 * 3600);
-    for path in ["topics/.a.md.x1Y2z3", "archive/.b.md.000000", "inbox/.q.json.x1Y2z3", ".agent-memory/.tries.json.x1Y2z3"] {
+    for path in [
+        "topics/.a.md.x1Y2z3",
+        "archive/.b.md.000000",
+        "inbox/.q.json.x1Y2z3",
+        ".agent-memory/.tries.json.x1Y2z3",
+    ] {
         let path = store.put(path, "half");
         fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
     }

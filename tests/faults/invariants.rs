@@ -71,14 +71,18 @@ impl Reference {
         read();
         assert!(first.code().is_some_and(|code| code <= 3), "{first:?}");
         let all = [&before, &done, &once, &twice];
-        let contents = all.iter().flat_map(|tree| tree.values()).filter_map(|node| node.bytes.clone()).collect();
+        let contents =
+            all.iter().flat_map(|tree| tree.values()).filter_map(|node| node.bytes.clone()).collect();
         Reference { before, first, done, again, once, twice, prints_paths, readers, contents }
     }
 }
 
 /// The paths that a program has printed whole, one a line.
 fn paths(out: &str) -> impl Iterator<Item = &Path> {
-    out.split_inclusive('\n').filter(|line| line.starts_with('/')).filter_map(|line| line.strip_suffix('\n')).map(Path::new)
+    out.split_inclusive('\n')
+        .filter(|line| line.starts_with('/'))
+        .filter_map(|line| line.strip_suffix('\n'))
+        .map(Path::new)
 }
 
 /// What a program says that looks at all notes; `None` where there are none.
@@ -190,7 +194,8 @@ impl Trial<'_> {
     pub(crate) fn survived(&self) -> Result<(), String> {
         let said = format!("{:?} {}{}", self.disturbed.output.code(), self.out(), self.err());
         self.has_ended_well().map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;
-        self.stands(&self.left, "after the fault").map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;
+        self.stands(&self.left, "after the fault")
+            .map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;
         self.goes_on().map_err(|why| format!("{why}\nthe disturbed run: {said}"))
     }
 
@@ -241,7 +246,8 @@ impl Trial<'_> {
         match code {
             _ if self.is_killed() => {}
             // The work may be over before the thread that takes signals has its turn.
-            Some(0) if self.disturbed.trace.contains("--- SIGTERM") && self.left() == self.reference.done => {}
+            Some(0) if self.disturbed.trace.contains("--- SIGTERM") && self.left() == self.reference.done => {
+            }
             Some(143) if self.disturbed.trace.contains("--- SIGTERM") => {}
             Some(0..=3) => self.is_told(code.unwrap_or_default())?,
             _ => return Err("an exit code that is not in the table".to_owned()),
@@ -284,10 +290,14 @@ impl Trial<'_> {
         let is_warning = |line: &&&String| line.contains("Warning: ");
         let why = match code {
             0 => new.iter().find(is_warning).ok_or("it went another way without a word")?,
-            _ => new.iter().find(|line| is_error(line) || code == 3 && is_warning(line)).ok_or("an error without a word")?,
+            _ => new
+                .iter()
+                .find(|line| is_error(line) || code == 3 && is_warning(line))
+                .ok_or("an error without a word")?,
         };
         // What, and why.
-        let parts = why.split_once("\"message\":").map_or(why.as_str(), |(_, message)| message).matches(": ").count();
+        let parts =
+            why.split_once("\"message\":").map_or(why.as_str(), |(_, message)| message).matches(": ").count();
         let wanted = if why.contains("\"message\":") { 1 } else { 2 };
         if code != 3 && parts < wanted || !why.contains(['"', '/']) && !why.contains("stdout") {
             return Err(format!("it does not say what or why: {why}"));
@@ -300,11 +310,15 @@ impl Trial<'_> {
         let reference = self.reference;
         let ends = [&reference.before, &reference.done, &reference.once, &reference.twice];
         let mut notes = BTreeSet::new();
-        for (path, node) in left.iter().filter(|(path, _)| path.contains(".agent-memory/") && path.ends_with(".json")) {
-            let value = serde_json::from_str(&node.text()).map_err(|e| format!("{when}: torn: {path}: {e}"))?;
+        for (path, node) in
+            left.iter().filter(|(path, _)| path.contains(".agent-memory/") && path.ends_with(".json"))
+        {
+            let value =
+                serde_json::from_str(&node.text()).map_err(|e| format!("{when}: torn: {path}: {e}"))?;
             planned(&value, &mut notes);
         }
-        let is_known = |node: &Node| node.bytes.as_ref().is_none_or(|bytes| reference.contents.contains(bytes));
+        let is_known =
+            |node: &Node| node.bytes.as_ref().is_none_or(|bytes| reference.contents.contains(bytes));
         let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let mut all = BTreeSet::new();
         for (path, node) in left {
@@ -314,16 +328,24 @@ impl Trial<'_> {
                 places.entry(id.to_owned()).or_default().push(path);
             }
             let before = reference.before.get(path);
-            if before.is_some_and(|old| ends.iter().all(|tree| tree.get(path).is_none_or(|n| n.mode == old.mode)) && old.mode != node.mode) {
+            if before.is_some_and(|old| {
+                ends.iter().all(|tree| tree.get(path).is_none_or(|n| n.mode == old.mode))
+                    && old.mode != node.mode
+            }) {
                 return Err(format!("{when}: another mode: {path}: {:o}", node.mode));
             }
             let is_state = path.contains(".agent-memory/") || self.scenario.differs(path);
             let is_whole = is_temporary(path)
                 || node.bytes.is_none()
-                || self.scenario.may_be_empty && node.bytes.as_ref().is_some_and(Vec::is_empty) && before.is_none()
+                || self.scenario.may_be_empty
+                    && node.bytes.as_ref().is_some_and(Vec::is_empty)
+                    && before.is_none()
                 || is_note(path) && node.bytes.as_ref().is_some_and(|bytes| notes.contains(bytes))
                 || is_state && is_whole_state(path, &node.text())
-                || is_known(node) && (ends.iter().any(|tree| tree.contains_key(&plain)) || is_note(path) || path.contains("/inbox/"));
+                || is_known(node)
+                    && (ends.iter().any(|tree| tree.contains_key(&plain))
+                        || is_note(path)
+                        || path.contains("/inbox/"));
             if !is_whole {
                 return Err(format!("{when}: neither old nor new: {path}: {:?}", node.text()));
             }
@@ -334,17 +356,23 @@ impl Trial<'_> {
                 return Err(format!("{when}: lost: {path}"));
             }
             // What moves is somewhere.
-            let is_kept = |bytes: &Vec<u8>| reference.once.values().any(|node| node.bytes.as_ref() == Some(bytes));
+            let is_kept =
+                |bytes: &Vec<u8>| reference.once.values().any(|node| node.bytes.as_ref() == Some(bytes));
             let bytes = node.bytes.as_ref().filter(|bytes| !is_note(path) && is_kept(bytes));
             if bytes.is_some_and(|bytes| !all.contains(bytes)) {
                 return Err(format!("{when}: its bytes are lost: {path}"));
             }
         }
         let ids = |tree: &Tree| -> BTreeSet<String> {
-            tree.iter().filter(|(path, _)| is_note(path)).filter_map(|(_, node)| Some(id(&node.text())?.to_owned())).collect()
+            tree.iter()
+                .filter(|(path, _)| is_note(path))
+                .filter_map(|(_, node)| Some(id(&node.text())?.to_owned()))
+                .collect()
         };
         let kept = ids(&reference.once);
-        if let Some(lost) = ids(&reference.before).iter().find(|id| kept.contains(*id) && !places.contains_key(*id)) {
+        if let Some(lost) =
+            ids(&reference.before).iter().find(|id| kept.contains(*id) && !places.contains_key(*id))
+        {
             return Err(format!("{when}: {lost} is nowhere"));
         }
         match places.iter().find(|(_, paths)| paths.len() > 1) {
@@ -397,7 +425,8 @@ impl Trial<'_> {
         let last = tree(scenario, world);
         let (once, twice) = (&reference.once, &reference.twice);
         // Whoever was told that it is done has asked for another one.
-        let is_twice = self.is_acknowledged() || self.disturbed.output.code() == Some(0) && self.left() == reference.done;
+        let is_twice = self.is_acknowledged()
+            || self.disturbed.output.code() == Some(0) && self.left() == reference.done;
         let different = match (is_twice, is_fresh) {
             (true, _) => difference(twice, &last),
             (_, true) => difference(once, &last),
@@ -408,7 +437,15 @@ impl Trial<'_> {
                     found == once.get(**path) || found == twice.get(**path)
                 };
                 let wrong = paths.iter().filter(|path| !is_either(path));
-                wrong.map(|path| format!("{path}: {:?} instead of {:?}\n", text(last.get(*path)), text(once.get(*path)))).collect()
+                wrong
+                    .map(|path| {
+                        format!(
+                            "{path}: {:?} instead of {:?}\n",
+                            text(last.get(*path)),
+                            text(once.get(*path))
+                        )
+                    })
+                    .collect()
             }
         };
         if !different.is_empty() {
@@ -417,7 +454,11 @@ impl Trial<'_> {
         if let Some((calls, more)) = scenario.calls {
             let may = if self.is_killed() || self.was_terminated() { calls } else { calls + more };
             if world.calls() > may || world.counted() < world.calls() {
-                return Err(format!("{} calls instead of {calls}, {} in the ledger", world.calls(), world.counted()));
+                return Err(format!(
+                    "{} calls instead of {calls}, {} in the ledger",
+                    world.calls(),
+                    world.counted()
+                ));
             }
         }
         match world.uncommitted() {
@@ -458,7 +499,9 @@ pub(crate) fn difference(wanted: &Tree, got: &Tree) -> String {
         match (wanted.get(path), got.get(path)) {
             (Some(_), None) => different.push_str(&format!("missing: {path}\n")),
             (None, Some(_)) => different.push_str(&format!("surplus: {path}\n")),
-            (a, b) if a != b => different.push_str(&format!("differs: {path}: {:?} / {:?}\n", text(a), text(b))),
+            (a, b) if a != b => {
+                different.push_str(&format!("differs: {path}: {:?} / {:?}\n", text(a), text(b)))
+            }
             _ => {}
         }
     }

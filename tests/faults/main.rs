@@ -102,7 +102,8 @@ fn whatever_fails_wherever_every_program_keeps_its_promises() {
         scenarios.iter().map(|scenario| scenario.name.split(':').next().unwrap()).collect();
     let wrong: Vec<&str> =
         tallies.iter().flatten().flat_map(|tally| &tally.wrong).map(String::as_str).collect();
-    let end = if wrong.is_empty() { "all survived".to_owned() } else { format!("{} not survived", wrong.len()) };
+    let end =
+        if wrong.is_empty() { "all survived".to_owned() } else { format!("{} not survived", wrong.len()) };
     say(&format!(
         "{} injected at {calls} calls of {} programs, {end}",
         sum(|tally| tally.injected),
@@ -123,7 +124,10 @@ fn report(scenario: &Scenario, tallies: &[Tally], is_all: bool) {
         wrong => format!(", {wrong} NOT SURVIVED"),
     };
     let seconds: f64 = tallies.iter().map(|tally| tally.time.as_secs_f64()).sum();
-    say(&format!("{}: {injected} injected at {} calls{sampled}{wrong}, {seconds:.1} s", scenario.name, tallies[0].calls));
+    say(&format!(
+        "{}: {injected} injected at {} calls{sampled}{wrong}, {seconds:.1} s",
+        scenario.name, tallies[0].calls
+    ));
     assert!(
         injected * 10 >= planned * 9 && injected > 0,
         "{}: only {injected} of {planned} faults took place",

@@ -7,18 +7,17 @@ use std::fs;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario { name: "memory-read: a count", make: || one("memory-read", &["AAAAAA"]), ..Scenario::PLAIN },
+        Scenario {
+            name: "memory-read: a count",
+            make: || one("memory-read", &["AAAAAA"]),
+            ..Scenario::PLAIN
+        },
         Scenario {
             name: "memory-update: a new title",
             make: || one("memory-update", &["AAAAAA", "--title", "New"]),
             ..Scenario::PLAIN
         },
-        Scenario {
-            name: "memory-update: with git",
-            make: with_history,
-            sample: 2,
-            ..Scenario::PLAIN
-        },
+        Scenario { name: "memory-update: with git", make: with_history, sample: 2, ..Scenario::PLAIN },
         Scenario {
             name: "memory-remove: to the archive",
             make: || one("memory-remove", &["AAAAAA"]),

@@ -51,7 +51,11 @@ fn strace() -> PathBuf {
 /// A machine that does not let us trace shows nothing, and is no success.
 pub(crate) fn assert_able() {
     let output = Command::new(strace()).args(["-f", "-o", "/dev/null", "true"]).output().unwrap();
-    assert!(output.status.success(), "strace may not trace here: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "strace may not trace here: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// `?` before a name: not every machine knows it.
@@ -107,7 +111,8 @@ impl World {
                 Some((thread, call)) if threads => (thread, call.trim_start()),
                 _ => ("", line),
             };
-            let Some((name, rest)) = call.split_once('(').filter(|_| !call.starts_with(['<', '+', '-'])) else {
+            let Some((name, rest)) = call.split_once('(').filter(|_| !call.starts_with(['<', '+', '-']))
+            else {
                 continue;
             };
             let count = seen.entry((thread, name)).or_default();
