@@ -307,3 +307,25 @@ fn a_strangers_store_reaches_no_file_outside_its_directory() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(fs::read_to_string(sandbox.home().join(".codex/AGENTS.md")).unwrap(), "mine\n");
 }
+
+#[test]
+fn a_strangers_link_does_not_lead_the_projects_section_into_another_file() {
+    let store = Store::new();
+    let (work, profile) = (store.sandbox.work(), store.sandbox.home().join(".profile"));
+    fs::write(&profile, "A=1\n").unwrap();
+    fs::create_dir(work.join(".git")).unwrap();
+    fs::write(work.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    crate::support::symlink(&profile, work.join("AGENTS.md"));
+    let args = ["--direct", "--scope", "repo", "--title", "T", "--body", "B"];
+    store.out("memory-capture", &args);
+    let (code, out, err) = store.run("memory-agents-md", &["--project"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.contains("AGENTS.md\" is a link out of the repository; "), "{err}");
+    assert_eq!(fs::read_to_string(profile).unwrap(), "A=1\n");
+    // One that stays inside is no harm.
+    fs::remove_file(work.join("AGENTS.md")).unwrap();
+    fs::write(work.join("CLAUDE.md"), "x\n").unwrap();
+    crate::support::symlink("CLAUDE.md", work.join("AGENTS.md"));
+    store.out("memory-agents-md", &["--project"]);
+    assert!(fs::read_to_string(work.join("CLAUDE.md")).unwrap().contains("## Memory"));
+}

@@ -131,7 +131,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         (repo, here) => repo.clone().or_else(|| here.as_ref().map(|here| here.name.clone())),
     };
     let wanted: Vec<PathBuf> = match here {
-        Some(here) => vec![here.top.join("AGENTS.md")],
+        Some(here) => vec![of_project(&here.top)?],
         None => args.targets.iter().map(|path| absolute(path, env)).collect::<Result<_>>()?,
     };
     let is_named = !wanted.is_empty();
@@ -165,6 +165,16 @@ fn here(flag: &str, env: &Env) -> Result<Repository> {
         Error::usage(format!("option \"{flag}\": the current directory is in no git repository"))
             .hint("cd into one, or name a file with --target")
     })
+}
+
+/// A checkout may be a stranger's: a link in it must not lead the section into a file elsewhere.
+fn of_project(top: &Path) -> Result<PathBuf> {
+    let path = top.join("AGENTS.md");
+    match memory::lies_in(top, &path) {
+        true => Ok(path),
+        false => Err(Error::refused(format!("\"{}\" is a link out of the repository", path.display()))
+            .hint("if that is meant, name the file it leads to with --target and --repo .")),
+    }
 }
 
 /// A shell leaves `--target=~/x` as it is.

@@ -140,6 +140,11 @@ pub(crate) fn may_write(path: PathBuf, config: &MemoryConfig, env: &Env) -> Resu
     })
 }
 
+/// Does `path` lie in `dir`, wherever symlinks lead?
+pub(crate) fn lies_in(dir: &Path, path: &Path) -> bool {
+    dir.canonicalize().is_ok_and(|dir| trust::inside(&dir, path).is_some())
+}
+
 /// Every setting with its source.
 pub(crate) fn settings(explicit: Option<&Path>, env: &Env, notes: &Notes) -> Result<Settings> {
     let files = files(explicit, env)?;
