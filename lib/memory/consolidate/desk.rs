@@ -8,11 +8,12 @@ use crate::ground::file;
 use crate::ground::text::one_line;
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
 use crate::memory::consolidate::ask::{OWN_WORDS, REPLY};
-use crate::memory::consolidate::gather::{Gathered, Gatherer, History, cut_at, facts_name, mark, text_name};
+use crate::memory::consolidate::gather::{Gathered, Gatherer, History, cut_at, facts_name, text_name};
 use crate::memory::consolidate::plan::{self, Known, Plan, PlannedNote};
 use crate::memory::consolidate::reply::{self, Asked as Expected};
 use crate::memory::consolidate::work::{Verdict, Work, Written, share_out};
 use crate::memory::consolidate::{Adapters, Judged, State};
+use crate::memory::hash::hash;
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{EntryId, Status};
@@ -339,7 +340,7 @@ impl Adapters for Desk<'_> {
         for (id, shown) in &work.updatable {
             // What a person has written since must not be overwritten.
             if let Ok(note) = topics.find_own(id)
-                && mark(note.entry.body()) == *shown
+                && hash(note.entry.body()) == *shown
             {
                 bodies.insert(id.clone(), String::from_utf8_lossy(note.entry.body()).into_owned());
             }

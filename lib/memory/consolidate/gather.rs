@@ -11,12 +11,12 @@ use crate::ground::text::one_line;
 use crate::harness::source::LINE_CAP;
 use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, Format};
+use crate::memory::hash::hash;
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -86,7 +86,7 @@ impl Gatherer<'_> {
                 let text = self.redactor.cleaned(&text);
                 batch.write(&text_name(index), text.as_bytes())?;
                 let history =
-                    History { borders: vec![text.len()], marks: vec![mark(&text)], ..History::default() };
+                    History { borders: vec![text.len()], marks: vec![hash(&text)], ..History::default() };
                 return Ok(Gathered::History(history));
             }
             Retrieval::AmpThread { thread_id } => {
@@ -191,7 +191,7 @@ impl Gatherer<'_> {
                 failed(e)
             })?;
             end += shown.len();
-            turns.push(Seen { end, mark: mark(&turn.id), cut: turn.cut });
+            turns.push(Seen { end, mark: hash(&turn.id), cut: turn.cut });
             Ok(())
         });
         let report = match read {
@@ -269,16 +269,6 @@ fn session_key(entry: &QueueEntry) -> Option<String> {
         Retrieval::Inline { .. } | Retrieval::File { .. } => None,
         _ => entry.thread_id().map(|id| format!("{}:{id}", entry.harness)),
     }
-}
-
-/// A short hash: of a turn's id, where only ids of one session and its kin are ever held against each other, or
-/// of a note's body, where two states of one are.
-pub(crate) fn mark(id: impl AsRef<[u8]>) -> String {
-    let digest = Sha256::digest(id.as_ref());
-    digest.iter().take(6).fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 /// Copies the turns `wanted` from the text of all turns.

@@ -163,9 +163,8 @@ impl Desk<'_> {
     /// Takes note of what has been seen: what was shown as it was shown, what was changed as it is now.
     fn see(&self, work: &Work, made: &[Planned]) -> Result<()> {
         let mut seen = Seen::load(self.root)?;
-        let is_tiers = matches!(work.part(), Some(Part::Tiers));
         // A list of titles is no look at a note.
-        if !is_tiers {
+        if !matches!(work.part(), Some(Part::Tiers(_))) {
             for (id, mark) in &work.shown {
                 seen.see(id.clone(), mark.clone());
             }
@@ -181,13 +180,18 @@ impl Desk<'_> {
                 seen.see(revision.id.clone(), after.entry()?.mark());
             }
         }
-        seen.tiers_due = matches!(work.part(), Some(Part::Group(_)));
+        match work.part() {
+            Some(Part::Group(reach, _)) => seen.put_tiers_due(reach.name()),
+            Some(Part::Whole(reach, _) | Part::Tiers(reach)) => seen.tiers_done(reach.name()),
+            None => {}
+        }
         self.forget_gone(&mut seen)?;
         seen.save(self.root)
     }
 
     pub(crate) fn forget_gone(&self, seen: &mut Seen) -> Result<()> {
-        let there: BTreeSet<EntryId> = corpus::marks(&self.topics())?.into_iter().map(|(id, _)| id).collect();
+        let there: BTreeSet<EntryId> =
+            corpus::marks(&self.topics())?.into_iter().map(|note| note.id).collect();
         seen.keep(|id| there.contains(id));
         Ok(())
     }

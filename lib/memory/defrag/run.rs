@@ -9,6 +9,7 @@ use crate::memory::defrag::work::Work;
 use crate::memory::defrag::{Adapters, Judged, State};
 use crate::memory::reply::{batch_for, no_such_batch};
 use crate::store::batch::{Batch, Batches};
+use crate::store::ledger::Seen;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,6 +71,7 @@ impl Desk<'_> {
             return Err(error);
         }
         let stays = if self.news()?.is_none() {
+            self.tell_what_rests()?;
             Some(Ended::Done)
         } else if self.config.llm.command.is_none() {
             Some(Ended::NoCommand)
@@ -84,6 +86,19 @@ impl Desk<'_> {
         }
         let state = State::ScanEntries.step(self)?;
         if state.is_over() { Ok(Ended::Done) } else { self.drive(state) }
+    }
+
+    /// Nothing is asked, but there is something that could be.
+    fn tell_what_rests(&self) -> Result<()> {
+        if let Some((count, failure)) = Seen::load(self.root)?.resting(self.env.now()) {
+            let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
+            let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
+            self.notes.warn(&format!(
+                "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
+                failure.tries, failure.error
+            ));
+        }
+        Ok(())
     }
 
     /// Sorts out the batches of earlier runs: those to go on with are returned, those without a future are ended.
@@ -119,7 +134,15 @@ impl Desk<'_> {
                     Kind::Run if self.caller.is_answered(&batch, work.next)? => {
                         ours.push((batch, State::RunAgent { work, faults }));
                     }
-                    // The notes may be others by now: nothing is paid for that is thrown away.
+                    // Its groups are kept: notes that were merged since would be shared out in another way, and asked
+                    // about once more. What is long ago is begun anew with the notes that have come since.
+                    Kind::Run
+                        if work.next > 0
+                            && self.config.llm.command.is_some()
+                            && self.env.now().duration_since(work.begun) <= BY_HAND =>
+                    {
+                        ours.push((batch, State::RunAgent { work, faults }));
+                    }
                     Kind::Run => ours.extend(self.closed(batch, work)?),
                     Kind::Hand | Kind::Dry if self.env.now().duration_since(work.begun) > BY_HAND => {
                         ours.extend(self.closed(batch, work)?);
@@ -164,7 +187,8 @@ impl Desk<'_> {
                     let stopped = work.as_ref().and_then(|work| work.stopped.clone());
                     return Ok(stopped.map_or(Ended::Done, Ended::from));
                 }
-                State::Failed { why, .. } => {
+                State::Failed { work, why } => {
+                    self.take_failure(work, why)?;
                     let why = why.clone();
                     self.batch()?.end()?;
                     return Ok(Ended::from(why));
@@ -172,6 +196,12 @@ impl Desk<'_> {
                 State::RunAgent { work, .. } if work.kind == Kind::Hand => {
                     self.batch()?.save(&state)?;
                     return Ok(Ended::Done);
+                }
+                State::GenerateAgentsMd { work } => {
+                    if let Some(why) = &work.stopped {
+                        self.take_failure(work, why)?;
+                    }
+                    self.batch()?.save(&state)?;
                 }
                 _ => self.batch()?.save(&state)?,
             }
@@ -223,6 +253,10 @@ impl Desk<'_> {
             }
             self.batch()?.save(&state)?;
             state = state.step(self)?;
+        }
+        // Only notes that no call has room for are new.
+        if matches!(state, State::Completed { work: Some(_) }) {
+            self.finish(&state)?;
         }
         Ok(None)
     }

@@ -120,7 +120,7 @@ impl Desk<'_> {
                 seen.see(revision.id.clone(), after.entry()?.mark());
             }
         }
-        seen.tiers_due = false;
+        seen.all_tiers_done();
         self.forget_gone(&mut seen)?;
         seen.save(self.root)?;
         self.refresh_targets()?;
