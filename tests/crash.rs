@@ -3,6 +3,7 @@
 //!
 //! A usual run tries a sample of the calls; with `CRASH_ALL` set, every one.
 
+use crate::store::{HOUR, age};
 use crate::support::{Sandbox, binary, eventually, is_running};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -115,7 +116,18 @@ echo call >> "$DIR/calls"
         command
     }
 
+    /// An hour later: leftovers are removed when nobody can be writing them any more.
     pub(crate) fn run(&self, arguments: &[String]) -> Output {
+        let mut tree = Tree::new();
+        walk(&self.live(), &self.live(), &mut tree);
+        for path in
+            tree.keys().filter(|path| path.rsplit('/').next().is_some_and(|name| name.starts_with('.')))
+        {
+            let path = self.live().join(path);
+            if path.is_file() {
+                age(&path, 2 * HOUR);
+            }
+        }
         self.command(arguments).output().unwrap()
     }
 

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, SystemTime};
 
 pub(crate) const DEFRAG: Subject = Subject { program: "memory-defrag", tree, check, sample: 2 };
 const UNDO: Subject = Subject { check: check_undo, ..DEFRAG };
@@ -234,17 +233,6 @@ impl Scenario {
         }
         Ok(())
     }
-
-    /// Leftovers beside AGENTS.md lie where everybody writes: they are removed when they are a minute old.
-    fn let_a_minute_pass(&self) {
-        for entry in fs::read_dir(self.target().parent().unwrap()).unwrap() {
-            let path = entry.unwrap().path();
-            if is_temporary(&path.to_string_lossy()) {
-                let then = SystemTime::now() - Duration::from_secs(120);
-                fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
-            }
-        }
-    }
 }
 
 pub(crate) fn words(arguments: &[&str]) -> Vec<String> {
@@ -307,7 +295,6 @@ fn ended(output: &Output, is_kill: bool) -> Result<(), String> {
 fn check(scenario: &Scenario, disturbed: &Output, is_kill: bool, wanted: &Tree) -> Result<(), String> {
     ended(disturbed, is_kill)?;
     scenario.stands(wanted)?;
-    scenario.let_a_minute_pass();
     let next = scenario.run(&scenario.arguments);
     scenario.stands(wanted)?;
     let last = scenario.run(&words(&["--quiet"]));
@@ -350,7 +337,6 @@ fn told(disturbed: &Output, further: &[&Output]) -> String {
 fn check_undo(scenario: &Scenario, disturbed: &Output, is_kill: bool, wanted: &Tree) -> Result<(), String> {
     ended(disturbed, is_kill)?;
     scenario.stands(wanted)?;
-    scenario.let_a_minute_pass();
     // Where only the batch was still to be removed, there is nothing left to take back.
     let was_over = scenario.notes().iter().all(|(path, text)| wanted.get(path) == Some(text));
     let next = scenario.run(&scenario.arguments);

@@ -19,10 +19,25 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Applied {
     pub(crate) made: Vec<Planned>,
+    /// Notes that were deleted for good since, and of which nothing is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) deleted: Vec<EntryId>,
 }
 
-fn applied_name(part: usize) -> String {
+pub(crate) fn applied_name(part: usize) -> String {
     format!("applied-{part}.json")
+}
+
+/// What was done for each part so far, in order.
+pub(crate) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
+    let mut all = Vec::new();
+    for part in 0.. {
+        if !batch.file(&applied_name(part)).exists() {
+            break;
+        }
+        all.push(batch.read_json(&applied_name(part))?);
+    }
+    Ok(all)
 }
 
 impl Desk<'_> {
@@ -146,18 +161,6 @@ impl Desk<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// What was done for each part so far, in order.
-    pub(crate) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
-        let mut all = Vec::new();
-        for part in 0.. {
-            if !batch.file(&applied_name(part)).exists() {
-                break;
-            }
-            all.push(batch.read_json(&applied_name(part))?);
-        }
-        Ok(all)
     }
 
     /// Takes note of what has been seen: what was shown as it was shown, what was changed as it is now.

@@ -5,6 +5,7 @@ use crate::ground::cli::Notes;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::memory::call::{self, Asked, Caller, Kind, Question, Why};
+use crate::memory::defrag::apply::applied;
 use crate::memory::defrag::ask;
 use crate::memory::defrag::corpus::{self, Marked};
 use crate::memory::defrag::plan::{self, Dropped, Known, Plan, Planned};
@@ -205,7 +206,7 @@ impl Adapters for Desk<'_> {
     }
 
     fn commit(&mut self, _work: &Work) -> Result<()> {
-        let applied = Desk::applied(self.batch()?)?;
+        let applied = applied(self.batch()?)?;
         let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
         if !made.is_empty() {
             let counts = crate::memory::defrag::show::counts(made.iter().copied());

@@ -6,6 +6,7 @@ pub(crate) mod ask;
 mod corpus;
 pub(crate) mod desk;
 mod family;
+pub(crate) mod forget;
 pub(crate) mod group;
 mod part;
 pub(crate) mod plan;

@@ -3,6 +3,7 @@
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
+use crate::memory::defrag::apply::applied;
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::Plan;
 use crate::memory::defrag::work::Work;
@@ -215,7 +216,7 @@ impl Desk<'_> {
     fn finish(&mut self, over: &State) -> Result<()> {
         let batch = self.batch()?;
         let begun = over.work().map(|work| work.begun);
-        if Desk::applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
+        if applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
             return batch.end();
         }
         for other in Batches::of_defrag(self.root).all()? {
