@@ -4,7 +4,7 @@ use crate::ground::error::Result;
 use crate::ground::text::border;
 use crate::memory::consolidate::ask::{self, Related, Shown};
 use crate::memory::consolidate::desk::{Desk, FRAME, io};
-use crate::memory::consolidate::gather::{slice, text_name};
+use crate::memory::consolidate::history::{slice, text_name};
 use crate::memory::consolidate::work::Work;
 use crate::memory::hash::hash;
 use crate::memory::search::{self, Document, Query};
