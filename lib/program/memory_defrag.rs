@@ -54,6 +54,13 @@ pub(crate) const ABOUT: About = About {
              its file is named. What was taken back is not asked about again until a note changes, or with --force.",
         ),
         (
+            "CALLS",
+            "Each call shows the notes of one scope and repository alone, all of them if they fit; else groups of related \
+             ones, and a last call says what is hot. Only whose notes have changed is asked about. A run that \
+             was killed goes on where it was. What calls have failed for twice in a row is let alone for three days, \
+             then for seven, then for thirty; a changed note, another llm.command, --prompt and --force go ahead.",
+        ),
+        (
             "EXIT STATUS",
             "0: done, nothing to do, the cap of calls is reached, or another run is at work. 1: a file could not be \
              written, or a target of AGENTS.md could not be refreshed. 2: the configuration is wrong, or there is \

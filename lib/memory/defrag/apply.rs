@@ -1,44 +1,15 @@
 //! A plan, carried out: each operation as a whole or not at all, once, whatever crash comes between.
 
 use crate::ground::error::Result;
-use crate::memory::defrag::corpus;
+use crate::memory::defrag::applied::{Applied, applied_name};
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::{Dropped, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::work::{Part, Work};
-use crate::store::batch::Batch;
-use crate::store::entry::EntryId;
 use crate::store::ledger::Seen;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::revision::{Reads, Revision, Standing};
 use crate::store::topics::Topics;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-
-/// What was done for one part.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Applied {
-    pub(crate) made: Vec<Planned>,
-    /// Notes that were deleted for good since, and of which nothing is kept.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) deleted: Vec<EntryId>,
-}
-
-pub(crate) fn applied_name(part: usize) -> String {
-    format!("applied-{part}.json")
-}
-
-/// What was done for each part so far, in order.
-pub(crate) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
-    let mut all = Vec::new();
-    for part in 0.. {
-        if !batch.file(&applied_name(part)).exists() {
-            break;
-        }
-        all.push(batch.read_json(&applied_name(part))?);
-    }
-    Ok(all)
-}
 
 impl Desk<'_> {
     /// Makes the changes of the part under way; those that are made already, not again.
@@ -190,12 +161,5 @@ impl Desk<'_> {
         }
         self.forget_gone(&mut seen)?;
         seen.save(self.root)
-    }
-
-    pub(crate) fn forget_gone(&self, seen: &mut Seen) -> Result<()> {
-        let there: BTreeSet<EntryId> =
-            corpus::marks(&self.topics())?.into_iter().map(|note| note.id).collect();
-        seen.keep(|id| there.contains(id));
-        Ok(())
     }
 }

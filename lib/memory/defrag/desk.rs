@@ -4,22 +4,19 @@ use crate::config::memory::MemoryConfig;
 use crate::ground::cli::Notes;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
-use crate::memory::call::{self, Asked, Caller, Kind, Question, Why};
-use crate::memory::defrag::apply::applied;
+use crate::memory::call::{self, Asked, Caller, Kind, Question};
+use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::ask;
-use crate::memory::defrag::corpus::{self, Marked};
+use crate::memory::defrag::corpus;
 use crate::memory::defrag::plan::{self, Dropped, Known, Plan, Planned};
-use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::reply;
-use crate::memory::defrag::work::{Part, Work};
+use crate::memory::defrag::work::Work;
 use crate::memory::defrag::{Adapters, Judged, State};
-use crate::memory::hash::hash;
 use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::history;
-use crate::store::ledger::Seen;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::place::Root;
 use crate::store::topics::{Topics, is_taken};
@@ -62,60 +59,6 @@ impl Desk<'_> {
 
     pub(crate) fn topics(&self) -> Topics {
         Topics::at(self.root)
-    }
-
-    /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
-    pub(crate) fn news(&self) -> Result<Option<usize>> {
-        let seen = Seen::load(self.root)?;
-        let notes = corpus::marks(&self.topics())?;
-        let is_new = |note: &Marked| {
-            self.is_news(&seen, &note.id, &note.mark) || self.are_tiers_wanted(&seen, &note.reach)
-        };
-        let has_news = !notes.is_empty() && (self.is_forced || notes.iter().any(is_new));
-        Ok(has_news.then_some(notes.len()))
-    }
-
-    /// Has no call seen this note as it is, and may one be made for it?
-    pub(crate) fn is_news(&self, seen: &Seen, id: &EntryId, mark: &str) -> bool {
-        !seen.has(id, mark) && !self.rests(seen, id.as_str(), mark)
-    }
-
-    /// Is it to be decided what is hot among these notes, and may a call be made for that?
-    pub(crate) fn are_tiers_wanted(&self, seen: &Seen, reach: &Reach) -> bool {
-        seen.are_tiers_due(reach.name()) && !self.rests(seen, reach.name(), "")
-    }
-
-    /// What failed night after night is let alone for a while; not by a person who asks.
-    fn rests(&self, seen: &Seen, key: &str, mark: &str) -> bool {
-        self.kind == Kind::Run && !self.is_forced && seen.rests(key, &self.asked_of(mark), self.env.now())
-    }
-
-    /// What a call was about, and who was asked: another command may do better.
-    fn asked_of(&self, mark: &str) -> String {
-        let command = self.config.llm.command_line().unwrap_or_default();
-        format!("{mark} {}", hash(command))
-    }
-
-    /// Takes note that the call about the part under way has failed, where it was about what no call had seen.
-    pub(crate) fn take_failure(&self, work: &Work, why: &Why) -> Result<()> {
-        let (Why::Agent(why) | Why::Reply(why)) = why else { return Ok(()) };
-        let (mut seen, now) = (Seen::load(self.root)?, self.env.now());
-        let mut fail = |key: &str, mark: &str| seen.fail(key, &self.asked_of(mark), why, &work.batch, now);
-        let until = match work.part() {
-            Some(Part::Tiers(reach)) => Some(fail(reach.name(), "")),
-            _ => {
-                let known = Seen::load(self.root)?;
-                let new = work.shown.iter().filter(|(id, mark)| !known.has(id, mark));
-                new.map(|(id, mark)| fail(id.as_str(), mark)).max()
-            }
-        };
-        seen.save(self.root)?;
-        if let Some(until) = until.filter(|until| *until > now) {
-            let until = until.strftime("%Y-%m-%d %H:%M");
-            self.notes
-                .warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
-        }
-        Ok(())
     }
 
     /// Takes what became of these notes into the history.

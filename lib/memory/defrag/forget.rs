@@ -3,7 +3,7 @@
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::memory::defrag::State;
-use crate::memory::defrag::apply::{Applied, applied, applied_name};
+use crate::memory::defrag::applied::{Applied, applied, applied_name};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;

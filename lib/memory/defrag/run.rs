@@ -3,14 +3,13 @@
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
-use crate::memory::defrag::apply::applied;
+use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::Plan;
 use crate::memory::defrag::work::Work;
 use crate::memory::defrag::{Adapters, Judged, State};
 use crate::memory::reply::{batch_for, no_such_batch};
 use crate::store::batch::{Batch, Batches};
-use crate::store::ledger::Seen;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -87,19 +86,6 @@ impl Desk<'_> {
         }
         let state = State::ScanEntries.step(self)?;
         if state.is_over() { Ok(Ended::Done) } else { self.drive(state) }
-    }
-
-    /// Nothing is asked, but there is something that could be.
-    fn tell_what_rests(&self) -> Result<()> {
-        if let Some((count, failure)) = Seen::load(self.root)?.resting(self.env.now()) {
-            let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
-            let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
-            self.notes.warn(&format!(
-                "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
-                failure.tries, failure.error
-            ));
-        }
-        Ok(())
     }
 
     /// Sorts out the batches of earlier runs: those to go on with are returned, those without a future are ended.

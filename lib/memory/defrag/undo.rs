@@ -4,7 +4,7 @@ use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::memory::call::Kind;
 use crate::memory::defrag::State;
-use crate::memory::defrag::apply::applied;
+use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
