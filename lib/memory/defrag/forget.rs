@@ -33,7 +33,7 @@ fn forget_in(batch: &Batch, ids: &[EntryId]) -> Result<()> {
         return Ok(());
     }
     for (part, mut one) in applied(batch)?.into_iter().enumerate() {
-        if ids.iter().fold(false, |is_other, id| one.forget(id) || is_other) {
+        if ids.iter().filter(|id| one.forget(id)).count() > 0 {
             batch.write_json(&applied_name(part), &one)?;
         }
     }
