@@ -49,6 +49,58 @@ fn a_command_that_fails_changes_no_note() {
 }
 
 #[test]
+fn what_fails_every_night_is_asked_about_less_and_less() {
+    let store = Store::new();
+    store.with_two();
+    // It counts its calls: a reply that cannot be used is asked for twice.
+    let count = store.sandbox.work().join("count");
+    let useless = |what: &str| {
+        let command = format!("cat > /dev/null; echo x >> '{}'; {what}", count.display());
+        store.llm(&command, json!({}), false);
+    };
+    let calls = || std::fs::read_to_string(&count).unwrap_or_default().lines().count();
+    useless("echo no");
+    let night = |day: usize, args: &[&str]| {
+        let mut command = store.command(args);
+        crate::support::said(command.env("AXE_NOW", format!("2026-03-{day:02}T03:00:00Z")))
+    };
+    let mut asked = Vec::new();
+    for day in 1..31 {
+        let before = calls();
+        let (code, out, err) = night(day, &[]);
+        if calls() > before {
+            assert_eq!(code, Some(3), "{err}");
+            asked.push(day);
+        } else {
+            assert_eq!((code, out.as_str()), (Some(0), NOTHING), "{err}");
+            assert!(
+                err.contains("2 notes are not asked about until 2026-") && err.contains("--force"),
+                "{err}"
+            );
+        }
+    }
+    assert_eq!(asked, [1, 2, 5, 12]);
+    let doctor = |day: usize| {
+        let mut command = store.sandbox.command("memory-doctor");
+        crate::support::said(command.env("AXE_NOW", format!("2026-03-{day:02}T04:00:00Z"))).1
+    };
+    let told =
+        "memory-defrag failed 4 times to ask about 2 notes, and waits until 2026-04-10 15:00 UTC: the reply";
+    assert!(doctor(30).contains(told), "{}", doctor(30));
+    // Whoever asks by hand is not held up, and neither is a note that has changed.
+    let before = calls();
+    assert_eq!(night(30, &["--force"]).0, Some(3));
+    assert_eq!(night(30, &["--prompt"]).0, Some(0));
+    store.noted("aaaaaa", "Guards", "", "Guards are pure.");
+    assert_eq!(night(30, &[]).0, Some(3));
+    assert_eq!(calls(), before + 4);
+    // Nor one who has another command.
+    store.model(MERGE_TWO);
+    assert_eq!(night(30, &["--allow-loss"]).1, ONE_MERGED);
+    assert!(!doctor(30).contains("waits until"), "{}", doctor(30));
+}
+
+#[test]
 fn inside_its_own_command_it_does_nothing() {
     let store = Store::new();
     store.with_two();

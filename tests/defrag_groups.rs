@@ -49,6 +49,70 @@ fn every_note_is_shown_once_and_a_last_call_decides_what_is_hot() {
 }
 
 #[test]
+fn an_error_between_two_calls_costs_no_further_call() {
+    // Two that are merged make room in their group: shared out anew, the others would come together otherwise.
+    let script = "do(*[merge(*ids) for ids in [list(notes)[:2]] if len(ids) > 1 and not listed])";
+    let undisturbed = twelve();
+    undisturbed.model_with(script, room(json!({})));
+    undisturbed.defrag(&["--allow-loss"]);
+    let calls = undisturbed.sandbox.prompts().len();
+    assert!(calls > 3, "{calls}");
+    for fails_at in 1..calls {
+        let store = twelve();
+        // Something stands where the next prompt is to be kept.
+        let batches = store.root().join(".agent-memory/defrag").display().to_string();
+        let spoil = format!(
+            "if number + 1 == {fails_at}: os.mkdir(os.path.join({batches:?}, batch, 'prompt-{fails_at}.txt'))\n"
+        );
+        store.model_with(&format!("{spoil}{script}"), room(json!({})));
+        let (code, _, err) = store.defrag(&["--allow-loss"]);
+        assert_eq!((code, store.sandbox.prompts().len()), (Some(1), fails_at), "{err}");
+        let batch = std::fs::read_dir(&batches).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_dir(batch.join(format!("prompt-{fails_at}.txt"))).unwrap();
+        let (code, _, err) = store.defrag(&["--allow-loss"]);
+        assert_eq!((code, store.sandbox.prompts().len()), (Some(0), calls), "{fails_at}: {err}");
+        assert!(err.contains("carrying on"), "{err}");
+        assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), calls));
+    }
+}
+
+#[test]
+fn notes_of_one_repository_are_shown_with_no_others() {
+    let store = Store::new();
+    let of = |repo: &str| format!("scope: repo\nsources:\n  - {{harness: amp, repo: {repo}}}\n");
+    for (id, title, more) in [
+        ("aaaaaa", "Everywhere", String::new()),
+        ("bbbbbb", "Here", of("h/o/here")),
+        ("cccccc", "Here too", of("h/o/here")),
+        ("dddddd", "There", of("h/o/there")),
+    ] {
+        store.noted(id, title, &more, &format!("What is said {}.", title.to_lowercase()));
+    }
+    store.model("do(*[tier(id, 'hot') for id in notes])");
+    let (result, err) = store.tidied_json(&[]);
+    assert_eq!((&result["reTiered"], err.as_str()), (&json!(4), ""), "{result}");
+    let prompts = store.sandbox.prompts();
+    let mut shown: Vec<Vec<&str>> = prompts
+        .iter()
+        .map(|prompt| {
+            let ids = ["aaaaaa", "bbbbbb", "cccccc", "dddddd"];
+            ids.into_iter().filter(|id| prompt.contains(&format!("<<< note id__{id} "))).collect()
+        })
+        .collect();
+    shown.sort();
+    assert_eq!(shown, [vec!["aaaaaa"], vec!["bbbbbb", "cccccc"], vec!["dddddd"]]);
+    let here = prompts.iter().find(|prompt| prompt.contains("id__bbbbbb")).unwrap();
+    assert!(here.contains("There are 2 notes of scope repo h/o/here, 0 of them hot; 2 are shown."), "{here}");
+    assert!(!here.contains("Everywhere") && !here.contains("h/o/there"), "{here}");
+    // Only whose notes have changed is asked about.
+    store.noted("eeeeee", "There again", &of("h/o/there"), "What is new.");
+    store.tidied(&[]);
+    let last = store.sandbox.last_prompt();
+    assert!(last.contains("id__dddddd") && !last.contains("h/o/here"), "{last}");
+    assert_eq!(store.sandbox.prompts().len(), 4);
+}
+
+#[test]
 fn what_a_cap_leaves_over_goes_first_in_the_next_run() {
     let store = twelve();
     store.model_with("do()", room(json!({"maxCallsPerRun": 1})));

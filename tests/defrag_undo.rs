@@ -1,9 +1,11 @@
 //! `memory-defrag --undo`: the notes as they were, byte for byte, and nothing of what came after is lost.
 
 use crate::store::{Store, names, value};
+use crate::support::Said;
 use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED};
 use serde_json::Value;
 use std::fs;
+use std::process::Command;
 
 const EVERYTHING: &str = "do(merge('id__aaaaaa', 'id__bbbbbb'), retag('id__cccccc', 'topic__x'), rename('id__cccccc', 'Third'),
    tier('id__cccccc', 'hot'), split('id__dddddd', part('One 1.'), part('Two 2.', 'Second')), archive('id__eeeeee'))";
@@ -24,6 +26,47 @@ fn fill(store: &Store) {
             "Plain.",
         );
     }
+}
+
+#[test]
+fn what_was_deleted_for_good_is_in_no_batch_and_is_not_brought_back() {
+    let store = Store::new();
+    store.with_two();
+    store.noted("cccccc", "Kept", "", "A third one.");
+    store.model(
+        "do(merge('id__aaaaaa', 'id__bbbbbb'), rename('id__cccccc', 'Another'), tier('id__aaaaaa', 'hot'))",
+    );
+    store.tidied(&[]);
+    let holds = |text: &str| {
+        let found = Command::new("grep").args(["-rl", text]).arg(store.root().join(".agent-memory")).output();
+        found.unwrap().out()
+    };
+    assert!(!holds("port 8081").is_empty() && store.section().contains("port 8081"));
+    let (code, _, err) = store.run("memory-remove", &["--purge", "bbbbbb", "aaaaaa"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(holds("port 8081"), "");
+    assert!(!store.section().contains("port 8081"), "{}", store.section());
+    let (code, out, err) = store.defrag(&["--undo"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("1 note is as before "), "{out}");
+    for id in ["aaaaaa", "bbbbbb"] {
+        assert!(err.contains(&format!("id__{id} is not brought back: it was deleted for good")), "{err}");
+    }
+    assert_eq!(store.out("memory-list", &[]).lines().count(), 1);
+    assert!(store.out("memory-list", &[]).contains("\tKept"), "{}", store.out("memory-list", &[]));
+}
+
+#[test]
+fn a_batch_that_is_not_at_its_end_keeps_what_it_needs_and_is_named() {
+    let store = Store::new();
+    store.with_two();
+    store.model(MERGE_TWO);
+    assert_eq!(store.defrag(&["--dry-run"]).0, Some(0));
+    let (code, _, err) = store.run("memory-remove", &["--purge", "bbbbbb"]);
+    assert!(code == Some(0) && err.contains("/defrag/batch__") && err.contains("may hold text"), "{err}");
+    // An archived note stays in it, so that it can be taken back.
+    let (code, _, err) = store.run("memory-remove", &["aaaaaa"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
 }
 
 #[test]

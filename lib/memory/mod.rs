@@ -7,6 +7,7 @@ pub(crate) mod consolidate;
 pub(crate) mod defrag;
 pub(crate) mod doctor;
 pub(crate) mod extract;
+pub(crate) mod hash;
 pub(crate) mod links;
 pub(crate) mod loss;
 pub(crate) mod prompt;

@@ -1,6 +1,5 @@
 //! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
 
-use crate::config::memory;
 use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, at_most_one, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -9,11 +8,8 @@ use crate::memory::call::{Kind, Why};
 use crate::memory::consolidate::desk::{Desk, Tally};
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::run::{Ended, Preview};
-use crate::memory::redact::Redactor;
 use crate::memory::section;
-use crate::program::pipeline::{
-    COMMAND_HINT, PATIENCE, caller, hold, keep, not_inside_a_command, quoted, reply,
-};
+use crate::program::pipeline::{Beginning, Bench, COMMAND_HINT, quoted};
 use crate::store::batch::Batches;
 use crate::store::journal::Journal;
 use crate::store::ledger::Tries;
@@ -22,7 +18,6 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-consolidate",
@@ -115,41 +110,30 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let notes = Notes::new(false);
-    not_inside_a_command(env)?;
-    let config = memory::load(args.config.as_deref(), env, &notes)?;
-    let redactor = Redactor::of(&config.redact)?;
-    let root = Root::at(&config.storage.root);
-    // Read to its end before anything is locked: a model may still be writing it.
-    let reply = match &args.what {
-        What::Apply(from) => Some(reply(from, &config, &notes)?),
-        _ => None,
+    let beginning = Beginning {
+        program: ABOUT.name,
+        config: args.config.as_deref(),
+        apply: if let What::Apply(from) = &args.what { Some(from) } else { None },
+        is_by_hand: matches!(args.what, What::Prompt | What::Apply(_)),
+        batches: Batches::of_queue,
     };
-    root.make()?;
-    let patience = match args.what {
-        What::Prompt | What::Apply(_) => PATIENCE,
-        What::Run | What::DryRun => Duration::ZERO,
-    };
-    let _alone = match hold(ABOUT.name, &root, env, patience)? {
-        Ok(lock) => lock,
-        Err(other) => {
-            let busy = format!("{other} is at work on this store");
-            let (What::Apply(from), Some(reply)) = (&args.what, reply) else {
-                notes.warn(&format!("{busy}; nothing done"));
-                return Ok(ExitCode::SUCCESS);
-            };
-            return Err(Error::io(busy).hint(keep(ABOUT.name, from, &reply, &Batches::of_queue(&root))?));
+    let bench = match Bench::begin(&beginning, env, &notes)? {
+        Ok(bench) => bench,
+        Err(busy) => {
+            notes.warn(&format!("{busy}; nothing done"));
+            return Ok(ExitCode::SUCCESS);
         }
     };
     if args.retry_failed {
-        retry_failed(&root, &notes)?;
+        retry_failed(&bench.root, &notes)?;
     }
     let mut desk = Desk {
-        config: &config,
-        root: &root,
+        config: &bench.config,
+        root: &bench.root,
         env,
         notes: &notes,
-        redactor: &redactor,
-        caller: caller(ABOUT.name, &config, &root, env, &redactor, args.quiet),
+        redactor: &bench.redactor,
+        caller: bench.caller(ABOUT.name, env, args.quiet),
         kind: match args.what {
             What::Run => Kind::Run,
             What::DryRun => Kind::Dry,
@@ -162,17 +146,17 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         is_down: false,
         tally: Tally::default(),
     };
-    match (args.what, reply) {
+    match (args.what, &bench.reply) {
         (What::Prompt, _) => match desk.prompt_by_hand()? {
             Some(prompt) => stdout.text(&prompt)?,
             None => notes.warn("nothing waits that may be asked about now"),
         },
-        (What::DryRun, _) if config.llm.command.is_none() => {
+        (What::DryRun, _) if bench.config.llm.command.is_none() => {
             return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
         }
         (What::DryRun, _) => return dry_run(&mut desk, args.json, stdout),
         (_, Some(reply)) => {
-            let parts = desk.apply(&reply)?;
+            let parts = desk.apply(reply)?;
             refresh_targets(&desk);
             if parts > 0 && !args.quiet {
                 notes.warn(&format!("{parts} more parts of it are to be asked about; go on with --prompt"));

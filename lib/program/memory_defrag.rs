@@ -1,6 +1,5 @@
 //! `memory-defrag`: notes are put in order, through the LLM command; then AGENTS.md.
 
-use crate::config::memory;
 use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, at_most_one, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -10,17 +9,12 @@ use crate::memory::defrag::desk::{Desk, Tally};
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::run::{Ended, Preview};
 use crate::memory::defrag::show;
-use crate::memory::redact::Redactor;
 use crate::memory::section::Outcome;
-use crate::program::pipeline::{
-    COMMAND_HINT, PATIENCE, caller, hold, keep, not_inside_a_command, quoted, reply,
-};
+use crate::program::pipeline::{Beginning, Bench, COMMAND_HINT, quoted};
 use crate::store::batch::Batches;
-use crate::store::place::Root;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-defrag",
@@ -58,6 +52,13 @@ pub(crate) const ABOUT: About = About {
             "--undo puts every note back as it was before the last run that changed something, byte for byte; reads \
              that were counted since stay counted. If one of these notes was changed since, nothing is touched and \
              its file is named. What was taken back is not asked about again until a note changes, or with --force.",
+        ),
+        (
+            "CALLS",
+            "Each call shows the notes of one scope and repository alone, all of them if they fit; else groups of related \
+             ones, and a last call says what is hot. Only whose notes have changed is asked about. A run that \
+             was killed goes on where it was. What calls have failed for twice in a row is let alone for three days, \
+             then for seven, then for thirty; a changed note, another llm.command, --prompt and --force go ahead.",
         ),
         (
             "EXIT STATUS",
@@ -126,43 +127,30 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let notes = Notes::new(false);
-    not_inside_a_command(env)?;
-    let config = memory::load(args.config.as_deref(), env, &notes)?;
-    let redactor = Redactor::of(&config.redact)?;
-    let root = Root::at(&config.storage.root);
-    // Read to its end before anything is locked: a model may still be writing it.
-    let reply = match &args.what {
-        What::Apply(from) => Some(reply(from, &config, &notes)?),
-        _ => None,
+    let beginning = Beginning {
+        program: ABOUT.name,
+        config: args.config.as_deref(),
+        apply: if let What::Apply(from) = &args.what { Some(from) } else { None },
+        is_by_hand: matches!(args.what, What::Prompt | What::Apply(_) | What::Undo),
+        batches: Batches::of_defrag,
     };
-    root.make()?;
-    let patience = match args.what {
-        What::Prompt | What::Apply(_) | What::Undo => PATIENCE,
-        What::Run | What::DryRun => Duration::ZERO,
-    };
-    let _alone = match hold(ABOUT.name, &root, env, patience)? {
-        Ok(lock) => lock,
-        Err(other) => {
-            let busy = format!("{other} is at work on this store");
-            return match (&args.what, &reply) {
-                (What::Apply(from), Some(reply)) => {
-                    Err(Error::io(busy).hint(keep(ABOUT.name, from, reply, &Batches::of_defrag(&root))?))
-                }
-                (What::Undo, _) => Err(Error::io(busy).hint("try again when it is done")),
-                _ => {
-                    notes.warn(&format!("{busy}; nothing done"));
-                    Ok(ExitCode::SUCCESS)
-                }
-            };
+    let bench = match Bench::begin(&beginning, env, &notes)? {
+        Ok(bench) => bench,
+        Err(busy) if args.what == What::Undo => {
+            return Err(Error::io(busy).hint("try again when it is done"));
+        }
+        Err(busy) => {
+            notes.warn(&format!("{busy}; nothing done"));
+            return Ok(ExitCode::SUCCESS);
         }
     };
     let mut desk = Desk {
-        config: &config,
-        root: &root,
+        config: &bench.config,
+        root: &bench.root,
         env,
         notes: &notes,
-        redactor: &redactor,
-        caller: caller(ABOUT.name, &config, &root, env, &redactor, args.quiet),
+        redactor: &bench.redactor,
+        caller: bench.caller(ABOUT.name, env, args.quiet),
         kind: match args.what {
             What::Run | What::Undo => Kind::Run,
             What::DryRun => Kind::Dry,
@@ -174,12 +162,12 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         undone: None,
         tally: Tally::default(),
     };
-    match (&args.what, reply) {
+    match (&args.what, &bench.reply) {
         (What::Prompt, _) => match desk.prompt_by_hand()? {
             Some(prompt) => stdout.text(&prompt)?,
             None => notes.warn(NOTHING),
         },
-        (What::DryRun, _) if config.llm.command.is_none() => {
+        (What::DryRun, _) if bench.config.llm.command.is_none() => {
             return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
         }
         (What::DryRun, _) => return dry_run(&mut desk, &args, stdout),
@@ -189,7 +177,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             return targets(&desk);
         }
         (What::Run | What::Apply(_), Some(reply)) => {
-            let parts = desk.apply(&reply)?;
+            let parts = desk.apply(reply)?;
             if parts > 0 && !args.quiet {
                 notes.warn(&format!("{parts} more parts are to be asked about; go on with --prompt"));
             }

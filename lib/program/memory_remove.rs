@@ -4,6 +4,8 @@ use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, v
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::signal;
+use crate::memory::defrag::forget::forget;
+use crate::memory::section;
 use crate::memory::service::Removal;
 use crate::program::notes::{Listed, Store, for_each, ids};
 use std::path::PathBuf;
@@ -20,8 +22,9 @@ pub(crate) const ABOUT: About = About {
         value("config", "FILE", "use this configuration file"),
     ],
     more: "Prints where each note lies now, or with --purge where it lay. To take one back, move its file \
-           from archive/ to topics/. What is deleted is still in the store's git history, if there is \
-           one. With - the ids are read from stdin, as memory-read does.\n\n    \
+           from archive/ to topics/. With --purge AGENTS.md files are refreshed, and memory-defrag --undo \
+           cannot bring the note back. It is still in the store's git history, if there is one, and the queue \
+           entry that it came from in inbox/.processed. With - the ids are read from stdin, as memory-read does.\n\n    \
            memory-remove id__a1B2c3\n    \
            memory-list --archived --json | memory-remove --purge -",
     sections: &[],
@@ -63,6 +66,15 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let store = Store::open(args.config.as_deref(), env, &notes)?;
     let ids = ids(&args.ids, &notes)?;
     let how = if args.purge { Removal::Purge } else { Removal::Archive };
+    if args.purge && !store.config.storage.foreign {
+        // First: afterwards nobody can ask for it by its id any more.
+        for batch in forget(&store.root, &ids)? {
+            notes.warn(&format!(
+                "\"{}\" may hold text of what is deleted until its run is at its end",
+                batch.display()
+            ));
+        }
+    }
     let mut removed = Vec::new();
     let done = for_each(ABOUT.name, &ids, stdout, |id, stdout| {
         let note = store.service.remove(id, how)?;
@@ -78,6 +90,15 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         [note] => format!("{what}: {}", note.entry.meta().title),
         all => format!("{what}: {} notes", all.len()),
     };
+    if args.purge && !removed.is_empty() {
+        match section::refresh(&store.config, &store.root, &notes) {
+            Ok(outcomes) => outcomes
+                .into_iter()
+                .filter_map(|outcome| outcome.standing.err())
+                .for_each(|error| notes.warn(&format!("not refreshed: {}", error.line()))),
+            Err(error) => notes.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
+        }
+    }
     store.commit(message, &removed, env, &notes);
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! What the two programs that ask a model have in common: one of them at a time on a store, a reply from outside, and
 //! the way to it.
 
-use crate::config::memory::MemoryConfig;
+use crate::config::memory::{self, MemoryConfig};
 use crate::ground::cli::Notes;
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// So long somebody who asks by hand waits for another run to end: two pipes meet for milliseconds.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 /// A reply in its batch that came while another run was at work.
 const KEPT: &str = "reply-by-hand.txt";
@@ -29,7 +29,7 @@ pub(crate) const COMMAND_HINT: &str =
     "set llm.command (claude, codex, ollama, llm or a line for the shell); see: memory-config init";
 
 /// A program that asks must not be what is asked.
-pub(crate) fn not_inside_a_command(env: &Env) -> Result<()> {
+fn not_inside_a_command(env: &Env) -> Result<()> {
     if env.os("AGENT_MEMORY_RUN").is_none() {
         return Ok(());
     }
@@ -37,28 +37,66 @@ pub(crate) fn not_inside_a_command(env: &Env) -> Result<()> {
         .hint("llm.command must not be a program that asks itself"))
 }
 
-/// What `program` asks with, within the caps.
-pub(crate) fn caller<'a>(
-    program: &'static str,
-    config: &'a MemoryConfig,
-    root: &Root,
-    env: &'a Env,
-    redactor: &'a Redactor,
-    is_quiet: bool,
-) -> Caller<'a> {
-    Caller {
-        program,
-        llm: &config.llm,
-        env,
-        redactor,
-        budget: Budget::of(root, config.llm.max_calls_per_run, config.llm.max_calls_per_day),
-        level: level(env),
-        is_quiet,
+/// What both begin with: the configuration, the store, a reply that somebody brings, and the lock of the one run.
+pub(crate) struct Bench {
+    pub(crate) config: MemoryConfig,
+    pub(crate) redactor: Redactor,
+    pub(crate) root: Root,
+    pub(crate) reply: Option<String>,
+    _alone: fs_err::File,
+}
+
+/// Who begins, and how.
+pub(crate) struct Beginning<'a> {
+    pub(crate) program: &'a str,
+    pub(crate) config: Option<&'a Path>,
+    /// Where the reply is that is to be carried out.
+    pub(crate) apply: Option<&'a Path>,
+    /// A person waits for it.
+    pub(crate) is_by_hand: bool,
+    pub(crate) batches: fn(&Root) -> Batches,
+}
+
+impl Bench {
+    /// The inner error says who is at work on the store.
+    pub(crate) fn begin(
+        how: &Beginning,
+        env: &Env,
+        notes: &Notes,
+    ) -> Result<std::result::Result<Bench, String>> {
+        not_inside_a_command(env)?;
+        let config = memory::load(how.config, env, notes)?;
+        let redactor = Redactor::of(&config.redact)?;
+        let root = Root::at(&config.storage.root);
+        // Read to its end before anything is locked: a model may still be writing it.
+        let reply = how.apply.map(|from| reply(from, &config, notes)).transpose()?;
+        root.make()?;
+        let patience = if how.is_by_hand { PATIENCE } else { Duration::ZERO };
+        match (hold(how.program, &root, env, patience)?, how.apply.zip(reply.as_deref())) {
+            (Ok(alone), _) => Ok(Ok(Bench { config, redactor, root, reply, _alone: alone })),
+            (Err(other), None) => Ok(Err(format!("{other} is at work on this store"))),
+            (Err(other), Some((from, reply))) => Err(Error::io(format!("{other} is at work on this store"))
+                .hint(keep(how.program, from, reply, &(how.batches)(&root))?)),
+        }
+    }
+
+    /// What `program` asks with, within the caps.
+    pub(crate) fn caller<'a>(&'a self, program: &'static str, env: &'a Env, is_quiet: bool) -> Caller<'a> {
+        let llm = &self.config.llm;
+        Caller {
+            program,
+            llm,
+            env,
+            redactor: &self.redactor,
+            budget: Budget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
+            level: level(env),
+            is_quiet,
+        }
     }
 }
 
 /// The lock of the one run that may be at work; the error is who has it.
-pub(crate) fn hold(
+fn hold(
     program: &str,
     root: &Root,
     env: &Env,
@@ -78,7 +116,7 @@ pub(crate) fn hold(
 }
 
 /// A reply that cannot be carried out now, and may have been paid for, is not lost. The next step, to be told.
-pub(crate) fn keep(program: &str, from: &Path, reply: &str, batches: &Batches) -> Result<String> {
+fn keep(program: &str, from: &Path, reply: &str, batches: &Batches) -> Result<String> {
     let path = match batch_of(reply).and_then(|id| batches.named(&id)) {
         _ if from != Path::new("-") => from.to_path_buf(),
         Some(batch) => {
@@ -97,7 +135,7 @@ pub(crate) fn quoted(path: &Path) -> String {
 }
 
 /// A reply that somebody brings, read to its end.
-pub(crate) fn reply(from: &Path, config: &MemoryConfig, notes: &Notes) -> Result<String> {
+fn reply(from: &Path, config: &MemoryConfig, notes: &Notes) -> Result<String> {
     let cap = config.llm.max_reply_bytes;
     let text = if from == Path::new("-") {
         stdin::read(&piped_in(usize::try_from(cap).unwrap_or(usize::MAX)), notes)?.unwrap_or_default()

@@ -17,6 +17,10 @@ const MARKS: usize = 2000;
 /// So long after the first and the second failed try comes the next, in hours. After the third comes none.
 const PAUSES: [i64; 2] = [1, 6];
 
+/// So long rests what a call of defrag has failed for, in hours: after the first time not at all, then for about three,
+/// seven and thirty days. Half a day less, so that the nightly run finds the rest over.
+const RESTS: [i64; 4] = [0, 60, 156, 708];
+
 /// How far each session has been read.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sessions(BTreeMap<String, Session>);
@@ -161,9 +165,25 @@ impl Tries {
 pub(crate) struct Seen {
     /// The mark of each note, see [`crate::store::entry::Entry::mark`].
     notes: BTreeMap<EntryId, String>,
-    /// Groups were asked about, and it is still to be decided what is hot among all of them.
+    /// Of whom groups were asked about, by the reach's name: it is still to be decided what is hot among all of them.
     #[serde(default)]
-    pub(crate) tiers_due: bool,
+    tiers_due: BTreeSet<String>,
+    /// What calls have failed for: notes by their ids, and tiers by the reach's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    failed: BTreeMap<String, Failure>,
+}
+
+/// Calls that failed one after the other for the same text.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Failure {
+    /// What it was asked about, and who was: when either is another, it is no failure any more.
+    of: String,
+    pub(crate) tries: u32,
+    pub(crate) not_before: Timestamp,
+    pub(crate) error: String,
+    /// The batch in which it failed last: a run that is taken up after a crash must not count it again.
+    batch: String,
 }
 
 impl Seen {
@@ -180,12 +200,67 @@ impl Seen {
     }
 
     pub(crate) fn see(&mut self, id: EntryId, mark: String) {
+        self.failed.remove(id.as_str());
         self.notes.insert(id, mark);
+    }
+
+    /// Is it still to be decided what is hot among the notes of this reach?
+    pub(crate) fn are_tiers_due(&self, reach: &str) -> bool {
+        self.tiers_due.contains(reach)
+    }
+
+    pub(crate) fn put_tiers_due(&mut self, reach: &str) {
+        self.tiers_due.insert(reach.to_owned());
+    }
+
+    pub(crate) fn tiers_done(&mut self, reach: &str) {
+        self.failed.remove(reach);
+        self.tiers_due.remove(reach);
+    }
+
+    pub(crate) fn all_tiers_done(&mut self) {
+        self.tiers_due.clear();
+    }
+
+    /// A call about `of`, of which `key` is the name, has failed. When it may be asked about again.
+    pub(crate) fn fail(
+        &mut self,
+        key: &str,
+        of: &str,
+        error: &str,
+        batch: &str,
+        now: Timestamp,
+    ) -> Timestamp {
+        let known = self.failed.entry(key.to_owned()).or_default();
+        if known.of != of {
+            *known = Failure { of: of.to_owned(), ..Failure::default() };
+        }
+        if known.batch != batch {
+            batch.clone_into(&mut known.batch);
+            error.clone_into(&mut known.error);
+            let rest = RESTS.get(known.tries as usize).or(RESTS.last()).copied().unwrap_or_default();
+            known.tries += 1;
+            known.not_before = now.saturating_add(jiff::Span::new().hours(rest)).unwrap_or(now);
+        }
+        known.not_before
+    }
+
+    /// Is it not to be asked about now, because calls about it have failed?
+    pub(crate) fn rests(&self, key: &str, of: &str, now: Timestamp) -> bool {
+        self.failed.get(key).is_some_and(|known| known.of == of && known.not_before > now)
+    }
+
+    /// How many notes and decisions rest now, and which of them longest.
+    pub(crate) fn resting(&self, now: Timestamp) -> Option<(usize, &Failure)> {
+        let resting = self.failed.values().filter(|known| known.not_before > now);
+        let last = resting.clone().max_by_key(|known| known.not_before)?;
+        Some((resting.count(), last))
     }
 
     /// Forgets the notes that `is_there` does not know.
     pub(crate) fn keep(&mut self, is_there: impl Fn(&EntryId) -> bool) {
         self.notes.retain(|id, _| is_there(id));
+        self.failed.retain(|key, _| EntryId::whole(key).is_none_or(|id| is_there(&id)));
     }
 }
 

@@ -4,10 +4,12 @@
 pub(crate) mod ask;
 pub(crate) mod desk;
 pub(crate) mod gather;
+mod history;
+mod judge;
+mod part;
 pub(crate) mod plan;
 pub(crate) mod reply;
 pub(crate) mod run;
-mod show;
 pub(crate) mod work;
 mod write;
 

@@ -1,8 +1,8 @@
 //! From a checked reply to what is to be written: ids, links, scope, and whether an update may replace its note.
 //! Plain data that can be shown, saved, and carried out twice with the same result.
 
-use crate::memory::consolidate::gather::mark;
 use crate::memory::consolidate::reply::{Proposed, Reply};
+use crate::memory::hash::hash;
 use crate::memory::links::{new_id, resolve_intra_batch_links};
 use crate::memory::loss::lost;
 use crate::store::entry::{EntryId, Scope, Source, Status, one_line};
@@ -138,7 +138,7 @@ fn planned(
                 ))
             }
         };
-        replaces = old.map(mark);
+        replaces = old.map(hash);
         if let Some(why) = why {
             warning = Some(format!("{why}: it is a new note that links there"));
             body = format!("{}\n\nSee also [[{id}]].\n", body.trim_end());

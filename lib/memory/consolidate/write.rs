@@ -3,9 +3,9 @@
 use crate::ground::error::{Error, Result};
 use crate::ground::text::whole_lines;
 use crate::memory::consolidate::desk::Desk;
-use crate::memory::consolidate::gather::mark;
 use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
 use crate::memory::consolidate::work::Written;
+use crate::memory::hash::hash;
 use crate::memory::links::new_id;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
@@ -141,5 +141,5 @@ impl Desk<'_> {
 /// Does the note still say what was to be replaced, or, after a crash, already what replaces it?
 fn may_replace(new: &PlannedNote, old: &Note) -> bool {
     let body = old.entry.body();
-    new.replaces.as_ref() == Some(&mark(body)) || body == whole_lines(&new.body).as_bytes()
+    new.replaces.as_ref() == Some(&hash(body)) || body == whole_lines(&new.body).as_bytes()
 }

@@ -1,29 +1,15 @@
 //! A plan, carried out: each operation as a whole or not at all, once, whatever crash comes between.
 
 use crate::ground::error::Result;
-use crate::memory::defrag::corpus;
+use crate::memory::defrag::applied::{Applied, applied_name};
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::{Dropped, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::work::{Part, Work};
-use crate::store::batch::Batch;
-use crate::store::entry::EntryId;
 use crate::store::ledger::Seen;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::revision::{Reads, Revision, Standing};
 use crate::store::topics::Topics;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-
-/// What was done for one part.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Applied {
-    pub(crate) made: Vec<Planned>,
-}
-
-fn applied_name(part: usize) -> String {
-    format!("applied-{part}.json")
-}
 
 impl Desk<'_> {
     /// Makes the changes of the part under way; those that are made already, not again.
@@ -148,24 +134,11 @@ impl Desk<'_> {
         Ok(None)
     }
 
-    /// What was done for each part so far, in order.
-    pub(crate) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
-        let mut all = Vec::new();
-        for part in 0.. {
-            if !batch.file(&applied_name(part)).exists() {
-                break;
-            }
-            all.push(batch.read_json(&applied_name(part))?);
-        }
-        Ok(all)
-    }
-
     /// Takes note of what has been seen: what was shown as it was shown, what was changed as it is now.
     fn see(&self, work: &Work, made: &[Planned]) -> Result<()> {
         let mut seen = Seen::load(self.root)?;
-        let is_tiers = matches!(work.part(), Some(Part::Tiers));
         // A list of titles is no look at a note.
-        if !is_tiers {
+        if !matches!(work.part(), Some(Part::Tiers(_))) {
             for (id, mark) in &work.shown {
                 seen.see(id.clone(), mark.clone());
             }
@@ -181,14 +154,12 @@ impl Desk<'_> {
                 seen.see(revision.id.clone(), after.entry()?.mark());
             }
         }
-        seen.tiers_due = matches!(work.part(), Some(Part::Group(_)));
+        match work.part() {
+            Some(Part::Group(reach, _)) => seen.put_tiers_due(reach.name()),
+            Some(Part::Whole(reach, _) | Part::Tiers(reach)) => seen.tiers_done(reach.name()),
+            None => {}
+        }
         self.forget_gone(&mut seen)?;
         seen.save(self.root)
-    }
-
-    pub(crate) fn forget_gone(&self, seen: &mut Seen) -> Result<()> {
-        let there: BTreeSet<EntryId> = corpus::marks(&self.topics())?.into_iter().map(|(id, _)| id).collect();
-        seen.keep(|id| there.contains(id));
-        Ok(())
     }
 }

@@ -24,8 +24,10 @@ pub(crate) struct Shown {
     text: String,
 }
 
-/// What is said of the store as a whole.
+/// What is said of all notes of one reach.
 pub(crate) struct Corpus {
+    /// The reach's name.
+    pub(crate) whose: String,
     pub(crate) notes: usize,
     pub(crate) hot: usize,
     pub(crate) max_hot_tokens: u64,
@@ -55,8 +57,6 @@ What must not be lost
 - Every link, path, number, address, version, command and identifier of the notes that you merge, split or rewrite
   stands in the result. This is checked, and what fails is not done.
 - Pinned notes are never archived and stay hot.
-- Only notes of the same scope and repository are merged. What a note of a repository says never goes into a note of
-  another, nor into a global one.
 - A note is in one merge, split, rewrite or archive at most.
 - Text like [redacted:…] stays as it is.";
 
@@ -109,8 +109,9 @@ pub(crate) fn whole(
     let _ = writeln!(text, "Today is {} (UTC).", now.strftime("%Y-%m-%d"));
     let _ = writeln!(
         text,
-        "There are {} notes, {} of them hot; {} are shown.",
+        "There are {} notes of scope {}, {} of them hot; {} are shown.",
         corpus.notes,
+        corpus.whose,
         corpus.hot,
         shown.len()
     );
@@ -148,7 +149,11 @@ pub(crate) fn tiers(
         rules(false, true).replace("BATCH", batch)
     );
     let _ = writeln!(text, "Today is {} (UTC).", now.strftime("%Y-%m-%d"));
-    let _ = writeln!(text, "There are {} notes, {} of them hot.", corpus.notes, corpus.hot);
+    let _ = writeln!(
+        text,
+        "There are {} notes of scope {}, {} of them hot.",
+        corpus.notes, corpus.whose, corpus.hot
+    );
     let mark = mark_for(batch, lines.iter().map(String::as_str));
     data(&mut text, &mark);
     let _ = writeln!(text, "\n# Notes\n\n<<< notes {mark}");
@@ -269,7 +274,7 @@ mod tests {
     }
 
     fn corpus() -> Corpus {
-        Corpus { notes: 1, hot: 1, max_hot_tokens: 2500 }
+        Corpus { whose: "global".to_owned(), notes: 1, hot: 1, max_hot_tokens: 2500 }
     }
 
     fn now() -> Timestamp {

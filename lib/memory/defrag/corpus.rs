@@ -1,6 +1,7 @@
 //! The notes as defrag sees them: whole, with their files' names and their marks.
 
 use crate::ground::error::Result;
+use crate::memory::defrag::reach::Reach;
 use crate::store::entry::{Entry, EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::topics::Topics;
@@ -62,12 +63,23 @@ pub(crate) fn read(
     Ok((notes, broken))
 }
 
-/// The marks of all notes in use.
-pub(crate) fn marks(topics: &Topics) -> Result<Vec<(EntryId, String)>> {
-    let scan =
-        topics.scan(&[Place::Topics], |note| (note.entry.meta().id.clone(), note.entry.mark(), note.path))?;
-    // One that a plan could not hold is not asked about.
-    let usable =
-        scan.found.into_iter().filter(|(_, _, path)| path.file_name().is_some_and(|n| n.to_str().is_some()));
-    Ok(usable.map(|(id, mark, _)| (id, mark)).collect())
+/// A note in use, without its text.
+pub(crate) struct Marked {
+    pub(crate) id: EntryId,
+    pub(crate) mark: String,
+    pub(crate) reach: Reach,
+}
+
+/// All notes in use.
+pub(crate) fn marks(topics: &Topics) -> Result<Vec<Marked>> {
+    let scan = topics.scan(&[Place::Topics], |note| {
+        let meta = note.entry.meta();
+        // One that a plan could not hold is not asked about.
+        note.path.file_name().is_some_and(|name| name.to_str().is_some()).then(|| Marked {
+            id: meta.id.clone(),
+            mark: note.entry.mark(),
+            reach: Reach::of(meta),
+        })
+    })?;
+    Ok(scan.found.into_iter().flatten().collect())
 }

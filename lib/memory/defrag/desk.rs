@@ -5,6 +5,7 @@ use crate::ground::cli::Notes;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
+use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::ask;
 use crate::memory::defrag::corpus;
 use crate::memory::defrag::plan::{self, Dropped, Known, Plan, Planned};
@@ -16,7 +17,6 @@ use crate::memory::section::{self, Outcome};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::history;
-use crate::store::ledger::Seen;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::place::Root;
 use crate::store::topics::{Topics, is_taken};
@@ -59,15 +59,6 @@ impl Desk<'_> {
 
     pub(crate) fn topics(&self) -> Topics {
         Topics::at(self.root)
-    }
-
-    /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
-    pub(crate) fn news(&self) -> Result<Option<usize>> {
-        let seen = Seen::load(self.root)?;
-        let marks = corpus::marks(&self.topics())?;
-        let is_new = marks.iter().any(|(id, mark)| !seen.has(id, mark));
-        let has_news = !marks.is_empty() && (self.is_forced || seen.tiers_due || is_new);
-        Ok(has_news.then_some(marks.len()))
     }
 
     /// Takes what became of these notes into the history.
@@ -158,7 +149,7 @@ impl Adapters for Desk<'_> {
     }
 
     fn commit(&mut self, _work: &Work) -> Result<()> {
-        let applied = Desk::applied(self.batch()?)?;
+        let applied = applied(self.batch()?)?;
         let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
         if !made.is_empty() {
             let counts = crate::memory::defrag::show::counts(made.iter().copied());

@@ -30,7 +30,7 @@ const FULL_PERCENT: usize = 95;
 
 /// Groups of related notes, each within `room` bytes. Every index comes once; a note larger than `room` comes
 /// apart. Duplicates are parted only if they do not fit into one group together.
-pub(crate) fn groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
+fn groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
     let (fitting, too_large): (Vec<usize>, Vec<usize>) =
         (0..items.len()).partition(|index| items[*index].bytes <= room);
     let all = fitting.iter().fold(0, |sum: usize, index| sum.saturating_add(items[*index].bytes));
@@ -40,6 +40,24 @@ pub(crate) fn groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups 
         _ => fill(&in_rows(items, units(items, pairs, room)), room),
     };
     Groups { groups, too_large }
+}
+
+/// The same of `members` alone, which are in ascending order.
+pub(crate) fn groups_among(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
+    let places: BTreeMap<usize, usize> = members.iter().enumerate().map(|(to, &from)| (from, to)).collect();
+    let place = |from: &usize| places.get(from).copied();
+    let items: Vec<Item<'_>> = members
+        .iter()
+        .filter_map(|&at| items.get(at))
+        .map(|item| Item { links: item.links.iter().filter_map(place).collect(), ..item.clone() })
+        .collect();
+    let pairs: Vec<Pair> = pairs
+        .iter()
+        .filter_map(|pair| Some(Pair { a: place(&pair.a)?, b: place(&pair.b)?, percent: pair.percent }))
+        .collect();
+    let back = |group: Vec<usize>| group.into_iter().filter_map(|at| members.get(at).copied()).collect();
+    let found = groups(&items, &pairs, room);
+    Groups { groups: found.groups.into_iter().map(back).collect(), too_large: back(found.too_large) }
 }
 
 /// Notes that are not parted.
@@ -188,6 +206,18 @@ mod tests {
         let found = groups(&items, &[pair(0, 1), pair(1, 3)], 100);
         assert_eq!(found, Groups { groups: vec![vec![0, 2]], too_large: vec![1, 3] });
         assert_eq!(groups(&items, &[], 0).too_large, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn among_some_only_they_are_grouped_and_tied() {
+        let items: Vec<Item<'_>> = (0..40).map(|n| Item { links: vec![(n + 20) % 40], ..item(10) }).collect();
+        let members: Vec<usize> = (0..40).filter(|n| n % 2 == 1).collect();
+        let found = groups_among(&members, &items, &[pair(1, 39), pair(3, 4)], 100);
+        let mut all: Vec<usize> = found.groups.concat();
+        all.sort_unstable();
+        assert_eq!((all, found.groups.len()), (members, 2));
+        assert_eq!(group_of(&found, 1), group_of(&found, 39));
+        assert_eq!(group_of(&found, 7), group_of(&found, 27));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Notes kept in order: the machine (US-006). It does nothing by itself: every effect goes through [`Adapters`], and
 //! every state can be saved and taken up again.
 
+mod applied;
 mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;
 pub(crate) mod desk;
 mod family;
+pub(crate) mod forget;
 pub(crate) mod group;
+mod news;
 mod part;
 pub(crate) mod plan;
 mod reach;

@@ -5,6 +5,7 @@ use crate::memory::defrag::ask::{self, Corpus, OWN_WORDS};
 use crate::memory::defrag::corpus::{self, CorpusNote};
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::Allows;
+use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::structure::{STRUCTURE, Structure};
 use crate::memory::defrag::work::{Part, Work};
 use crate::store::entry::EntryId;
@@ -41,21 +42,20 @@ impl Desk<'_> {
     pub(crate) fn prompt(&self, work: &mut Work) -> Result<String> {
         let batch = self.batch()?;
         let structure: Structure = batch.read_json(STRUCTURE)?;
-        let corpus = Corpus {
-            notes: work.total,
-            hot: structure.hot,
-            max_hot_tokens: self.config.agents_md.max_hot_tokens,
-        };
-        let now = self.env.now();
-        let mut room = self.room()?;
-        let (ids, has_tiers) = match work.part() {
-            Some(Part::Whole(ids)) => (ids, true),
-            Some(Part::Group(ids)) => (ids, false),
-            Some(Part::Tiers) => return self.tiers_prompt(work, &corpus, room),
+        let (reach, ids, has_tiers) = match work.part() {
+            Some(Part::Whole(reach, ids)) => (reach, ids, true),
+            Some(Part::Group(reach, ids)) => (reach, ids, false),
+            Some(Part::Tiers(reach)) => {
+                let corpus = self.corpus(reach, &structure);
+                return self.tiers_prompt(work, &reach.clone(), &corpus);
+            }
             None => return Err(Error::io("there is no part to ask about")),
         };
+        let (corpus, mut room) = (self.corpus(reach, &structure), self.room()?);
         let wanted: BTreeMap<&EntryId, usize> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
         let (mut notes, _) = corpus::read(&self.topics(), |id| wanted.contains_key(id))?;
+        // One that was given another scope since is not for these eyes.
+        notes.retain(|note| Reach::of(note.meta()) == *reach);
         notes.sort_by_key(|note| wanted.get(note.id()).copied());
         let mut shown = Vec::new();
         for note in &notes {
@@ -69,13 +69,26 @@ impl Desk<'_> {
         let there: BTreeSet<&EntryId> = shown.iter().map(|note| &note.id).collect();
         let is_shown = |pair: &&(EntryId, EntryId, u8)| there.contains(&pair.0) && there.contains(&pair.1);
         let pairs: Vec<_> = structure.pairs.iter().filter(is_shown).cloned().collect();
-        let text = ask::whole(&work.batch, now, &corpus, &shown, &pairs, has_tiers);
+        let text = ask::whole(&work.batch, self.env.now(), &corpus, &shown, &pairs, has_tiers);
         work.shown = shown.into_iter().map(|note| (note.id, note.mark)).collect();
         Ok(text)
     }
 
-    fn tiers_prompt(&self, work: &mut Work, corpus: &Corpus, mut room: usize) -> Result<String> {
+    /// What is said of the notes of a reach as a whole.
+    fn corpus(&self, reach: &Reach, structure: &Structure) -> Corpus {
+        let size = structure.sizes.get(reach).copied().unwrap_or_default();
+        Corpus {
+            whose: self.clean(reach.name()),
+            notes: size.notes,
+            hot: size.hot,
+            max_hot_tokens: self.config.agents_md.max_hot_tokens,
+        }
+    }
+
+    fn tiers_prompt(&self, work: &mut Work, reach: &Reach, corpus: &Corpus) -> Result<String> {
+        let mut room = self.room()?;
         let (mut notes, _) = corpus::read(&self.topics(), |_| true)?;
+        notes.retain(|note| Reach::of(note.meta()) == *reach);
         ask::by_weight(&mut notes);
         let mut lines = Vec::new();
         work.shown.clear();
@@ -94,9 +107,9 @@ impl Desk<'_> {
 
     pub(crate) fn allows(&self, work: &Work) -> Allows {
         let (texts, tiers) = match work.part() {
-            Some(Part::Whole(_)) => (true, true),
-            Some(Part::Group(_)) => (true, false),
-            Some(Part::Tiers) | None => (false, true),
+            Some(Part::Whole(..)) => (true, true),
+            Some(Part::Group(..)) => (true, false),
+            Some(Part::Tiers(_)) | None => (false, true),
         };
         Allows { texts, tiers, loss: self.allows_loss }
     }

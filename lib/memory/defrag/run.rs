@@ -3,6 +3,7 @@
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
+use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::Plan;
 use crate::memory::defrag::work::Work;
@@ -70,6 +71,7 @@ impl Desk<'_> {
             return Err(error);
         }
         let stays = if self.news()?.is_none() {
+            self.tell_what_rests()?;
             Some(Ended::Done)
         } else if self.config.llm.command.is_none() {
             Some(Ended::NoCommand)
@@ -119,7 +121,15 @@ impl Desk<'_> {
                     Kind::Run if self.caller.is_answered(&batch, work.next)? => {
                         ours.push((batch, State::RunAgent { work, faults }));
                     }
-                    // The notes may be others by now: nothing is paid for that is thrown away.
+                    // Its groups are kept: notes that were merged since would be shared out in another way, and asked
+                    // about once more. What is long ago is begun anew with the notes that have come since.
+                    Kind::Run
+                        if work.next > 0
+                            && self.config.llm.command.is_some()
+                            && self.env.now().duration_since(work.begun) <= BY_HAND =>
+                    {
+                        ours.push((batch, State::RunAgent { work, faults }));
+                    }
                     Kind::Run => ours.extend(self.closed(batch, work)?),
                     Kind::Hand | Kind::Dry if self.env.now().duration_since(work.begun) > BY_HAND => {
                         ours.extend(self.closed(batch, work)?);
@@ -164,7 +174,8 @@ impl Desk<'_> {
                     let stopped = work.as_ref().and_then(|work| work.stopped.clone());
                     return Ok(stopped.map_or(Ended::Done, Ended::from));
                 }
-                State::Failed { why, .. } => {
+                State::Failed { work, why } => {
+                    self.take_failure(work, why)?;
                     let why = why.clone();
                     self.batch()?.end()?;
                     return Ok(Ended::from(why));
@@ -172,6 +183,12 @@ impl Desk<'_> {
                 State::RunAgent { work, .. } if work.kind == Kind::Hand => {
                     self.batch()?.save(&state)?;
                     return Ok(Ended::Done);
+                }
+                State::GenerateAgentsMd { work } => {
+                    if let Some(why) = &work.stopped {
+                        self.take_failure(work, why)?;
+                    }
+                    self.batch()?.save(&state)?;
                 }
                 _ => self.batch()?.save(&state)?,
             }
@@ -185,7 +202,7 @@ impl Desk<'_> {
     fn finish(&mut self, over: &State) -> Result<()> {
         let batch = self.batch()?;
         let begun = over.work().map(|work| work.begun);
-        if Desk::applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
+        if applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
             return batch.end();
         }
         for other in Batches::of_defrag(self.root).all()? {
@@ -223,6 +240,10 @@ impl Desk<'_> {
             }
             self.batch()?.save(&state)?;
             state = state.step(self)?;
+        }
+        // Only notes that no call has room for are new.
+        if matches!(state, State::Completed { work: Some(_) }) {
+            self.finish(&state)?;
         }
         Ok(None)
     }

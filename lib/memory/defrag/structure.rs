@@ -3,15 +3,17 @@
 use crate::ground::error::Result;
 use crate::memory::call::Kind;
 use crate::memory::defrag::ask;
-use crate::memory::defrag::corpus;
+use crate::memory::defrag::corpus::{self, CorpusNote};
 use crate::memory::defrag::desk::Desk;
-use crate::memory::defrag::group::{self, Item};
+use crate::memory::defrag::group::{Item, groups_among};
+use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::similar;
 use crate::memory::defrag::work::{Part, Work};
 use crate::store::entry::{EntryId, Tier, links};
 use crate::store::ledger::Seen;
 use crate::store::persistence::warn_of;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file of a batch with what was found out about all notes.
@@ -24,6 +26,13 @@ pub(crate) struct Structure {
     pub(crate) pairs: Vec<(EntryId, EntryId, u8)>,
     /// How many notes lead to each.
     pub(crate) linked: BTreeMap<EntryId, usize>,
+    /// How many notes there are of each reach.
+    pub(crate) sizes: BTreeMap<Reach, Size>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Size {
+    pub(crate) notes: usize,
     pub(crate) hot: usize,
 }
 
@@ -55,15 +64,34 @@ impl Desk<'_> {
             for id in &links {
                 *structure.linked.entry(id.clone()).or_default() += 1;
             }
-            structure.hot += usize::from(note.meta().pinned || note.meta().tier == Tier::Hot);
+            let size = structure.sizes.entry(Reach::of(note.meta())).or_default();
+            size.notes += 1;
+            size.hot += usize::from(note.meta().pinned || note.meta().tier == Tier::Hot);
             let links = links.iter().filter_map(|id| places.get(id).copied()).collect();
             items.push(Item { bytes, tags: &note.meta().tags, links });
         }
         self.batch()?.write_json(STRUCTURE, &structure)?;
-        let groups = group::groups(&items, &pairs, room);
         let mut seen = Seen::load(self.root)?;
-        for &at in &groups.too_large {
-            let Some(note) = notes.get(at) else { continue };
+        let mut reaches: BTreeMap<Reach, Vec<usize>> = BTreeMap::new();
+        for (at, note) in notes.iter().enumerate() {
+            reaches.entry(Reach::of(note.meta())).or_default().push(at);
+        }
+        let mut too_large = Vec::new();
+        let mut shares: Vec<(usize, Vec<Part>)> = Vec::new();
+        for (reach, members) in reaches {
+            let groups = groups_among(&members, &items, &pairs, room);
+            too_large.extend(groups.too_large);
+            let groups = groups.groups.iter().map(|group| {
+                let notes: Vec<&CorpusNote> = group.iter().filter_map(|&at| notes.get(at)).collect();
+                let news = notes.iter().filter(|note| self.is_news(&seen, note.id(), &note.mark)).count();
+                (news, notes.into_iter().map(|note| note.id().clone()).collect())
+            });
+            shares.push(self.parts(reach, groups.collect(), &seen));
+        }
+        // Whose notes no call has seen yet goes first.
+        shares.sort_by_key(|(news, _)| Reverse(*news));
+        work.parts = shares.into_iter().flat_map(|(_, parts)| parts).collect();
+        for note in too_large.iter().filter_map(|&at| notes.get(at)) {
             self.notes.warn(&format!(
                 "{} \"{}\" is larger than a call has room for, and is not asked about: split it by hand, or raise \
                  llm.maxPromptBytes",
@@ -72,30 +100,28 @@ impl Desk<'_> {
             ));
             seen.see(note.id().clone(), note.mark.clone());
         }
-        if self.kind != Kind::Dry && !groups.too_large.is_empty() {
+        if self.kind != Kind::Dry && !too_large.is_empty() {
             seen.save(self.root)?;
         }
-        let named = |group: &Vec<usize>| -> Vec<EntryId> {
-            group.iter().filter_map(|&at| ids.get(at)).cloned().collect()
-        };
-        if let [group] = &groups.groups[..] {
-            work.parts = vec![Part::Whole(named(group))];
-            return Ok(());
-        }
-        let news = |group: &Vec<usize>| {
-            let notes = group.iter().filter_map(|&at| notes.get(at));
-            notes.filter(|note| !seen.has(note.id(), &note.mark)).count()
-        };
-        let mut wanted: Vec<(usize, &Vec<usize>)> = groups
-            .groups
-            .iter()
-            .map(|group| (news(group), group))
-            .filter(|(news, _)| *news > 0 || work.is_forced)
-            .collect();
-        // What no call has seen yet goes first.
-        wanted.sort_by_key(|(news, _)| std::cmp::Reverse(*news));
-        work.parts = wanted.into_iter().map(|(_, group)| Part::Group(named(group))).collect();
-        work.parts.push(Part::Tiers);
         Ok(())
+    }
+
+    /// What is to be asked about the notes of one reach, and how many of them are new; `groups` with how many of theirs.
+    fn parts(&self, reach: Reach, mut groups: Vec<(usize, Vec<EntryId>)>, seen: &Seen) -> (usize, Vec<Part>) {
+        let news = groups.iter().map(|(news, _)| news).sum();
+        let are_tiers_wanted = self.are_tiers_wanted(seen, &reach);
+        if let [(_, ids)] = &mut groups[..] {
+            let is_wanted = news > 0 || are_tiers_wanted || self.is_forced;
+            let whole = Part::Whole(reach, std::mem::take(ids));
+            return (news, if is_wanted { vec![whole] } else { Vec::new() });
+        }
+        groups.retain(|(news, _)| *news > 0 || self.is_forced);
+        groups.sort_by_key(|(news, _)| Reverse(*news));
+        let mut parts: Vec<Part> =
+            groups.into_iter().map(|(_, ids)| Part::Group(reach.clone(), ids)).collect();
+        if !parts.is_empty() || are_tiers_wanted {
+            parts.push(Part::Tiers(reach));
+        }
+        (news, parts)
     }
 }

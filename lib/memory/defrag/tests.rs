@@ -5,7 +5,9 @@ use super::*;
 use crate::ground::error::Error;
 use crate::memory::budget::Spent;
 use crate::memory::call::Kind;
+use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::work::Part;
+use crate::store::entry::{EntryId, Meta};
 use jiff::Timestamp;
 use std::collections::VecDeque;
 
@@ -21,6 +23,10 @@ struct Script {
 
 fn script(parts: usize, asked: Vec<Asked>, judged: Vec<Judged>) -> Script {
     Script { parts, asked: asked.into(), judged: judged.into(), fails: None, called: Vec::new() }
+}
+
+fn reach() -> Reach {
+    Reach::of(&Meta::new(EntryId::whole("id__a1B2c3").unwrap()))
 }
 
 fn plan() -> Judged {
@@ -51,7 +57,7 @@ impl Adapters for Script {
 
     fn analyze_structure(&mut self, work: &mut Work) -> Result<()> {
         self.call("analyze", "")?;
-        work.parts = vec![Part::Tiers; self.parts];
+        work.parts = vec![Part::Tiers(reach()); self.parts];
         Ok(())
     }
 

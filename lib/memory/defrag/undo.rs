@@ -4,6 +4,7 @@ use crate::ground::error::{Error, Result};
 use crate::ground::file;
 use crate::memory::call::Kind;
 use crate::memory::defrag::State;
+use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
@@ -34,7 +35,7 @@ impl Desk<'_> {
         for batch in Batches::of_defrag(self.root).all()? {
             let Ok(Some(state)) = batch.load::<State>() else { continue };
             let Some(work) = state.work().filter(|work| work.kind != Kind::Dry) else { continue };
-            let has_changed = Desk::applied(&batch)?.iter().any(|applied| !applied.made.is_empty());
+            let has_changed = applied(&batch)?.iter().any(|applied| !applied.made.is_empty());
             let begun = work.begun;
             if has_changed && last.as_ref().is_none_or(|(other, _)| begun > *other) {
                 last = Some((begun, batch));
@@ -69,7 +70,7 @@ impl Desk<'_> {
     fn backwards(&self) -> Result<Vec<Revision>> {
         let mut whole: Vec<Revision> = Vec::new();
         let mut places: BTreeMap<EntryId, usize> = BTreeMap::new();
-        let applied = Desk::applied(self.batch()?)?;
+        let applied = applied(self.batch()?)?;
         let revisions = applied.into_iter().flat_map(|applied| applied.made).flat_map(|made| made.revisions);
         for revision in revisions {
             match places.get(&revision.id).and_then(|&at| whole.get_mut(at)) {
@@ -113,6 +114,10 @@ impl Desk<'_> {
                 }
             }
         }
+        for id in applied(self.batch()?)?.into_iter().flat_map(|applied| applied.deleted) {
+            self.notes
+                .warn(&format!("{id} is not brought back: it was deleted for good (memory-remove --purge)"));
+        }
         // What somebody took back is not asked about again until it changes.
         let mut seen = Seen::load(self.root)?;
         for revision in &revisions {
@@ -120,7 +125,7 @@ impl Desk<'_> {
                 seen.see(revision.id.clone(), after.entry()?.mark());
             }
         }
-        seen.tiers_due = false;
+        seen.all_tiers_done();
         self.forget_gone(&mut seen)?;
         seen.save(self.root)?;
         self.refresh_targets()?;

@@ -2,6 +2,7 @@
 //! that was paid for.
 
 use crate::memory::call::{Kind, Why};
+use crate::memory::defrag::reach::Reach;
 use crate::store::entry::EntryId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -33,12 +34,12 @@ pub(crate) struct Work {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Part {
-    /// All notes, whole: everything is decided at once.
-    Whole(Vec<EntryId>),
-    /// Some notes, whole, that have to do with each other.
-    Group(Vec<EntryId>),
-    /// Titles, summaries and use of all notes: what is hot?
-    Tiers,
+    /// All notes of a reach, whole: everything is decided at once.
+    Whole(Reach, Vec<EntryId>),
+    /// Some notes of it, whole, that have to do with each other.
+    Group(Reach, Vec<EntryId>),
+    /// Titles, summaries and use of all its notes: what is hot?
+    Tiers(Reach),
 }
 
 impl Work {

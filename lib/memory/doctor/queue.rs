@@ -109,6 +109,7 @@ pub(crate) fn look_at_ledgers(patient: &Patient) -> Vec<Finding> {
         ("defrag.json", Seen::load(root).err()),
     ];
     let mut findings = Vec::new();
+    findings.extend(resting(patient));
     for (name, error) in all {
         if let Some(error) = error {
             let mend = error.next_step().unwrap_or_else(|| "make it a file that you can read".to_owned());
@@ -116,6 +117,19 @@ pub(crate) fn look_at_ledgers(patient: &Patient) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What memory-defrag lets alone, because calls about it fail again and again.
+fn resting(patient: &Patient) -> Option<Finding> {
+    let seen = Seen::load(patient.root).ok()?;
+    let (count, failure) = seen.resting(patient.env.now())?;
+    let (notes, until) = (if count == 1 { "1 note" } else { &format!("{count} notes") }, failure.not_before);
+    let (tries, why, until) = (failure.tries, &failure.error, until.strftime("%Y-%m-%d %H:%M"));
+    let what = format!(
+        "memory-defrag failed {tries} times to ask about {notes}, and waits until {until} UTC: {why}"
+    );
+    let mend = "mend what it names; memory-defrag --force asks now";
+    Some(Finding::warning(Check::Failed, &patient.root.state().join("defrag.json"), what, mend))
 }
 
 pub(crate) fn look_at_batches(patient: &Patient) -> Vec<Finding> {

@@ -4,8 +4,9 @@ use crate::ground::error::Result;
 use crate::ground::text::border;
 use crate::memory::consolidate::ask::{self, Related, Shown};
 use crate::memory::consolidate::desk::{Desk, FRAME, io};
-use crate::memory::consolidate::gather::{mark, slice, text_name};
+use crate::memory::consolidate::history::{slice, text_name};
 use crate::memory::consolidate::work::Work;
+use crate::memory::hash::hash;
 use crate::memory::search::{self, Document, Query};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{Meta, Scope};
@@ -122,7 +123,7 @@ impl Desk<'_> {
     fn one_related(&self, meta: &Meta, whole: bool, room: usize) -> Result<Related> {
         // One that is gone since, or broken, is not to be updated.
         let note = whole.then(|| Topics::at(self.root).find_own(&meta.id).ok()).flatten();
-        let mark = note.as_ref().map_or_else(String::new, |note| mark(note.entry.body()));
+        let mark = note.as_ref().map_or_else(String::new, |note| hash(note.entry.body()));
         let body = note.map(|note| String::from_utf8_lossy(note.entry.body()).into_owned());
         // People write notes past the queue, too.
         let clean = |text: &str| self.redactor.cleaned(text);

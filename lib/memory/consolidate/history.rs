@@ -1,0 +1,100 @@
+//! The text of a history, in a file of its batch, turn by turn: it may be larger than memory.
+
+use crate::ground::file;
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// The name of the text of source number `index` in its batch.
+pub(crate) fn text_name(index: usize) -> String {
+    format!("history-{index}.txt")
+}
+
+/// The name of what is known about that text.
+pub(crate) fn facts_name(index: usize) -> String {
+    format!("history-{index}.json")
+}
+
+/// What the text file of a history holds, and where its turns end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct History {
+    /// The session's name in the ledger; `None`: a note, or a file that is no session.
+    pub(crate) session: Option<String>,
+    pub(crate) parent: Option<String>,
+    /// Where each turn ends in the text, in bytes.
+    pub(crate) borders: Vec<usize>,
+    /// Each turn's hash.
+    pub(crate) marks: Vec<String>,
+    /// Bytes that were left out of turns, each place marked.
+    pub(crate) cut: usize,
+}
+
+impl History {
+    pub(crate) fn bytes(&self) -> usize {
+        self.borders.last().copied().unwrap_or(0)
+    }
+}
+
+/// A turn in the text of all turns.
+pub(crate) struct Seen {
+    pub(crate) end: usize,
+    pub(crate) mark: String,
+    pub(crate) cut: usize,
+}
+
+/// Copies the turns `wanted` from the text of all turns.
+pub(crate) fn copy_turns(
+    from: &Path,
+    to: &Path,
+    turns: &[Seen],
+    wanted: &[usize],
+    history: &mut History,
+) -> io::Result<()> {
+    let mut all = fs_err::File::open(from)?;
+    let mut text = BufWriter::new(file::scratch(to)?);
+    let mut end = 0;
+    for &index in wanted {
+        let start = index.checked_sub(1).map_or(0, |before| turns[before].end);
+        let length = turns[index].end - start;
+        all.seek(SeekFrom::Start(start as u64))?;
+        io::copy(&mut (&mut all).take(length as u64), &mut text)?;
+        end += length;
+        history.borders.push(end);
+        history.marks.push(turns[index].mark.clone());
+        history.cut += turns[index].cut;
+    }
+    text.flush()?;
+    text.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+/// A stretch of a text file, as text. Its ends are ends of turns or of characters.
+pub(crate) fn slice(path: &Path, from: usize, to: usize) -> io::Result<String> {
+    let mut file = fs_err::File::open(path)?;
+    file.seek(SeekFrom::Start(from as u64))?;
+    let mut bytes = Vec::new();
+    file.take(to.saturating_sub(from) as u64).read_to_end(&mut bytes)?;
+    Ok(crate::ground::text::lossy(bytes).0)
+}
+
+/// The last place at or before `at` where a line ends, or else a character, within a few kilobytes.
+pub(crate) fn cut_at(path: &Path, at: usize) -> usize {
+    let from = at.saturating_sub(4096);
+    let mut bytes = Vec::new();
+    let read = fs_err::File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(from as u64))?;
+        file.take((at - from + 1) as u64).read_to_end(&mut bytes)
+    });
+    if read.is_err() {
+        return at;
+    }
+    let within = &bytes[..bytes.len().min(at - from)];
+    if let Some(line) = memchr::memrchr(b'\n', within) {
+        return from + line + 1;
+    }
+    // A byte that continues a character is no place to begin.
+    let mut end = at - from;
+    while end > 0 && bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        end -= 1;
+    }
+    from + end
+}

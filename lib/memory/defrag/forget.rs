@@ -1,0 +1,90 @@
+//! What is deleted for good must not live on in what a defrag keeps.
+
+use crate::ground::error::{Error, Result};
+use crate::ground::file;
+use crate::memory::defrag::State;
+use crate::memory::defrag::applied::{Applied, applied, applied_name};
+use crate::store::batch::{Batch, Batches};
+use crate::store::entry::EntryId;
+use crate::store::place::Root;
+use std::path::PathBuf;
+
+/// What stands in the place of a title.
+const GONE: &str = "(deleted)";
+
+/// Takes these notes out of the last defrag, which cannot bring them back then. The directories of batches that are
+/// not at their end, and name one of them: whoever carries them on still needs what is in them.
+pub(crate) fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
+    let mut holding = Vec::new();
+    for batch in Batches::of_defrag(root).all()? {
+        match batch.load::<State>() {
+            Ok(Some(State::Completed { .. })) => forget_in(&batch, ids)?,
+            _ => holding.extend(names_one(&batch, ids)?.then_some(batch.dir)),
+        }
+    }
+    for batch in Batches::of_queue(root).all()? {
+        holding.extend(names_one(&batch, ids)?.then_some(batch.dir));
+    }
+    Ok(holding)
+}
+
+fn forget_in(batch: &Batch, ids: &[EntryId]) -> Result<()> {
+    if !names_one(batch, ids)? {
+        return Ok(());
+    }
+    for (part, mut one) in applied(batch)?.into_iter().enumerate() {
+        if ids.iter().filter(|id| one.forget(id)).count() > 0 {
+            batch.write_json(&applied_name(part), &one)?;
+        }
+    }
+    // Prompts and replies are of no use any more.
+    for name in
+        names(batch)?.into_iter().filter(|name| name.starts_with("prompt-") || name.starts_with("reply-"))
+    {
+        file::remove(&batch.file(&name)).map_err(|e| Error::io(e.to_string()))?;
+    }
+    Ok(())
+}
+
+fn names(batch: &Batch) -> Result<Vec<String>> {
+    let entries = fs_err::read_dir(&batch.dir).map_err(|e| Error::io(e.to_string()))?;
+    let files = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_file()));
+    Ok(files.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+}
+
+/// Does a file of the batch name one of the notes?
+fn names_one(batch: &Batch, ids: &[EntryId]) -> Result<bool> {
+    for name in names(batch)? {
+        let bytes = batch.read(&name)?;
+        if ids.iter().any(|id| memchr::memmem::find(&bytes, id.as_str().as_bytes()).is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Applied {
+    /// Takes all that a note said out of what was done; `false` if there was nothing.
+    fn forget(&mut self, id: &EntryId) -> bool {
+        let mut is_other = false;
+        for planned in &mut self.made {
+            let mut looks = planned.from.iter_mut().chain(&mut planned.into);
+            let is_in = planned.revisions.iter().any(|revision| revision.id == *id);
+            if !is_in && !looks.any(|look| look.id == *id) {
+                continue;
+            }
+            is_other = true;
+            planned.revisions.retain(|revision| revision.id != *id);
+            for look in planned.from.iter_mut().chain(&mut planned.into).filter(|look| look.id == *id) {
+                GONE.clone_into(&mut look.title);
+                look.tags.clear();
+            }
+            planned.reason.clear();
+            planned.lost.clear();
+        }
+        if is_other {
+            self.deleted.push(id.clone());
+        }
+        is_other
+    }
+}
