@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
+/// What a killed program left beside a file is nobody's any more when it is as old as this: a write takes milliseconds.
+pub(crate) const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
 /// How long a reader waits for a writer to be done.
 const SETTLE_WAIT: Duration = Duration::from_secs(1);
 
@@ -76,13 +79,47 @@ fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// Makes a new file with `bytes` in it. One that exists is left alone: `AlreadyExists`.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+///
+/// Whoever is killed on the way leaves no half of it under that name: it would be taken for the user's own, and never
+/// be made whole.
 pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    sweep_aged(path, LEFT_BEHIND, |left| bytes.starts_with(left));
+    if path.symlink_metadata().is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("\"{}\" exists", path.display())));
+    }
+    let _whole = signal::shield();
+    if link_new(path, bytes, mode)? { Ok(()) } else { create_in_place(path, bytes, mode) }
+}
+
+/// Writes it beside `path` and gives it that name too, which never replaces a file. `false` where the file system
+/// knows no second names.
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+fn link_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("cannot write \"{}\": {e}", path.display()));
+    let mut new = open_new(path, mode).map_err(named)?;
+    // Dropped, it removes the name that it has beside `path`.
+    new.write_all(bytes).and_then(|()| new.sync_all()).map_err(named)?;
+    let Some(twin) = twin(path, new.as_file()) else { return Ok(false) };
+    match fs::hard_link(twin, path) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+            Ok(false)
+        }
+        linked => linked.and_then(|()| path.parent().map_or(Ok(()), sync_dir)).map(|()| true),
+    }
+}
+
+#[cfg(not(unix))]
+fn link_new(_path: &Path, _bytes: &[u8], _mode: u32) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     set_mode(&mut options, mode);
     let mut file = options.open(path)?;
-    let _whole = signal::shield();
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if written.is_err() {
         let _ = fs::remove_file(path);
@@ -193,16 +230,7 @@ pub(crate) fn install_if(
 ) -> io::Result<bool> {
     let named = |e: io::Error| io::Error::new(e.kind(), format!("cannot write \"{}\": {e}", path.display()));
     let _whole = signal::shield();
-    let mut options = AtomicWriteFile::options();
-    #[cfg(unix)]
-    {
-        use atomic_write_file::unix::OpenOptionsExt as _;
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.preserve_mode(false).preserve_owner(false).mode(mode);
-    }
-    #[cfg(not(unix))]
-    let _ = mode;
-    let mut new = options.open(path).map_err(named)?;
+    let mut new = open_new(path, mode).map_err(named)?;
     // Dropped, it removes itself.
     new.write_all(bytes).map_err(named)?;
     if !still(&new).map_err(named)? {
@@ -214,6 +242,20 @@ pub(crate) fn install_if(
         remove_twin(path, &twin);
         named(e)
     })
+}
+
+/// A file to be written beside `path`, of this mode less the umask.
+fn open_new(path: &Path, mode: u32) -> io::Result<AtomicWriteFile> {
+    let mut options = AtomicWriteFile::options();
+    #[cfg(unix)]
+    {
+        use atomic_write_file::unix::OpenOptionsExt as _;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.preserve_mode(false).preserve_owner(false).mode(mode);
+    }
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(path)
 }
 
 /// Gives a file another name, and makes sure that it keeps it: both directories are synced. A file of the new
@@ -344,12 +386,16 @@ fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
 
 /// Removes the entry beside `path` that is the open file, if the rename did not happen.
 fn remove_twin(path: &Path, file: &std::fs::File) {
-    let Ok(open) = file.metadata() else { return };
-    for leftover in temporaries(path) {
-        if leftover.symlink_metadata().is_ok_and(|found| id_of(&found) == id_of(&open)) {
-            let _ = fs::remove_file(leftover);
-        }
+    if let Some(leftover) = twin(path, file) {
+        let _ = fs::remove_file(leftover);
     }
+}
+
+/// The name that an open file has beside `path`.
+fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
+    let open = file.metadata().ok()?;
+    let is_open = |entry: &PathBuf| entry.symlink_metadata().is_ok_and(|found| id_of(&found) == id_of(&open));
+    temporaries(path).into_iter().find(is_open)
 }
 
 /// Removes what killed programs left of new files for `path`. Only for directories that are ours alone: the

@@ -11,14 +11,11 @@ use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// The largest file that is read, in bytes.
 const CAP: u64 = 8 << 20;
 /// So often it may change under our hands.
 const TRIES: usize = 5;
-/// What a killed run left is removed when it is as old as this. A write takes milliseconds.
-const LEFT: Duration = Duration::from_secs(60);
 /// Of a new file, less the umask.
 const MODE: u32 = 0o644;
 
@@ -88,7 +85,7 @@ impl File {
     }
 
     pub(crate) fn refresh(&self, placed: &Placed) -> Result<Standing> {
-        file::sweep_aged(&self.real, LEFT, |left| {
+        file::sweep_aged(&self.real, file::LEFT_BEHIND, |left| {
             left.is_empty() || memchr::memmem::find(left, START.as_bytes()).is_some()
         });
         for _ in 0..TRIES {
