@@ -36,6 +36,9 @@ pub(crate) fn is_anothers_with(path: &Path, dir: &Path) -> bool {
 /// Writes what is not there yet. Did it have to?
 pub(crate) fn write(path: &Path, text: &str) -> Result<bool> {
     let failed = |e: io::Error| Error::io(e.to_string());
+    file::sweep_aged(path, file::LEFT_BEHIND, |left| {
+        text.as_bytes().starts_with(left) || String::from_utf8_lossy(left).contains(MARK)
+    });
     match ours(path)? {
         Some(old) if old == text => return Ok(false),
         Some(_) => file::replace(path, |new| io::Write::write_all(new, text.as_bytes())).map_err(failed)?,
