@@ -13,7 +13,6 @@
   groff,
   openssl,
   python3,
-  strace,
   zsh,
 }:
 
@@ -59,8 +58,7 @@ rustPlatform.buildRustPackage {
     openssl
     python3
     zsh
-  ]
-  ++ lib.optional stdenv.hostPlatform.isLinux strace;
+  ];
   # Servers of the tests listen on 127.0.0.1.
   __darwinAllowLocalNetworking = true;
 

@@ -2,65 +2,66 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::crash::Scenario;
-use crate::defrag_crash::{DEFRAG, answer, words};
+use crate::corpus::answer;
 use crate::store::value;
 use crate::support::{Said, eventually, said};
+use crate::world::{World, words};
 use std::fs;
 use std::process::{Child, Stdio};
 
 /// A model that thinks until a file named `go` is there.
-fn thinking() -> Scenario {
+fn thinking() -> World {
     let wait = "echo > \"$DIR/begun\"\nwhile ! [ -e \"$DIR/go\" ]; do sleep 0.01; done\n";
-    Scenario::defrag_by(&DEFRAG, "thinking", 1, &format!("{wait}{}", answer()))
+    World::defrag(&["--quiet"], &format!("{wait}{}", answer()))
 }
 
 /// A run whose model thinks.
-fn begun(scenario: &Scenario) -> Child {
-    let mut command = scenario.command(&words(&["--quiet"]));
+fn begun(world: &World) -> Child {
+    let mut command = world.command(world.program, &world.arguments);
+    command.stdin(Stdio::null());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    eventually("the model's thinking", || scenario.sandbox.work().join("begun").exists());
+    eventually("the model's thinking", || world.sandbox.work().join("begun").exists());
     child
 }
 
-fn go(scenario: &Scenario) {
-    scenario.sandbox.file("go", "");
+fn go(world: &World) {
+    world.sandbox.file("go", "");
 }
 
 #[test]
 fn a_signal_while_the_model_thinks_leaves_all_as_it_was_and_the_next_run_asks_again() {
     for (signal, code) in [(rustix::process::Signal::TERM, 143), (rustix::process::Signal::INT, 130)] {
-        let scenario = thinking();
-        let before = scenario.notes();
-        let child = begun(&scenario);
+        let world = thinking();
+        let before = world.notes();
+        let child = begun(&world);
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.code(), Some(code), "{output:?}");
-        assert_eq!(scenario.notes(), before);
-        go(&scenario);
-        let next = scenario.run(&words(&["--quiet"]));
+        assert_eq!(world.notes(), before);
+        go(&world);
+        let next = world.run(&words(&["--quiet"]));
         assert_eq!((next.code(), next.err().as_str()), (Some(0), ""));
-        assert_eq!((scenario.calls(), scenario.counted(), scenario.batches()), (1, 2, 1));
-        let undone = scenario.run(&words(&["--undo", "--quiet"]));
+        assert_eq!((world.calls(), world.counted(), world.batches()), (1, 2, 1));
+        let undone = world.run(&words(&["--undo", "--quiet"]));
         assert_eq!(undone.code(), Some(0), "{undone:?}");
-        assert_eq!(scenario.notes(), before);
+        assert_eq!(world.notes(), before);
     }
 }
 
 #[test]
 fn a_second_run_leaves_the_notes_to_the_first() {
-    let scenario = thinking();
-    let child = begun(&scenario);
+    let world = thinking();
+    let child = begun(&world);
     for program in ["memory-defrag", "memory-consolidate"] {
-        let (code, out, err) = said(&mut scenario.sandbox.command(program));
+        let (code, out, err) = said(&mut world.sandbox.command(program));
         assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
         assert!(err.contains("memory-defrag (process ") && err.contains("nothing done"), "{err}");
     }
-    go(&scenario);
+    go(&world);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.code(), Some(0), "{output:?}");
-    assert_eq!(scenario.counted(), 1);
-    assert!(scenario.note("archive", "mergeB").is_some());
+    assert_eq!(world.counted(), 1);
+    assert!(world.note("archive", "mergeB").is_some());
 }
 
 #[test]
@@ -68,21 +69,21 @@ fn what_is_read_and_edited_meanwhile_is_counted_and_kept() {
     const READS: usize = 10;
     let read = ["mergeA", "mergeB", "mergeC", "spLitA", "archiA"];
     let edited = ["renamA", "rewriA", "coLdAA", "fiLLeB"];
-    let scenario = thinking();
-    let child = begun(&scenario);
+    let world = thinking();
+    let child = begun(&world);
     let run = |program: &str, args: &[&str]| {
-        let (code, _, err) = said(scenario.sandbox.command(program).args(args));
+        let (code, _, err) = said(world.sandbox.command(program).args(args));
         assert_eq!(code, Some(0), "{program} {args:?}: {err}");
     };
     std::thread::scope(|scope| {
         for six in read {
-            let (scenario, run) = (&scenario, &run);
+            let (world, run) = (&world, &run);
             scope.spawn(move || {
                 for n in 0..READS {
                     run("memory-read", &[six]);
                     // From here on everything happens at once.
                     if n == 2 {
-                        go(scenario);
+                        go(world);
                     }
                 }
             });
@@ -92,12 +93,12 @@ fn what_is_read_and_edited_meanwhile_is_counted_and_kept() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.code(), Some(0), "{output:?}");
     let text = |six: &str| {
-        let path = scenario.note("topics", six).or_else(|| scenario.note("archive", six)).unwrap();
+        let path = world.note("topics", six).or_else(|| world.note("archive", six)).unwrap();
         fs::read_to_string(path).unwrap()
     };
     let used = |six: &str| value(&text(six), "used").unwrap().parse::<usize>().unwrap();
     // Each was read twice before.
-    assert!(scenario.note("archive", "mergeB").is_some(), "{}", output.err());
+    assert!(world.note("archive", "mergeB").is_some(), "{}", output.err());
     assert_eq!(used("mergeA"), 3 * (2 + READS), "{}", output.err());
     assert_eq!(["spLitA", "archiA"].map(used), [2 + READS; 2], "{}", output.err());
     for six in edited {

@@ -80,7 +80,7 @@ impl Kit {
                  daemon-reload) ;;\n\
                  enable) mkdir -p \"$units/timers.target.wants\"; for t; do ln -sf \"$units/$t\" \"$units/timers.target.wants/$t\"; done;;\n\
                  restart) for t; do : > \"$state/active-$t\"; done;;\n\
-                 disable) shift; for t; do rm \"$units/timers.target.wants/$t\" \"$state/active-$t\"; done;;\n\
+                 disable) shift; for t; do rm -f \"$units/timers.target.wants/$t\" \"$state/active-$t\"; done;;\n\
                  reset-failed) exit 1;;\n\
                  show) shift; for t; do\n\
                    echo NeedDaemonReload=no; echo Id=$t\n\

@@ -1,0 +1,139 @@
+//! Faults: every program that writes is killed once at each system call that changes something, and once refused by
+//! the disk there in each of four ways. Afterwards everything that all programs promise must hold (`invariants.rs`).
+//!
+//! Not part of a plain `cargo test`: `cargo test --locked --test faults`. The longest scenarios try one in so many
+//! faults, and say so; with `FAULTS_SAMPLE=N` every scenario tries one in N, 1 being all. With `FAULTS=TEXT` only what
+//! holds that text is run: `FAULTS="memory-read: a count signal=KILL"`, or less of it.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may write files, and fails by panicking"
+)]
+
+mod agents_md;
+mod axe;
+mod capture;
+mod consolidate;
+mod corpus;
+mod cron;
+mod defrag;
+mod doctor;
+mod invariants;
+mod notes;
+mod reference;
+mod scenario;
+mod strace;
+mod world;
+
+#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
+#[path = "../kit.rs"]
+mod kit;
+#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
+#[path = "../server.rs"]
+mod server;
+#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
+#[path = "../service.rs"]
+mod service;
+#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
+#[path = "../store.rs"]
+mod store;
+#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
+#[path = "../support.rs"]
+mod support;
+
+use crate::scenario::{Scenario, Tally, inject};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Past the capture of output, so that it is seen in a test that passes.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("faults: {text}\n").as_bytes());
+}
+
+/// The long ones first, so that none is waited for in the end.
+fn scenarios() -> Vec<Scenario> {
+    let parts = [
+        defrag::scenarios(),
+        consolidate::scenarios(),
+        cron::scenarios(),
+        doctor::scenarios(),
+        axe::scenarios(),
+        notes::scenarios(),
+        capture::scenarios(),
+        agents_md::scenarios(),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+#[test]
+fn whatever_fails_wherever_every_program_keeps_its_promises() {
+    strace::assert_able();
+    let step = std::env::var("FAULTS_SAMPLE").ok().map(|text| text.parse::<usize>().unwrap());
+    let step = |scenario: &Scenario| step.unwrap_or(scenario.sample);
+    let only = std::env::var("FAULTS").unwrap_or_default();
+    let mut scenarios = scenarios();
+    let is_wanted = |scenario: &Scenario, fault: &str| format!("{} {fault}", scenario.name).contains(&only);
+    scenarios.retain(|scenario| scenario.faults().any(|fault| is_wanted(scenario, fault)));
+    // One world each for a scenario and a kind of fault.
+    let jobs: Vec<(usize, usize)> = scenarios
+        .iter()
+        .enumerate()
+        .flat_map(|(n, scenario)| scenario.faults().enumerate().map(move |(kind, fault)| (n, kind, fault)))
+        .filter(|(n, _, fault)| is_wanted(&scenarios[*n], fault))
+        .map(|(n, kind, _)| (n, kind))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let tallies: Mutex<Vec<Vec<Tally>>> = Mutex::new(scenarios.iter().map(|_| Vec::new()).collect());
+    let work = || {
+        while let Some((n, kind)) = jobs.get(next.fetch_add(1, Ordering::SeqCst)) {
+            let scenario = &scenarios[*n];
+            let tally = inject(scenario, *kind, step(scenario));
+            let mut tallies = tallies.lock().unwrap();
+            tallies[*n].push(tally);
+            if tallies[*n].len() == jobs.iter().filter(|(of, _)| of == n).count() {
+                report(scenario, &tallies[*n], step(scenario));
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let tallies = tallies.into_inner().unwrap();
+    let sum = |of: fn(&Tally) -> usize| -> usize { tallies.iter().flatten().map(of).sum() };
+    let calls: usize = tallies.iter().map(|of_one| of_one[0].calls).sum();
+    let programs: BTreeSet<&str> =
+        scenarios.iter().map(|scenario| scenario.name.split(':').next().unwrap()).collect();
+    let wrong: Vec<&str> =
+        tallies.iter().flatten().flat_map(|tally| &tally.wrong).map(String::as_str).collect();
+    let end =
+        if wrong.is_empty() { "all survived".to_owned() } else { format!("{} not survived", wrong.len()) };
+    say(&format!(
+        "{} injected at {calls} calls of {} programs, {end}",
+        sum(|tally| tally.injected),
+        programs.len()
+    ));
+    assert!(wrong.is_empty(), "{} faults were not survived:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn report(scenario: &Scenario, tallies: &[Tally], step: usize) {
+    let sum = |of: fn(&Tally) -> usize| -> usize { tallies.iter().map(of).sum() };
+    let (planned, injected) = (sum(|tally| tally.planned), sum(|tally| tally.injected));
+    let sampled = if step > 1 { format!(", sampled 1 in {step}") } else { String::new() };
+    let wrong = match sum(|tally| tally.wrong.len()) {
+        0 => String::new(),
+        wrong => format!(", {wrong} NOT SURVIVED"),
+    };
+    let seconds: f64 = tallies.iter().map(|tally| tally.time.as_secs_f64()).sum();
+    say(&format!(
+        "{}: {injected} injected at {} calls{sampled}{wrong}, {seconds:.1} s",
+        scenario.name, tallies[0].calls
+    ));
+    assert!(
+        injected * 10 >= planned * 9 && injected > 0,
+        "{}: only {injected} of {planned} faults took place",
+        scenario.name
+    );
+}

@@ -1,0 +1,108 @@
+//! A program at work, and how to disturb it: at each of its calls, by each kind of fault.
+
+use crate::invariants::Trial;
+use crate::reference::Reference;
+use crate::world::World;
+use std::time::{Duration, Instant};
+
+/// What is done at a call.
+pub(crate) const FAULTS: [&str; 5] =
+    ["signal=KILL", "error=EIO", "error=ENOSPC", "error=EDQUOT", "error=EACCES"];
+
+/// For those who say that they end well when they are told to.
+pub(crate) const TERMINATED: &str = "signal=TERM";
+
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) make: fn() -> World,
+    /// Runs after the next one, for what that leaves to them: a reply brought by hand is not all that is to be done.
+    pub(crate) then: &'static [&'static [&'static str]],
+    /// Do threads of it write to files? They are at fault too then.
+    pub(crate) threads: bool,
+    /// Are calls that only read to fail too, from the first call on that holds this text?
+    pub(crate) reading_from: Option<&'static str>,
+    /// Is it to be ended by SIGTERM too?
+    pub(crate) terminated: bool,
+    /// One in so many faults in a usual run.
+    pub(crate) sample: usize,
+    /// Does its output come before its work is done?
+    pub(crate) prints_first: bool,
+    /// May a new file be there with nothing in it? A log is made before it can be locked, and one without an entry is
+    /// as good as none.
+    pub(crate) may_be_empty: bool,
+    /// May directories stay that have nothing in them?
+    pub(crate) bare_dirs_may_stay: bool,
+    /// Is the same run, after one that was disturbed, allowed to find nothing that it can do?
+    pub(crate) next_may_fail: bool,
+    /// How many calls of the LLM command all the runs together make, and how many more a fault may cost.
+    pub(crate) calls: Option<(usize, usize)>,
+    /// Paths that hold such a text are not the same twice, or of no matter: only that files are whole is looked at.
+    pub(crate) differs: &'static [&'static str],
+    /// What else must hold in the end.
+    pub(crate) and: fn(&Trial) -> Result<(), String>,
+}
+
+impl Scenario {
+    pub(crate) const PLAIN: Scenario = Scenario {
+        name: "",
+        make: || unreachable!("a scenario makes a world"),
+        then: &[],
+        threads: false,
+        reading_from: None,
+        terminated: false,
+        sample: 1,
+        prints_first: false,
+        may_be_empty: false,
+        bare_dirs_may_stay: false,
+        next_may_fail: false,
+        calls: None,
+        differs: &[],
+        and: |_| Ok(()),
+    };
+
+    pub(crate) fn faults(&self) -> impl Iterator<Item = &'static str> {
+        FAULTS.into_iter().chain(self.terminated.then_some(TERMINATED))
+    }
+}
+
+/// What came of a scenario with one kind of fault, or with all.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) calls: usize,
+    pub(crate) planned: usize,
+    pub(crate) injected: usize,
+    pub(crate) time: Duration,
+    pub(crate) wrong: Vec<String>,
+}
+
+/// Disturbs the run at one in `step` of its calls by the kind of fault that has this number, and looks at each.
+pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
+    let began = Instant::now();
+    let fault = scenario.faults().nth(kind).unwrap();
+    let world = (scenario.make)();
+    world.keep_as_template();
+    world.begin();
+    let from = scenario.reading_from;
+    let points = world.points(scenario.threads, from.unwrap_or_default(), from.is_some());
+    let reference = Reference::of(scenario, &world);
+    let mut tally = Tally { calls: points.len(), ..Tally::default() };
+    // Each kind begins elsewhere, so that a sample is not always of the same calls.
+    for (name, k) in points.iter().skip(kind % step).step_by(step) {
+        let fault = format!("{name}:{fault}:when={k}");
+        tally.planned += 1;
+        world.begin();
+        let disturbed = match world.disturbed(scenario.threads, &fault) {
+            Ok(disturbed) => disturbed,
+            Err(why) => {
+                tally.wrong.push(format!("{} {fault}: {why}", scenario.name));
+                continue;
+            }
+        };
+        tally.injected += usize::from(disturbed.took_place());
+        if let Err(why) = Trial::of(scenario, &world, &reference, disturbed).survived() {
+            tally.wrong.push(format!("{} {fault}: {why}", scenario.name));
+        }
+    }
+    tally.time = began.elapsed();
+    tally
+}
