@@ -8,12 +8,8 @@ use std::fs;
 
 const REPO: &str = "github.com/o/r";
 
-const CONSOLIDATE: Scenario = Scenario {
-    // What was carried out by hand is known no more; the plain run has nothing left to do then.
-    calls: Some((1, 0)),
-    differs: &[".agent-memory/batches/"],
-    ..Scenario::PLAIN
-};
+const CONSOLIDATE: Scenario =
+    Scenario { calls: Some((1, 0)), differs: &[".agent-memory/batches/"], ..Scenario::PLAIN };
 
 const ANSWER: &str = r#"reply=reply-1.json
 case "$prompt" in *"part: 2 of "*) reply=reply-2.json ;; esac
@@ -45,6 +41,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "memory-consolidate: by hand",
             make: by_hand,
+            // What was carried out is known no more; the usual run has nothing left to do then.
             then: &[&["--quiet"]],
             sample: 5,
             calls: Some((0, 0)),

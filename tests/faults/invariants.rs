@@ -1,5 +1,9 @@
 //! What must hold after a fault, whichever program it hit and wherever: the promises that all programs make.
 
+use crate::reference::{
+    Reference, comparable, difference, id, is_note, is_temporary, paths, reader, text, told, tree,
+    without_chance,
+};
 use crate::scenario::Scenario;
 use crate::strace::Disturbed;
 use crate::support::Said;
@@ -7,28 +11,8 @@ use crate::world::{Node, Tree, World, words};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, SystemTime};
-
-/// What undisturbed runs do.
-pub(crate) struct Reference {
-    before: Tree,
-    /// What the first run says, and what is there after it.
-    first: Output,
-    done: Tree,
-    /// What the same run says after it.
-    again: Output,
-    /// What is there in the end if the run is made once, and if it is made twice.
-    pub(crate) once: Tree,
-    twice: Tree,
-    /// Does it print paths of what is there then?
-    prints_paths: bool,
-    /// What a reader says on stderr of all this, that is none of the fault's doing.
-    readers: BTreeSet<String>,
-    /// Every content that a file may have, and every text that a note may.
-    contents: BTreeSet<Vec<u8>>,
-}
 
 /// A disturbed run, and what was left then.
 pub(crate) struct Trial<'a> {
@@ -37,148 +21,6 @@ pub(crate) struct Trial<'a> {
     pub(crate) reference: &'a Reference,
     pub(crate) disturbed: Disturbed,
     left: Tree,
-}
-
-impl Reference {
-    pub(crate) fn of(scenario: &Scenario, world: &World) -> Reference {
-        let tree = || tree(scenario, world);
-        let mut readers = BTreeSet::new();
-        let mut read = || readers.extend(reader(world).map(|output| output.err()));
-        world.begin();
-        let before = tree();
-        read();
-        let end = |world: &World| {
-            for arguments in scenario.then {
-                world.run(&words(arguments));
-            }
-        };
-        world.begin();
-        let first = world.run(&world.arguments);
-        let done = tree();
-        let prints_paths = paths(&first.out()).all(|path| path.exists());
-        if let Some((calls, _)) = scenario.calls {
-            assert_eq!(world.calls(), calls, "{first:?}");
-        }
-        end(world);
-        let once = world.aim.clone().map_or_else(tree, |aim| comparable(scenario, aim));
-        assert_eq!(world.uncommitted(), "", "{first:?}");
-        read();
-        world.begin();
-        world.run(&world.arguments);
-        let again = world.run(&world.arguments);
-        end(world);
-        let twice = if world.aim.is_some() { once.clone() } else { tree() };
-        read();
-        assert!(first.code().is_some_and(|code| code <= 3), "{first:?}");
-        let all = [&before, &done, &once, &twice];
-        let contents =
-            all.iter().flat_map(|tree| tree.values()).filter_map(|node| node.bytes.clone()).collect();
-        Reference { before, first, done, again, once, twice, prints_paths, readers, contents }
-    }
-}
-
-/// The paths that a program has printed whole, one a line.
-fn paths(out: &str) -> impl Iterator<Item = &Path> {
-    out.split_inclusive('\n')
-        .filter(|line| line.starts_with('/'))
-        .filter_map(|line| line.strip_suffix('\n'))
-        .map(Path::new)
-}
-
-/// What a program says that looks at all notes; `None` where there are none.
-fn reader(world: &World) -> Option<Output> {
-    world.root.as_ref().filter(|root| root.exists())?;
-    Some(world.ended(world.command("memory-list", &[])).unwrap())
-}
-
-fn tree(scenario: &Scenario, world: &World) -> Tree {
-    comparable(scenario, world.tree())
-}
-
-/// Names and texts without what is random in them, and without what is not the same twice.
-fn comparable(scenario: &Scenario, tree: Tree) -> Tree {
-    let mut all = Tree::new();
-    let holds_a_file = |dir: &str| {
-        let below = tree.iter().filter(|(_, node)| node.bytes.is_some());
-        below.filter_map(|(path, _)| path.strip_prefix(dir)).any(|rest| rest.starts_with('/'))
-    };
-    for (path, mut node) in tree.clone() {
-        let is_bare = || node.bytes.is_none() && !holds_a_file(&path);
-        if scenario.differs(&path) || scenario.bare_dirs_may_stay && is_bare() {
-            continue;
-        }
-        if path.ends_with("/tries.json") {
-            let text = node.text();
-            let lines: Vec<_> = text.lines().filter(|line| !line.contains("\"batch\"")).collect();
-            node.bytes = Some(lines.join("\n").into_bytes());
-        }
-        let mut path = without_chance(&path);
-        while all.contains_key(&path) {
-            path.push('+');
-        }
-        all.insert(path, node);
-    }
-    all
-}
-
-/// A queue entry's name ends with eight random characters.
-fn without_chance(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((head, tail)) = rest.split_once('_') {
-        let end = tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
-        plain.push_str(head);
-        plain.push_str(if end == 8 { "_RANDOM" } else { "_" });
-        rest = if end == 8 { &tail[end..] } else { tail };
-    }
-    plain + rest
-}
-
-/// What is said on stderr, without how long it took, and whoever says it first.
-fn told(err: &str) -> Vec<String> {
-    let mut lines: Vec<String> =
-        err.lines().map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect();
-    lines.sort();
-    lines
-}
-
-/// `.NAME.XXXXXX`: a file that was not done.
-pub(crate) fn is_temporary(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let end = name.rsplit('.').next().unwrap_or_default();
-    name.starts_with('.')
-        && name.matches('.').count() > 1
-        && end.len() == 6
-        && end.bytes().all(|b| b.is_ascii_alphanumeric())
-}
-
-fn is_note(path: &str) -> bool {
-    path.ends_with(".md") && (path.contains("/topics/") || path.contains("/archive/")) && !is_temporary(path)
-}
-
-/// The id in its front matter.
-fn id(text: &str) -> Option<&str> {
-    text.strip_prefix("---\n")?.lines().find_map(|line| line.strip_prefix("id: "))
-}
-
-/// All texts of notes that a plan holds.
-fn planned(value: &Value, found: &mut BTreeSet<Vec<u8>>) {
-    match value {
-        Value::String(text) if text.starts_with("---\n") => drop(found.insert(text.clone().into_bytes())),
-        Value::Array(all) => all.iter().for_each(|one| planned(one, found)),
-        Value::Object(all) => all.values().for_each(|one| planned(one, found)),
-        _ => {}
-    }
-}
-
-impl Scenario {
-    fn differs(&self, path: &str) -> bool {
-        // Who holds a lock, what was asked when, what a script was asked.
-        let always = [".lock", "calls.jsonl", "work/calls", "/state/asked"];
-        path.contains(".agent-memory/") && path.ends_with(always[0])
-            || always[1..].iter().any(|end| path.ends_with(end))
-            || self.differs.iter().any(|part| path.contains(part))
-    }
 }
 
 impl Trial<'_> {
@@ -192,7 +34,9 @@ impl Trial<'_> {
     }
 
     pub(crate) fn survived(&self) -> Result<(), String> {
-        let said = format!("{:?} {}{}", self.disturbed.output.code(), self.out(), self.err());
+        let call = self.disturbed.trace.lines().rfind(|line| line.contains('(')).unwrap_or_default();
+        let said =
+            format!("{:?} {}{}\nits last call: {call}", self.disturbed.output.code(), self.out(), self.err());
         self.has_ended_well().map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;
         self.stands(&self.left, "after the fault")
             .map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;
@@ -209,10 +53,6 @@ impl Trial<'_> {
 
     pub(crate) fn is_killed(&self) -> bool {
         self.disturbed.is_killed()
-    }
-
-    fn was_terminated(&self) -> bool {
-        self.disturbed.output.code() == Some(143)
     }
 
     /// Was the fault in what it says, or in how it removes what it leaves?
@@ -253,10 +93,9 @@ impl Trial<'_> {
             _ => return Err("an exit code that is not in the table".to_owned()),
         }
         // One that could not be removed is not one that could be.
-        if !self.is_killed() && !self.was_at("unlink") {
-            if let Some(path) = self.left.keys().find(|path| self.is_new_temporary(path)) {
-                return Err(format!("left: {path}"));
-            }
+        let could_remove = !self.is_killed() && !self.was_at("unlink");
+        if let Some(path) = self.left.keys().find(|path| could_remove && self.is_new_temporary(path)) {
+            return Err(format!("left: {path}"));
         }
         if self.is_acknowledged() {
             let mut left = self.left();
@@ -268,10 +107,9 @@ impl Trial<'_> {
         }
         // A path that was printed whole is one that is there.
         match paths(&self.out()).find(|path| self.reference.prints_paths && !path.exists()) {
-            Some(path) => return Err(format!("printed, and not there: {}", path.display())),
-            None => {}
+            Some(path) => Err(format!("printed, and not there: {}", path.display())),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn is_new_temporary(&self, path: &str) -> bool {
@@ -317,8 +155,12 @@ impl Trial<'_> {
                 serde_json::from_str(&node.text()).map_err(|e| format!("{when}: torn: {path}: {e}"))?;
             planned(&value, &mut notes);
         }
-        let is_known =
-            |node: &Node| node.bytes.as_ref().is_none_or(|bytes| reference.contents.contains(bytes));
+        // Notes and entries of the queue move; every other file has a content of its own.
+        let moves = |path: &str| is_note(path) || path.contains("/inbox/");
+        let is_known = |path: &str, node: &Node| {
+            ends.iter().any(|tree| tree.get(path).is_some_and(|known| known.bytes == node.bytes))
+                || moves(path) && node.bytes.as_ref().is_some_and(|bytes| reference.contents.contains(bytes))
+        };
         let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let mut all = BTreeSet::new();
         for (path, node) in left {
@@ -342,10 +184,7 @@ impl Trial<'_> {
                     && before.is_none()
                 || is_note(path) && node.bytes.as_ref().is_some_and(|bytes| notes.contains(bytes))
                 || is_state && is_whole_state(path, &node.text())
-                || is_known(node)
-                    && (ends.iter().any(|tree| tree.contains_key(&plain))
-                        || is_note(path)
-                        || path.contains("/inbox/"));
+                || is_known(&plain, node);
             if !is_whole {
                 return Err(format!("{when}: neither old nor new: {path}: {:?}", node.text()));
             }
@@ -384,10 +223,9 @@ impl Trial<'_> {
     /// Readers do not mind what was left, the next run ends what was begun, and sweeps.
     fn goes_on(&self) -> Result<(), String> {
         let (world, reference, scenario) = (self.world, self.reference, self.scenario);
-        if let Some(read) = self.is_killed().then(|| reader(world)).flatten() {
-            if read.code() != Some(0) || !reference.readers.contains(&read.err()) {
-                return Err(format!("a reader minds: {read:?}"));
-            }
+        let minds = |read: &Output| read.code() != Some(0) || !reference.readers.contains(&read.err());
+        if let Some(read) = self.is_killed().then(|| reader(world)).flatten().filter(minds) {
+            return Err(format!("a reader minds: {read:?}"));
         }
         self.let_time_pass();
         let mut told = String::new();
@@ -452,7 +290,7 @@ impl Trial<'_> {
             return Err(format!("in the end:\n{different}"));
         }
         if let Some((calls, more)) = scenario.calls {
-            let may = if self.is_killed() || self.was_terminated() { calls } else { calls + more };
+            let may = calls + more;
             if world.calls() > may || world.counted() < world.calls() {
                 return Err(format!(
                     "{} calls instead of {calls}, {} in the ledger",
@@ -479,6 +317,16 @@ impl Trial<'_> {
     }
 }
 
+/// All texts of notes that a plan holds.
+fn planned(value: &Value, found: &mut BTreeSet<Vec<u8>>) {
+    match value {
+        Value::String(text) if text.starts_with("---\n") => drop(found.insert(text.clone().into_bytes())),
+        Value::Array(all) => all.iter().for_each(|one| planned(one, found)),
+        Value::Object(all) => all.values().for_each(|one| planned(one, found)),
+        _ => {}
+    }
+}
+
 /// A file of our own between two runs: JSON is whole, and so is each line of it; the rest is not read half-done.
 fn is_whole_state(path: &str, text: &str) -> bool {
     let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
@@ -487,23 +335,4 @@ fn is_whole_state(path: &str, text: &str) -> bool {
         Some("jsonl") => text.lines().all(is_json),
         _ => true,
     }
-}
-
-fn text(node: Option<&Node>) -> Option<String> {
-    node.map(|node| format!("{:o} {}", node.mode, node.text()))
-}
-
-pub(crate) fn difference(wanted: &Tree, got: &Tree) -> String {
-    let mut different = String::new();
-    for path in wanted.keys().chain(got.keys().filter(|path| !wanted.contains_key(*path))) {
-        match (wanted.get(path), got.get(path)) {
-            (Some(_), None) => different.push_str(&format!("missing: {path}\n")),
-            (None, Some(_)) => different.push_str(&format!("surplus: {path}\n")),
-            (a, b) if a != b => {
-                different.push_str(&format!("differs: {path}: {:?} / {:?}\n", text(a), text(b)))
-            }
-            _ => {}
-        }
-    }
-    different
 }

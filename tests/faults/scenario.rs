@@ -1,6 +1,7 @@
 //! A program at work, and how to disturb it: at each of its calls, by each kind of fault.
 
-use crate::invariants::{Reference, Trial};
+use crate::invariants::Trial;
+use crate::reference::Reference;
 use crate::world::World;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ pub(crate) struct Scenario {
     pub(crate) bare_dirs_may_stay: bool,
     /// Is the same run, after one that was disturbed, allowed to find nothing that it can do?
     pub(crate) next_may_fail: bool,
-    /// How many calls of the LLM command all the runs may make, and how many more after an error.
+    /// How many calls of the LLM command all the runs together make, and how many more a fault may cost.
     pub(crate) calls: Option<(usize, usize)>,
     /// Paths that hold such a text are not the same twice, or of no matter: only that files are whole is looked at.
     pub(crate) differs: &'static [&'static str],
@@ -74,8 +75,8 @@ pub(crate) struct Tally {
     pub(crate) wrong: Vec<String>,
 }
 
-/// Disturbs the run at its calls by the kind of fault that has this number, and looks at each.
-pub(crate) fn inject(scenario: &Scenario, kind: usize, is_all: bool) -> Tally {
+/// Disturbs the run at one in `step` of its calls by the kind of fault that has this number, and looks at each.
+pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
     let began = Instant::now();
     let fault = scenario.faults().nth(kind).unwrap();
     let world = (scenario.make)();
@@ -86,7 +87,6 @@ pub(crate) fn inject(scenario: &Scenario, kind: usize, is_all: bool) -> Tally {
     let reference = Reference::of(scenario, &world);
     let mut tally = Tally { calls: points.len(), ..Tally::default() };
     // Each kind begins elsewhere, so that a sample is not always of the same calls.
-    let step = if is_all { 1 } else { scenario.sample };
     for (name, k) in points.iter().skip(kind % step).step_by(step) {
         let fault = format!("{name}:{fault}:when={k}");
         tally.planned += 1;
