@@ -312,7 +312,7 @@ impl Adapters for Desk<'_> {
             self.caller.repair(self.batch()?, work.next, REPLY, faults)?
         } else {
             let prompt = self.prompt(work)?;
-            self.batch()?.write(&call::prompt_name(work.next), prompt.as_bytes())?;
+            self.batch()?.write_ahead(&call::prompt_name(work.next), prompt.as_bytes())?;
             prompt
         };
         self.batch()?.save(&crate::memory::consolidate::State::RunAgent {
