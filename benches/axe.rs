@@ -1,6 +1,6 @@
 //! What agents' runs and their logs cost.
 
-use crate::measure::{Home, RUNS, median, ms, own, row, size_rows};
+use crate::measure::{Aim, Home, RUNS, judged, median, ms, own, row, size_rows};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
@@ -30,7 +30,6 @@ pub(crate) fn bench() {
 
     remote(&home, nothing);
     logs(&home);
-    trimming(&home);
     size_rows(&[
         (env!("CARGO_BIN_EXE_axe"), None),
         (axe_run, Some(4.0)),
@@ -61,26 +60,36 @@ fn remote(home: &Agents, nothing: &[&str]) {
     row("peak memory with eight sub-agents at once", "", Some(home.0.peak(eight)), Some(16.0), " MiB");
 }
 
-/// What the length of a log costs a run.
+/// What the length of a log costs: a run that reads its end, one that appends to it, counting it, trimming it.
+/// The log has to be read once to say how many entries it holds; all else is to be independent of its length.
 fn logs(home: &Agents) {
-    let axe_run = env!("CARGO_BIN_EXE_axe-run");
-    home.agent("tiny", "[memory]\nenabled = true\nlast_n = 10");
-    home.agent("huge", "[memory]\nenabled = true\nlast_n = 10");
-    home.log("tiny", 8 * 1024);
-    home.log("huge", 100 << 20);
-    let tiny: &[&str] = &[axe_run, "--dry-run", "tiny"];
-    let huge: &[&str] = &[axe_run, "--dry-run", "huge"];
-    let times = home.0.times(&[tiny, huge], RUNS);
-    let growth = times[1].as_secs_f64() / times[0].as_secs_f64();
-    row("dry run, last_n = 10: 100 MB log against a tiny one", &ms(times[1]), Some(growth), Some(2.0), "×");
-    let memory = [home.0.peak(tiny), home.0.peak(huge)];
-    row(
-        "  peak memory of the same",
-        &format!("{:.2} MiB", memory[1]),
-        Some(memory[1] / memory[0]),
-        Some(1.1),
-        "×",
-    );
+    let (axe_run, axe_gc) = (env!("CARGO_BIN_EXE_axe-run"), env!("CARGO_BIN_EXE_axe-gc"));
+    let mut first: Option<Vec<Duration>> = None;
+    for megabytes in [1, 100, 1000] {
+        let name = format!("log-{megabytes}");
+        home.agent(&name, "[memory]\nenabled = true\nlast_n = 10");
+        let log = home.log(&name, megabytes * 1_000_000);
+        let look: &[&str] = &[axe_run, "--dry-run", &name];
+        let append: &[&str] = &[axe_run, &name];
+        let count: &[&str] = &[axe_gc, "--no-analysis", "--dry-run", &name];
+        let times = home.0.times(&[look, append, count], if megabytes == 1000 { 9 } else { RUNS });
+        let against = first.get_or_insert_with(|| times.clone());
+        let ratio = |act: usize| times[act].as_secs_f64() / against[act].as_secs_f64();
+        let most = Aim::Most(2.0);
+        judged(&format!("dry run, last_n = 10, log of {megabytes} MB"), &ms(times[0]), ratio(0), most, "×");
+        row("  peak memory of the same", "", Some(home.0.peak(look)), Some(8.0), " MiB");
+        judged(&format!("a run that appends to it, {megabytes} MB"), &ms(times[1]), ratio(1), most, "×");
+        let figure = format!("count of a log of {megabytes} MB");
+        let rate = fs::metadata(&log).unwrap().len() as f64 / times[2].as_secs_f64() / f64::from(1 << 30);
+        // Of a short log the program's start is most.
+        match megabytes {
+            1 => row(&figure, &ms(times[2]), Some(rate), None, " GiB/s"),
+            _ => judged(&figure, &ms(times[2]), rate, Aim::Least(1.0), " GiB/s"),
+        }
+        row("  peak memory of the same", "", Some(home.0.peak(count)), Some(8.0), " MiB");
+        trim(home, &name, &log, times[2], if megabytes == 1000 { 3 } else { 9 });
+        fs::remove_file(&log).unwrap();
+    }
 }
 
 /// A home with agents in it.
@@ -128,47 +137,34 @@ impl Agents {
     }
 }
 
-/// What counting and trimming a long log cost. The log has to be read once to say how many entries it holds;
-/// what the trim itself adds is held against copying the kept bytes by hand.
-fn trimming(home: &Agents) {
-    let axe_gc = env!("CARGO_BIN_EXE_axe-gc");
-    let keep = "[memory]\nenabled = true\nlast_n = 10";
-    home.agent("long", keep);
-    home.agent("longest", keep);
-    let count: &[&str] = &[axe_gc, "--no-analysis", "--dry-run", "longest"];
-    home.log("longest", 1 << 30);
-    let time = home.0.times(&[count], 5)[0];
-    let rate = 1.0 / time.as_secs_f64();
-    println!("{:<52} {:>12} {rate:>7.2} GiB/s  ≥ 1 GiB/s", "count of a 1 GiB log", ms(time));
-    row("  peak memory of the same", "", Some(home.0.peak(count)), Some(8.0), " MiB");
-    fs::remove_file(home.log("longest", 0)).unwrap();
-
+/// What trimming a log costs. What the trim itself adds to counting is held against putting the kept bytes in the
+/// log's place by hand.
+fn trim(home: &Agents, name: &str, log: &Path, counting: Duration, runs: usize) {
+    let trim: &[&str] = &[env!("CARGO_BIN_EXE_axe-gc"), "--no-analysis", name];
     let whole = home.0.path().join("whole.md");
-    let log = home.log("long", 100 << 20);
-    fs::rename(&log, &whole).unwrap();
-    let trim: &[&str] = &[axe_gc, "--no-analysis", "long"];
-    let only_count: &[&str] = &[axe_gc, "--no-analysis", "--dry-run", "long"];
-    let (mut trims, mut counts, mut copies) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..9 {
-        fs::copy(&whole, &log).unwrap();
-        File::open(&log).unwrap().sync_all().unwrap();
-        counts.push(home.0.time(only_count));
+    fs::rename(log, &whole).unwrap();
+    let bring_back = || {
+        fs::copy(&whole, log).unwrap();
+        File::open(log).unwrap().sync_all().unwrap();
+    };
+    let (mut trims, mut copies) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        bring_back();
         trims.push(home.0.time(trim));
-        let kept = fs::read(&log).unwrap();
-        fs::copy(&whole, &log).unwrap();
-        File::open(&log).unwrap().sync_all().unwrap();
+        let kept = fs::read(log).unwrap();
+        bring_back();
         let started = Instant::now();
-        replace_by_hand(&log, &kept);
+        replace_by_hand(log, &kept);
         copies.push(started.elapsed());
     }
-    let (trim_time, count_time, copy) = (median(&mut trims), median(&mut counts), median(&mut copies));
-    row("trim of a 100 MiB log to 10 entries", &ms(trim_time), None, None, "");
-    row("  of which counting, to say how many went", &ms(count_time), None, None, "");
-    let own = trim_time.saturating_sub(count_time);
-    let ratio = own.as_secs_f64() / copy.as_secs_f64();
-    row("  the trim alone against the same by hand", &ms(own), Some(ratio), Some(3.0), "×");
-    fs::copy(&whole, &log).unwrap();
+    let time = median(&mut trims);
+    row("trim of it to 10 entries", &ms(time), None, None, "");
+    let own = time.saturating_sub(counting);
+    let ratio = own.as_secs_f64() / median(&mut copies).as_secs_f64();
+    row("  without the counting, against the same by hand", &ms(own), Some(ratio), Some(3.0), "×");
+    bring_back();
     row("  peak memory of the trim", "", Some(home.0.peak(trim)), Some(8.0), " MiB");
+    fs::remove_file(&whole).unwrap();
 }
 
 /// Reads the tail of `log` and puts `kept` in its place as a careful program would: synced, renamed, and the

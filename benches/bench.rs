@@ -49,8 +49,9 @@ fn bench(words: &[OsString]) {
             "no group \"{name}\": axe, memory, consolidate, defrag or search"
         );
     }
-    println!("{:<52} {:>12} {:>10}  aim", "figure", "value", "ratio");
+    println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");
     for (_, group) in GROUPS.iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(name)) {
         group();
     }
+    measure::summary();
 }

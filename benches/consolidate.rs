@@ -2,34 +2,16 @@
 //! well secrets are kept out of the prompt. The transcripts are made here, the LLM command answers at once that
 //! there is nothing to keep.
 
+use crate::measure::{Aim, judged, ms};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A figure: what it is, what was measured, and the most (or, for a recall, the least) that it may be.
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) value: f64,
-    pub(crate) aim: f64,
-    pub(crate) unit: &'static str,
-    pub(crate) is_good: bool,
-    pub(crate) at_least: bool,
-}
-
-fn row(name: String, value: f64, aim: f64, unit: &'static str, at_least: bool) -> Row {
-    let is_good = if at_least { value >= aim } else { value <= aim };
-    Row { name, value, aim, unit, is_good, at_least }
-}
-
 pub(crate) fn bench() {
-    for row in transcripts().into_iter().chain(redaction()) {
-        let sign = if row.at_least { "≥" } else { "≤" };
-        let missed = if row.is_good { "" } else { "  MISSED" };
-        let value = format!("{:.1} {}", row.value, row.unit);
-        println!("{:<52} {value:>12} {:>10}  {sign} {} {}{missed}", row.name, "", row.aim, row.unit);
-    }
+    transcripts();
+    redaction();
 }
 
 const QUEUE_ID: &str = "q1";
@@ -175,26 +157,19 @@ fn timed(store: &Store) -> (Duration, Duration) {
 }
 
 /// Time a megabyte and peak memory, for a long transcript and a very long one.
-pub(crate) fn transcripts() -> Vec<Row> {
-    let mut rows = Vec::new();
+fn transcripts() {
+    let aim = Aim::Most(200.0);
     for megabytes in [20, 100] {
         let (taken, llm) = timed(&talk(megabytes));
-        #[allow(clippy::cast_precision_loss, reason = "small numbers")]
-        let each = taken.saturating_sub(llm).as_secs_f64() * 1000.0 / megabytes as f64;
-        rows.push(row(format!("consolidate, {megabytes} MB, without the LLM"), each, 200.0, "ms/MB", false));
+        let own = taken.saturating_sub(llm);
+        let each = own.as_secs_f64() * 1000.0 / megabytes as f64;
+        judged(&format!("consolidate, {megabytes} MB, without the LLM"), &ms(own), each, aim, " ms/MB");
         let store = talk(megabytes);
         let own = std::env::current_exe().unwrap();
         let output = store.command(&own).args(["peak", PROGRAM]).output().unwrap();
         let peak: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        rows.push(row(
-            format!("consolidate, {megabytes} MB, peak memory"),
-            peak / 1024.0,
-            64.0,
-            "MiB",
-            false,
-        ));
+        judged("  peak memory of the same", "", peak / 1024.0, Aim::Most(64.0), " MiB");
     }
-    rows
 }
 
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -238,8 +213,7 @@ fn harmless(dice: &mut Dice) -> Vec<String> {
 }
 
 /// The shares of secrets that are kept out of a prompt, and of harmless words that are kept out with them.
-#[allow(clippy::cast_precision_loss, reason = "small numbers")]
-pub(crate) fn redaction() -> Vec<Row> {
+fn redaction() {
     let mut dice = Dice(11);
     let (secrets, harmless) = (secrets(&mut dice), harmless(&mut dice));
     let store = Store::new(|out| {
@@ -253,8 +227,6 @@ pub(crate) fn redaction() -> Vec<Row> {
     let kept_out = secrets.iter().filter(|(_, secret)| !prompt.contains(secret.as_str())).count();
     let lost = harmless.iter().filter(|text| !prompt.contains(text.as_str())).count();
     let share = |part: usize, whole: usize| part as f64 * 100.0 / whole as f64;
-    vec![
-        row("redaction, secrets found".to_owned(), share(kept_out, secrets.len()), 99.0, "%", true),
-        row("redaction, harmless words taken".to_owned(), share(lost, harmless.len()), 1.0, "%", false),
-    ]
+    judged("redaction, secrets found", "", share(kept_out, secrets.len()), Aim::Least(99.0), " %");
+    judged("redaction, harmless words taken", "", share(lost, harmless.len()), Aim::Most(1.0), " %");
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Counted runs of each command; their medians are compared.
@@ -93,14 +94,50 @@ pub(crate) fn median(times: &mut [Duration]) -> Duration {
     times[times.len() / 2]
 }
 
-pub(crate) fn row(figure: &str, value: &str, ratio: Option<f64>, aim: Option<f64>, unit: &str) {
-    let shown = ratio.map(|r| format!("{r:.2}{unit}")).unwrap_or_default();
-    let verdict = match (ratio, aim) {
-        (Some(ratio), Some(aim)) if ratio <= aim => format!("≤ {aim}{unit}"),
-        (Some(_), Some(aim)) => format!("≤ {aim}{unit}  MISSED"),
-        _ => String::new(),
+/// What a figure is to keep to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Aim {
+    Most(f64),
+    Least(f64),
+}
+
+/// How many figures had an aim, and how many missed it.
+static AIMS: AtomicUsize = AtomicUsize::new(0);
+static MISSED: AtomicUsize = AtomicUsize::new(0);
+
+/// One line of the table. `aim`: what it says, and whether it is met.
+pub(crate) fn line(figure: &str, value: &str, ratio: &str, aim: Option<(String, bool)>) {
+    let verdict = match aim {
+        Some((aim, is_met)) => {
+            AIMS.fetch_add(1, Ordering::Relaxed);
+            MISSED.fetch_add(usize::from(!is_met), Ordering::Relaxed);
+            if is_met { aim } else { format!("{aim}  MISSED") }
+        }
+        None => String::new(),
     };
-    println!("{figure:<52} {value:>12} {shown:>10}  {verdict}");
+    println!("{}", format!("{figure:<56} {value:>12} {ratio:>11}  {verdict}").trim_end());
+}
+
+/// The table's last line.
+pub(crate) fn summary() {
+    let (aims, missed) = (AIMS.load(Ordering::Relaxed), MISSED.load(Ordering::Relaxed));
+    println!("{aims} aims, {missed} missed");
+}
+
+/// A figure whose ratio has an aim.
+pub(crate) fn judged(figure: &str, value: &str, ratio: f64, aim: Aim, unit: &str) {
+    let (told, is_met) = match aim {
+        Aim::Most(most) => (format!("≤ {most}{unit}"), ratio <= most),
+        Aim::Least(least) => (format!("≥ {least}{unit}"), ratio >= least),
+    };
+    line(figure, value, &format!("{ratio:.2}{unit}"), Some((told, is_met)));
+}
+
+pub(crate) fn row(figure: &str, value: &str, ratio: Option<f64>, aim: Option<f64>, unit: &str) {
+    match (ratio, aim) {
+        (Some(ratio), Some(aim)) => judged(figure, value, ratio, Aim::Most(aim), unit),
+        (ratio, _) => line(figure, value, &ratio.map(|r| format!("{r:.2}{unit}")).unwrap_or_default(), None),
+    }
 }
 
 pub(crate) fn ms(time: Duration) -> String {
@@ -109,11 +146,9 @@ pub(crate) fn ms(time: Duration) -> String {
 
 /// A time that has an aim of its own, with its ratio to the program that does nothing.
 pub(crate) fn time_row(figure: &str, time: Duration, nothing: Duration, aim: Option<u64>) {
-    let aim = aim.map(Duration::from_millis);
     let ratio = format!("{:.1}×", time.as_secs_f64() / nothing.as_secs_f64());
-    let verdict =
-        aim.map(|aim| format!("≤ {} ms{}", aim.as_millis(), if time <= aim { "" } else { "  MISSED" }));
-    println!("{figure:<52} {:>12} {ratio:>10}  {}", ms(time), verdict.unwrap_or_default());
+    let aim = aim.map(|aim| (format!("≤ {aim} ms"), time <= Duration::from_millis(aim)));
+    line(figure, &ms(time), &ratio, aim);
 }
 
 /// What programs weigh, in MiB.

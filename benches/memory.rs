@@ -19,15 +19,7 @@ const QUERY: &[&str] = &[LIST, "--query", "retry the queue after a timeout"];
 pub(crate) fn bench() {
     start();
     capture();
-    let ten_thousand = store(10_000, Some(150), 11);
-    let hundred_thousand = store(100_000, None, 3);
-    for (what, few, many) in
-        [("list", ten_thousand.0, hundred_thousand.0), ("query", ten_thousand.1, hundred_thousand.1)]
-    {
-        let ratio = many.as_secs_f64() / (10.0 * few.as_secs_f64());
-        let figure = format!("{what} of 100,000 against ten times that of 10,000");
-        row(&figure, "", Some(ratio), Some(1.2), "×");
-    }
+    growth();
     doctor();
     size_rows(&[
         (env!("CARGO_BIN_EXE_memory"), None),
@@ -100,41 +92,60 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times[(times.len() * percent).div_ceil(100).saturating_sub(1)]
 }
 
-/// A store of so many notes; the times of listing and of searching it.
-fn store(count: u64, aim: Option<u64>, runs: usize) -> (Duration, Duration) {
+/// What is done with a store, and what each may take with ten thousand notes, in ms.
+const ACTS: [(&str, Option<u64>); 6] = [
+    ("memory-list", Some(150)),
+    ("memory-list --query", Some(150)),
+    ("memory-read --no-count of one", None),
+    ("memory-read of one, counted and synced", None),
+    ("memory-agents-md, nothing to do", Some(150)),
+    ("memory-doctor", Some(300)),
+];
+
+/// Stores of a thousand, ten thousand and a hundred thousand notes: nothing may take more than its share longer.
+fn growth() {
+    let stores = [("1,000", 1_000, 21), ("10,000", 10_000, 11), ("100,000", 100_000, 3)];
+    let times = stores.map(|(shown, count, runs)| store(shown, count, runs));
+    for (act, (name, _)) in ACTS.iter().enumerate() {
+        for (few, many) in [(0, 1), (1, 2)] {
+            let ratio = times[many][act].as_secs_f64() / (10.0 * times[few][act].as_secs_f64());
+            let figure = format!("{name}: {} notes against ten times {}", stores[many].0, stores[few].0);
+            row(&figure, "", Some(ratio), Some(1.2), "×");
+        }
+    }
+}
+
+/// A store of so many notes; the times of all [`ACTS`].
+fn store(shown: &str, count: u64, runs: usize) -> [Duration; 6] {
     let own = own();
     let home = Home::new();
     notes::generate(home.path(), count);
-    let list: &[&str] = &[LIST];
     let id = notes::id(count / 2);
     let nothing: &[&str] = &[&own, "nothing"];
     let look: &[&str] = &[READ, "--no-count", &id];
     let read: &[&str] = &[READ, &id];
     // The first run makes the file, those that are counted find it as it should be.
     let section: &[&str] = &[AGENTS_MD, "--target", "AGENTS.md"];
-    let times = home.times(&[nothing, list, QUERY, look, read, section], runs);
-    let shown = format!("{},000", count / 1000);
-    let memory = aim.map(|_| 64.0);
-    time_row(&format!("memory-list of {shown} notes of 1.5 KB"), times[1], times[0], aim);
-    row("  peak memory of the same", "", Some(home.peak(list)), memory, " MiB");
-    time_row("memory-list --query over the same", times[2], times[0], aim);
-    row("  peak memory of the same", "", Some(home.peak(QUERY)), memory, " MiB");
-    time_row(&format!("memory-read --no-count of one in {shown}"), times[3], times[0], None);
-    time_row("  counted, and the note synced", times[4], times[0], None);
-    time_row(&format!("memory-agents-md of {shown}, nothing to do"), times[5], times[0], aim);
-    row("  peak memory of the same", "", Some(home.peak(section)), memory, " MiB");
-    (times[1], times[2])
+    let acts: [&[&str]; 6] = [&[LIST], QUERY, look, read, section, &[DOCTOR]];
+    let mut times = home.times(&[&[nothing][..], &acts].concat(), runs);
+    let unit = times.remove(0);
+    for (((name, aim), words), time) in ACTS.iter().zip(acts).zip(&times) {
+        let aim = aim.filter(|_| count == 10_000);
+        time_row(&format!("{name}, {shown} notes of 1.5 KB"), *time, unit, aim);
+        if aim.is_some() {
+            row("  peak memory of the same", "", Some(home.peak(words)), Some(64.0), " MiB");
+        } else if count > 10_000 {
+            row("  peak memory of the same", "", Some(home.peak(words)), None, " MiB");
+        }
+    }
+    times.try_into().unwrap()
 }
 
-/// A store of ten thousand notes looked at, without a history and with one.
+/// A store of ten thousand notes with a history, and what asking git about it takes alone.
 fn doctor() {
     let own = own();
     let home = Home::new();
     notes::generate(home.path(), 10_000);
-    let words: &[&str] = &[DOCTOR];
-    let times = home.times(&[&[&own, "nothing"], words], 11);
-    time_row("memory-doctor of 10,000 notes of 1.5 KB", times[1], times[0], Some(300));
-    row("  peak memory of the same", "", Some(home.peak(words)), Some(64.0), " MiB");
     let root = notes::topics(home.path());
     let root = root.parent().unwrap();
     let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
@@ -142,6 +153,9 @@ fn doctor() {
         let git = Command::new("git").args(identity).args(arguments).current_dir(root).status();
         assert!(git.unwrap().success(), "{arguments:?}");
     }
-    let times = home.times(&[&[&own, "nothing"], words], 11);
-    time_row("  with a history, which git is asked about", times[1], times[0], Some(300));
+    let root = root.to_str().unwrap();
+    let git: &[&str] = &["git", "-C", root, "--no-optional-locks", "status", "--porcelain", "-uall"];
+    let times = home.times(&[&[&own, "nothing"], &[DOCTOR], git], 11);
+    time_row("memory-doctor, 10,000 notes with a history", times[1], times[0], Some(300));
+    time_row("  of which git status takes", times[2], times[0], None);
 }

@@ -6,7 +6,7 @@ use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 /// The longest line of the ledger that is read, in bytes. Ours have a few hundred.
@@ -17,6 +17,17 @@ pub(crate) struct Budget {
     per_run: u64,
     per_day: u64,
     made: Cell<u64>,
+    /// What has been counted already: a long session asks hundreds of times, and the ledger grows with each.
+    counted: Cell<Counted>,
+}
+
+/// The calls of a day, up to a place in the ledger.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    day: i64,
+    /// Where the first line begins that is not counted yet, in bytes.
+    end: u64,
+    made: u64,
 }
 
 /// One line of `calls.jsonl`. Each call has two: before it is made, and after.
@@ -78,7 +89,13 @@ impl std::fmt::Display for Spent {
 
 impl Budget {
     pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> Budget {
-        Budget { ledger: root.state().join("calls.jsonl"), per_run, per_day, made: Cell::new(0) }
+        Budget {
+            ledger: root.state().join("calls.jsonl"),
+            per_run,
+            per_day,
+            made: Cell::new(0),
+            counted: Cell::default(),
+        }
     }
 
     /// How many calls may still be made; the error says why none.
@@ -159,23 +176,36 @@ impl Budget {
             at: Timestamp,
             event: Event,
         }
-        let Some((file, _)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))? else {
+        let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))? else {
             return Ok(0);
         };
         let today = day(now);
+        // Lines are only ever added. Where that is not so, or another day has begun, all are counted anew.
+        let mut counted = self.counted.get();
+        if counted.day != today || counted.end > length {
+            counted = Counted { day: today, ..Counted::default() };
+        }
+        file.seek(SeekFrom::Start(counted.end)).map_err(|e| self.unusable(&e))?;
         let mut lines = BufReader::new(file);
         let mut line = Vec::new();
-        let mut made = 0;
         loop {
             line.clear();
-            let read = std::io::Read::take(&mut lines, LINE_CAP).read_until(b'\n', &mut line);
+            let read = Read::take(&mut lines, LINE_CAP).read_until(b'\n', &mut line);
             if read.map_err(|e| self.unusable(&e))? == 0 {
-                return Ok(made);
+                self.counted.set(counted);
+                return Ok(counted.made);
             }
-            made += match serde_json::from_slice::<Known>(&line) {
+            let more = match serde_json::from_slice::<Known>(&line) {
                 Ok(known) => u64::from(known.event == Event::Started && day(known.at) == today),
                 Err(_) => u64::from(!line.trim_ascii().is_empty()),
             };
+            if !line.ends_with(b"\n") && (line.len() as u64) < LINE_CAP {
+                // The last line has no end yet: it is counted, and read again the next time.
+                self.counted.set(counted);
+                return Ok(counted.made + more);
+            }
+            counted.made += more;
+            counted.end += line.len() as u64;
         }
     }
 }

@@ -153,7 +153,8 @@ impl Caller<'_> {
     pub(crate) fn launch(&self, question: Question) -> Result<Asked> {
         let Question { batch, part, is_repair, is_dry, prompt } = question;
         if !is_repair {
-            batch.write(&prompt_name(part.0), prompt.as_bytes())?;
+            // Read again only where there is a reply, whose rename syncs the directory for both.
+            batch.write_ahead(&prompt_name(part.0), prompt.as_bytes())?;
         }
         let Some(line) = self.llm.command_line() else {
             return Ok(Asked::NotStarted("no LLM command is configured".to_owned()));

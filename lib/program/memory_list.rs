@@ -211,15 +211,15 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
                 stdout.line(&format!("    {}", one_line(line, LINE_WIDTH)))?;
             }
         } else {
-            let tail = if with_line {
-                format!("\t{}", one_line(line.unwrap_or(""), usize::MAX))
-            } else {
-                String::new()
-            };
-            stdout.line(&format!(
-                "{id}\t{tier}\t{status}\t{used}\t{title}\t{}{tail}",
-                one_line(&tags, usize::MAX)
-            ))?;
+            let tags = one_line(&tags, usize::MAX);
+            let used = used.to_string();
+            let mut text =
+                [id.as_str(), tier.as_str(), status.as_str(), &used, &title, &tags].join("\t");
+            if with_line {
+                text.push('\t');
+                text.push_str(&one_line(line.unwrap_or(""), usize::MAX));
+            }
+            stdout.line(&text)?;
         }
     }
     Ok(())

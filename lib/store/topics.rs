@@ -6,7 +6,7 @@ use crate::ground::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::place::Root;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -172,6 +172,10 @@ pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
 
 /// Sorts out files that bear the same id: the one that is named after it stays.
 fn without_twins<T>(seen: Vec<Seen<T>>, files: &[(Place, PathBuf)], broken: &mut Vec<Broken>) -> Vec<T> {
+    let mut ids = HashSet::with_capacity(seen.len());
+    if seen.iter().all(|(id, ..)| ids.insert(id)) {
+        return seen.into_iter().map(|(.., made)| made).collect();
+    }
     let path = |index: usize| -> &Path { &files[seen[index].1].1 };
     let mut by_id: Vec<usize> = (0..seen.len()).collect();
     by_id.sort_by(|a, b| seen[*a].0.cmp(&seen[*b].0));

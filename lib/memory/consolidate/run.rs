@@ -199,6 +199,11 @@ impl Desk<'_> {
                     self.batch()?.save(&state)?;
                     return Ok(Ended::Done);
                 }
+                // It is saved when its prompt is ready, before the model is asked. Until then what went before leads
+                // here again.
+                State::RunAgent { .. } => {}
+                // Nor is there more to this than the reply's file says: no ids were given, and nothing is written.
+                State::WriteEntries { work, plan } if work.kind == Kind::Run && plan.notes.is_empty() => {}
                 _ => self.batch()?.save(&state)?,
             }
             state = state.step(self)?;

@@ -14,7 +14,8 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     while let Some(&byte) = bytes.get(at) {
         let found = match SIGNS[usize::from(byte)] {
             Sign::None => None,
-            Sign::Space => flagged(&mut bare, at),
+            Sign::Space if may_end(&bytes[..at]) => flagged(&mut bare, at),
+            Sign::Space => None,
             Sign::Other => assigned(&mut bare, at),
         };
         match found {
@@ -90,13 +91,10 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     value(bare, right, &name, &context)
 }
 
-/// `--name value`, and netrc's `password value`, with the space at `at`.
+/// `--name value`, and netrc's `password value`, with the space at `at`, behind what may be a name's end.
 fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let bytes = bare.bytes;
     let before = &bytes[..at];
-    if !may_end(before) {
-        return None;
-    }
     let length = before.iter().rev().take(NAME).take_while(|byte| Class::Url.has(**byte)).count();
     let word = &before[at - length..];
     let dashed = word.starts_with(b"--");

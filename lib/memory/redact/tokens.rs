@@ -192,21 +192,23 @@ static SHAPES: &[Shape] = &[
 
 /// The shapes, sorted by how they begin.
 pub(crate) struct Tokens {
-    /// One bit for each pair of bytes that begins a prefix.
-    pairs: Box<[u64; 1024]>,
+    /// One bit for each [`hash`] of three bytes that begin a prefix, or a prefix of two and what follows it.
+    starts: Box<[u64; HASHES / 64]>,
     by_first: Vec<Vec<(&'static [u8], &'static Shape)>>,
 }
 
 impl Tokens {
     pub(crate) fn new() -> Tokens {
-        let mut tokens = Tokens { pairs: Box::new([0; 1024]), by_first: vec![Vec::new(); 256] };
+        let mut tokens = Tokens { starts: Box::new([0; HASHES / 64]), by_first: vec![Vec::new(); 256] };
         for shape in SHAPES {
             for prefix in shape.prefixes {
-                if let [first, second, ..] = prefix.as_bytes() {
-                    let pair = pair(*first, *second);
-                    tokens.pairs[pair / 64] |= 1 << (pair % 64);
-                    tokens.by_first[usize::from(*first)].push((prefix.as_bytes(), shape));
+                let prefix = prefix.as_bytes();
+                let thirds = prefix.get(2).map_or(0..=255, |third| *third..=*third);
+                for third in thirds {
+                    let hash = prefix[..2].iter().chain([&third]).fold(0, |so_far, byte| hash(so_far, *byte));
+                    tokens.starts[hash / 64] |= 1 << (hash % 64);
                 }
+                tokens.by_first[usize::from(prefix[0])].push((prefix, shape));
             }
         }
         tokens
@@ -231,26 +233,28 @@ impl Tokens {
         }
     }
 
-    /// The next place where two characters stand that begin a prefix.
+    /// The next place where three characters stand that may begin a token. None is shorter.
     fn next(&self, bytes: &[u8]) -> Option<usize> {
-        let mut first = *bytes.first()?;
-        let mut at = 1;
+        let mut last = hash(hash(0, *bytes.first()?), *bytes.get(1)?);
+        let mut at = 2;
         // A plain loop: every byte of every note comes this way.
-        while let Some(&second) = bytes.get(at) {
-            let pair = pair(first, second);
-            if self.pairs[pair / 64] >> (pair % 64) & 1 == 1 {
-                return Some(at - 1);
+        while let Some(&byte) = bytes.get(at) {
+            last = hash(last, byte);
+            if self.starts[last / 64] >> (last % 64) & 1 == 1 {
+                return Some(at - 2);
             }
-            first = second;
             at += 1;
         }
         None
     }
 }
 
+const HASHES: usize = 1 << 15;
+
+/// Of the last three bytes: five bits further with each, the fourth is out of it.
 #[inline(always)]
-fn pair(first: u8, second: u8) -> usize {
-    usize::from(first) << 8 | usize::from(second)
+fn hash(so_far: usize, byte: u8) -> usize {
+    (so_far << 5 ^ usize::from(byte)) % HASHES
 }
 
 /// The token of this shape whose prefix stands at `at`.

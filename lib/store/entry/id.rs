@@ -1,7 +1,7 @@
 //! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and the
 //! time of its making, and never changes; links, file names and aliases hang on it.
 
-use crate::ground::text::{BASE58, base58};
+use crate::ground::text::base58;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -31,8 +31,8 @@ impl EntryId {
     }
 
     fn of_digits(digits: &str) -> Option<EntryId> {
-        let all_known = digits.bytes().all(|byte| BASE58.contains(&byte));
-        (digits.len() == DIGITS && all_known).then(|| EntryId([PREFIX, digits].concat()))
+        let is_known = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'I' | b'O' | b'l');
+        (digits.len() == DIGITS && digits.bytes().all(is_known)).then(|| EntryId([PREFIX, digits].concat()))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -89,6 +89,7 @@ pub(crate) fn links(body: &str) -> Vec<EntryId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ground::text::BASE58;
 
     fn id(text: &str) -> EntryId {
         EntryId::whole(text).unwrap()
@@ -145,6 +146,14 @@ mod tests {
         let count = std::cell::Cell::new(0);
         let late = EntryId::make("", 0, |_| count.replace(count.get() + 1) < 256);
         assert_eq!(late, id("id__9c7K9j"));
+    }
+
+    #[test]
+    fn digits_are_those_of_base58() {
+        for byte in 0..128_u8 {
+            let is_digit = EntryId::parse(&format!("aaaaa{}", char::from(byte))).is_some();
+            assert_eq!(is_digit, BASE58.contains(&byte), "{:?}", char::from(byte));
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl<'a> Value<'a> {
     /// Nothing, `~` or `null`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Value::Text(Text { text, plain: true })
-            if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
+            if text.len() < 5 && matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 }
 
