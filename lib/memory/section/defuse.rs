@@ -262,7 +262,7 @@ fn inline(text: &str, lines: &[&str], places: &[Place], open: Option<Fence>, dep
                 let _ = writeln!(out, "{}{blank}{title}", "#".repeat(level));
             }
             _ if push > 0 && n > 0 && headings[n - 1].as_ref().is_some_and(|above| above.is_underlined) => {}
-            _ if push > 0 && is_stray_underline(lines, places, n) => {
+            _ if is_stray_underline(lines, places, n, depth) => {
                 // Under several lines: a heading that cannot be written in one. Its line stays, as text.
                 let _ = writeln!(out, "\\{}", shown.trim());
             }
@@ -346,8 +346,11 @@ fn is_paragraph(lines: &[&str], places: &[Place], n: usize) -> bool {
         && underline(lines, places, n).is_none()
 }
 
-fn is_stray_underline(lines: &[&str], places: &[Place], n: usize) -> bool {
-    n > 0 && underline(lines, places, n).is_some() && is_paragraph(lines, places, n - 1)
+/// Would this line make a heading of several lines, and one above `depth`?
+fn is_stray_underline(lines: &[&str], places: &[Place], n: usize, depth: usize) -> bool {
+    n > 0
+        && underline(lines, places, n).is_some_and(|level| level < depth)
+        && is_paragraph(lines, places, n - 1)
 }
 
 /// The text as a quote: whatever is open in it ends with it.
