@@ -137,7 +137,7 @@ fn places(lines: &[&str]) -> Option<(Vec<Place>, Option<Fence>)> {
                 && column < least + 4
                 && prefix == Prefix::Blank;
             // In a list, a line that stands further to the left ends the list, and the fence with it.
-            if *least > 0 && indentation(line) < *least && !line.trim().is_empty() {
+            if *least > 0 && indentation(line) < *least && !unindented(line).is_empty() {
                 return None;
             }
             if is_closer {
@@ -177,7 +177,7 @@ enum Prefix {
 /// The column in which a line's own text begins, behind marks of lists and quotes, and that text.
 fn contained(line: &str) -> (usize, Prefix, &str) {
     let mut prefix = Prefix::Blank;
-    let mut rest = line.trim_start();
+    let mut rest = unindented(line);
     loop {
         let after = if let Some(after) = rest.strip_prefix('>') {
             prefix = Prefix::Quote;
@@ -190,7 +190,7 @@ fn contained(line: &str) -> (usize, Prefix, &str) {
             after
         };
         match after {
-            Some(after) => rest = after.trim_start(),
+            Some(after) => rest = unindented(after),
             None => return (line.len() - rest.len(), prefix, rest),
         }
     }
@@ -207,8 +207,15 @@ fn item(text: &str) -> Option<&str> {
     (after.is_empty() || after.starts_with([' ', '\t'])).then_some(after)
 }
 
+/// Blanks as Markdown has them; other white space is text there.
+const BLANKS: [char; 2] = [' ', '\t'];
+
+fn unindented(line: &str) -> &str {
+    line.trim_start_matches(BLANKS)
+}
+
 fn indentation(line: &str) -> usize {
-    line.len() - line.trim_start().len()
+    line.len() - unindented(line).len()
 }
 
 /// Does HTML begin here that an empty line ends?
@@ -311,7 +318,7 @@ fn headings(lines: &[&str], places: &[Place]) -> Vec<Option<Heading>> {
         if places[n] == Place::Code || indentation(line) > 3 || line.starts_with('\t') {
             return None;
         }
-        let text = line.trim_start();
+        let text = unindented(line);
         let level = text.bytes().take_while(|byte| *byte == b'#').count();
         if (1..=6).contains(&level) && (text.len() == level || text[level..].starts_with([' ', '\t'])) {
             return Some(Heading { level, is_underlined: false });
@@ -326,7 +333,7 @@ fn headings(lines: &[&str], places: &[Place]) -> Vec<Option<Heading>> {
 /// The level of the heading that this line would make of the text above.
 fn underline(lines: &[&str], places: &[Place], n: usize) -> Option<usize> {
     let line = lines.get(n).filter(|line| places[n] == Place::Text && indentation(line) <= 3)?;
-    let text = line.trim();
+    let text = line.trim_matches(BLANKS);
     match text.as_bytes().first()? {
         b'=' if text.bytes().all(|byte| byte == b'=') => Some(1),
         b'-' if text.bytes().all(|byte| byte == b'-') => Some(2),
