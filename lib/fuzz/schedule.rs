@@ -75,7 +75,13 @@ fn ours(bytes: &[u8]) {
 
     for plan in [systemd::plan(&timers, Path::new("/units")), launchd::plan(&timers, "/home/x")] {
         for (path, file) in plan.files {
-            assert!(!file.contains('@') || words.iter().any(|word| word.contains('@')), "{file}");
+            let is_left =
+                |place: &&&str| file.contains(**place) && !words.iter().any(|word| word.contains('@'));
+            assert_eq!(
+                ["@COMMAND@", "@ENVIRONMENT@", "@HOURS@", "@LOG@"].iter().find(is_left),
+                None,
+                "{file}"
+            );
             match path.extension().unwrap().to_str().unwrap() {
                 "service" => assert_eq!(systemd::program_of(&file).as_ref(), Some(&program), "{file}"),
                 "timer" => assert_eq!(systemd::hours_of(&file), Some(hours)),

@@ -37,7 +37,6 @@ fn damaged(seed: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 fn every_target_holds_for_its_seeds_and_for_damaged_ones() {
     let check = |(target, holds): &(&str, fn(&[u8]))| {
-        let begun = std::time::Instant::now();
         let seeds = seeds(target);
         assert!(!seeds.is_empty(), "{target} has no seeds");
         for (path, seed) in seeds {
@@ -47,7 +46,6 @@ fn every_target_holds_for_its_seeds_and_for_damaged_ones() {
                 }
             }
         }
-        eprintln!("TIME {target} {:?}", begun.elapsed());
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = TARGETS.iter().map(|target| scope.spawn(|| check(target))).collect();

@@ -3,6 +3,7 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
+use crate::ground::text::one_line;
 use crate::store::journal::{Journal, Waiting};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -178,7 +179,7 @@ impl Batch {
         let path = self.file(name);
         let bytes = file::read(&path, CAP).map_err(failed)?;
         serde_json::from_slice(&bytes).map_err(|e| {
-            Error::io(format!("\"{}\" cannot be read: {e}", path.display()))
+            Error::io(format!("\"{}\" cannot be read: {}", path.display(), one_line(&e.to_string(), 300)))
                 .hint("move its directory away; queue entries in \"claimed\" there belong into inbox/")
         })
     }

@@ -3,6 +3,7 @@
 
 use crate::ground::error::{Error, Result};
 use crate::ground::file;
+use crate::ground::text::one_line;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -267,7 +268,7 @@ impl Seen {
 fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
     match file::read(path, CAP) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
-            Error::io(format!("\"{}\" cannot be read: {e}", path.display()))
+            Error::io(format!("\"{}\" cannot be read: {}", path.display(), one_line(&e.to_string(), 300)))
                 .hint("mend it, or move it away to begin anew")
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),

@@ -85,6 +85,9 @@ impl fmt::Display for Url {
     }
 }
 
+/// Not quoted: where a password holds a slash, what stands there is the beginning of it.
+const NO_PORT: &str = "what follows the colon is not a port; ports are 1 to 65535";
+
 /// `host`, `host:port`, `[v6]`, `[v6]:port`, and a bare IPv6 address without a port.
 pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>), String> {
     if authority.parse::<Ipv6Addr>().is_ok() {
@@ -94,7 +97,7 @@ pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>), St
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or("the IPv6 address has no closing ]")?;
             if host.parse::<Ipv6Addr>().is_err() {
-                return Err(format!("\"[{host}]\" is not an IPv6 address"));
+                return Err("what stands in the brackets is not an IPv6 address".to_owned());
             }
             match rest.strip_prefix(':') {
                 None if !rest.is_empty() => return Err("only a port may follow the IPv6 address".to_owned()),
@@ -109,10 +112,10 @@ pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>), St
     let port = match port {
         None => None,
         Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => match port.parse() {
-            Ok(0) | Err(_) => return Err(format!("\"{port}\" is not a port; ports are 1 to 65535")),
+            Ok(0) | Err(_) => return Err(NO_PORT.to_owned()),
             Ok(port) => Some(port),
         },
-        Some(port) => return Err(format!("\"{port}\" is not a port; ports are 1 to 65535")),
+        Some(_) => return Err(NO_PORT.to_owned()),
     };
     Ok((host.to_ascii_lowercase(), port))
 }

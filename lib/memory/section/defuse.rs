@@ -137,7 +137,7 @@ fn places(lines: &[&str]) -> Option<(Vec<Place>, Option<Fence>)> {
                 && column < least + 4
                 && prefix == Prefix::Blank;
             // In a list, a line that stands further to the left ends the list, and the fence with it.
-            if *least > 0 && indentation(line) < *least && !line.trim().is_empty() {
+            if *least > 0 && indentation(line) < *least && !unindented(line).is_empty() {
                 return None;
             }
             if is_closer {
@@ -177,7 +177,7 @@ enum Prefix {
 /// The column in which a line's own text begins, behind marks of lists and quotes, and that text.
 fn contained(line: &str) -> (usize, Prefix, &str) {
     let mut prefix = Prefix::Blank;
-    let mut rest = line.trim_start();
+    let mut rest = unindented(line);
     loop {
         let after = if let Some(after) = rest.strip_prefix('>') {
             prefix = Prefix::Quote;
@@ -190,7 +190,7 @@ fn contained(line: &str) -> (usize, Prefix, &str) {
             after
         };
         match after {
-            Some(after) => rest = after.trim_start(),
+            Some(after) => rest = unindented(after),
             None => return (line.len() - rest.len(), prefix, rest),
         }
     }
@@ -207,8 +207,15 @@ fn item(text: &str) -> Option<&str> {
     (after.is_empty() || after.starts_with([' ', '\t'])).then_some(after)
 }
 
+/// Blanks as Markdown has them; other white space is text there.
+const BLANKS: [char; 2] = [' ', '\t'];
+
+fn unindented(line: &str) -> &str {
+    line.trim_start_matches(BLANKS)
+}
+
 fn indentation(line: &str) -> usize {
-    line.len() - line.trim_start().len()
+    line.len() - unindented(line).len()
 }
 
 /// Does HTML begin here that an empty line ends?
@@ -262,7 +269,7 @@ fn inline(text: &str, lines: &[&str], places: &[Place], open: Option<Fence>, dep
                 let _ = writeln!(out, "{}{blank}{title}", "#".repeat(level));
             }
             _ if push > 0 && n > 0 && headings[n - 1].as_ref().is_some_and(|above| above.is_underlined) => {}
-            _ if push > 0 && is_stray_underline(lines, places, n) => {
+            _ if is_stray_underline(lines, places, n, depth) => {
                 // Under several lines: a heading that cannot be written in one. Its line stays, as text.
                 let _ = writeln!(out, "\\{}", shown.trim());
             }
@@ -311,7 +318,7 @@ fn headings(lines: &[&str], places: &[Place]) -> Vec<Option<Heading>> {
         if places[n] == Place::Code || indentation(line) > 3 || line.starts_with('\t') {
             return None;
         }
-        let text = line.trim_start();
+        let text = unindented(line);
         let level = text.bytes().take_while(|byte| *byte == b'#').count();
         if (1..=6).contains(&level) && (text.len() == level || text[level..].starts_with([' ', '\t'])) {
             return Some(Heading { level, is_underlined: false });
@@ -326,7 +333,7 @@ fn headings(lines: &[&str], places: &[Place]) -> Vec<Option<Heading>> {
 /// The level of the heading that this line would make of the text above.
 fn underline(lines: &[&str], places: &[Place], n: usize) -> Option<usize> {
     let line = lines.get(n).filter(|line| places[n] == Place::Text && indentation(line) <= 3)?;
-    let text = line.trim();
+    let text = line.trim_matches(BLANKS);
     match text.as_bytes().first()? {
         b'=' if text.bytes().all(|byte| byte == b'=') => Some(1),
         b'-' if text.bytes().all(|byte| byte == b'-') => Some(2),
@@ -346,8 +353,11 @@ fn is_paragraph(lines: &[&str], places: &[Place], n: usize) -> bool {
         && underline(lines, places, n).is_none()
 }
 
-fn is_stray_underline(lines: &[&str], places: &[Place], n: usize) -> bool {
-    n > 0 && underline(lines, places, n).is_some() && is_paragraph(lines, places, n - 1)
+/// Would this line make a heading of several lines, and one above `depth`?
+fn is_stray_underline(lines: &[&str], places: &[Place], n: usize, depth: usize) -> bool {
+    n > 0
+        && underline(lines, places, n).is_some_and(|level| level < depth)
+        && is_paragraph(lines, places, n - 1)
 }
 
 /// The text as a quote: whatever is open in it ends with it.

@@ -96,13 +96,9 @@ fn is_mark(c: char) -> bool {
 /// it is neither a bare word of letters a to z, digits and `-`, nor `topic__` or `area__` with one.
 pub(crate) fn tag(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
-    if text.len() > TAG_CAP {
-        return None;
-    }
-    if is_word(&text) {
-        return Some(format!("topic__{text}"));
-    }
-    is_tag(&text).then_some(text)
+    let tag = if is_word(&text) { format!("topic__{text}") } else { text };
+    // The whole of it: it is read again as it was written.
+    (tag.len() <= TAG_CAP && is_tag(&tag)).then_some(tag)
 }
 
 /// `(topic|area)__[a-z0-9-]+`
@@ -191,6 +187,8 @@ mod tests {
             ("topic__x__y", None),
             ("", None),
             (&"x".repeat(81), None),
+            // With what is put before it, it would be too long to be read again.
+            (&"x".repeat(75), None),
         ] {
             assert_eq!(tag(text).as_deref(), expected, "{text:?}");
         }
