@@ -245,7 +245,7 @@ fn edit_tells_when_the_editor_failed() {
         (failing.as_str(), "editor \"/bin/sh\" failed (exit status: 3)"),
         ("/no/such/editor -x", "editor \"/no/such/editor\" could not be started: "),
         ("vi 'open", "the editor's command line has an open quote"),
-        (" ", ""),
+        (" ", "the editor's command line names no program: \" \""),
     ] {
         let (code, _, err) = said(sandbox.command("axe-agents").args(["edit", "a"]).env("EDITOR", set));
         assert_eq!(code, Some(1), "{set}");

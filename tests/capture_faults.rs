@@ -1,7 +1,7 @@
 //! `memory-capture` on stores that cannot be used, on full disks, and killed at any moment.
 
 use crate::memory_capture::{BOTH, entry_at, hook, names, out};
-use crate::support::{NOW, Said, Sandbox, closed_pipe, full_disk, said, set_mode};
+use crate::support::{NOW, Said, Sandbox, binary, closed_pipe, full_disk, said, set_mode};
 use crate::trim_full::{Disk, powerless};
 use std::fs;
 use std::process::Stdio;
@@ -18,6 +18,21 @@ fn a_store_that_cannot_be_used_is_an_error_and_stays_as_it_is() {
     let (code, _, _) = said(sandbox.capture(&["--harness", "claude-code"]).write_stdin(hook));
     assert_eq!(code, Some(1));
     assert_eq!(fs::read_to_string(sandbox.store()).unwrap(), "a file of mine");
+}
+
+#[test]
+fn a_key_of_megabytes_costs_no_more_memory_than_it_has() {
+    let sandbox = Sandbox::new();
+    let entry = format!("{{\"version\": 1, \"{}\": 1}}", "k".repeat(7 << 20));
+    sandbox.file("entry", entry);
+    let like = sandbox.std_command("memory-capture");
+    let mut shell = std::process::Command::new("/bin/sh");
+    // Half a gigabyte, of addresses too.
+    shell.args(["-c", "ulimit -v 500000; exec \"$0\" --entry < entry"]).arg(binary("memory-capture"));
+    shell.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.current_dir(sandbox.work()).output().unwrap();
+    assert_eq!(output.code(), Some(1), "{}", output.err());
+    assert!(output.err().contains("kkk...: unknown key"), "{}", output.err());
 }
 
 #[test]

@@ -238,6 +238,15 @@ fn a_reply_is_not_lost_to_a_run_that_is_at_work() {
 }
 
 #[test]
+fn a_reply_that_is_too_long_is_told_with_the_cap() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(json!({"llm": {"maxReplyBytes": 1000}}));
+    let (code, out, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin("x".repeat(1001)));
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert_eq!(err, "memory-consolidate: stdin is larger than 1000 bytes; pipe in less\n");
+}
+
+#[test]
 fn choices_that_contradict_each_other_are_refused() {
     let sandbox = Sandbox::new();
     for (args, message) in [

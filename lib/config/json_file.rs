@@ -4,10 +4,8 @@
 //! serde_json reads it. What it hands out raw are slices of the text, and a slice tells its place.
 
 use crate::config::toml_file::{place, text};
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use crate::ground::members::Members;
 use serde_json::value::RawValue;
-use std::fmt;
 
 /// A value in a file.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +78,7 @@ impl<'a> Node<'a> {
 
     /// The members in their order, repeated ones too; `None` if it is no object.
     pub(crate) fn members(&self) -> Option<Vec<Member<'a>>> {
-        let members: Members<'a> = serde_json::from_str(self.raw).ok()?;
+        let members: Members<'a, &'a RawValue> = serde_json::from_str(self.raw).ok()?;
         let node = |raw: &'a RawValue| Node { file: self.file, raw: raw.get() };
         let member = |(key, value)| Member {
             key: node(key),
@@ -106,31 +104,6 @@ impl<'a> Node<'a> {
 
     pub(crate) fn is_null(&self) -> bool {
         self.raw == "null"
-    }
-}
-
-/// A map would keep the last of repeated keys, and none of their places.
-struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Collect)
     }
 }
 

@@ -7,6 +7,9 @@ use toml::de::{DeTable, DeValue};
 /// The largest configuration file that is read, in bytes.
 pub(crate) const CAP: u64 = 1 << 20;
 
+/// So many unknown keys are named.
+const MOST_UNKNOWN: usize = 10;
+
 /// The keys of each table: path with dots (`*` stands for any name), then its keys.
 pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
 
@@ -28,6 +31,10 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
     if let Ok(table) = DeTable::parse(text) {
         find_unknown(table.get_ref(), &[], keys, text, &mut unknown);
     }
+    if unknown.len() > MOST_UNKNOWN {
+        unknown.truncate(MOST_UNKNOWN);
+        unknown.push("there are more unknown keys".to_owned());
+    }
     Ok((value, unknown))
 }
 
@@ -45,6 +52,10 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
 fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &mut Vec<String>) {
     let known = keys.iter().find(|(name, _)| same_path(name, path)).map_or(&[][..], |(_, known)| *known);
     for (key, value) in table {
+        // Each is looked for in the text, which may hold a hundred thousand.
+        if found.len() > MOST_UNKNOWN {
+            return;
+        }
         let name: &str = key.get_ref();
         let whole = [path, &[name]].concat();
         if !known.contains(&name) && !known.contains(&"*") {
@@ -124,6 +135,16 @@ mod tests {
                 "unknown key \"nmae\" on line 1, did you mean \"name\"?",
             ]
         );
+    }
+
+    #[test]
+    fn of_very_many_unknown_keys_a_few_are_named() {
+        let text: String = (0..100_000).map(|n| format!("k{n}=1\n")).collect();
+        let (_, unknown) = parse::<Sample>(text.as_bytes(), KEYS).unwrap();
+        assert_eq!(unknown.len(), 11);
+        assert_eq!(unknown[10], "there are more unknown keys");
+        let few: String = (0..10).map(|n| format!("k{n}=1\n")).collect();
+        assert_eq!(parse::<Sample>(few.as_bytes(), KEYS).unwrap().1.len(), 10);
     }
 
     #[test]

@@ -1,23 +1,26 @@
 //! Runs a shell command as a filter: bytes in, bytes out, in a process group of its own, under a deadline.
 
+mod fault;
+mod streams;
+
+pub(crate) use crate::ground::exec::fault::Fault;
+
+use crate::ground::command_line::plain_words;
 use crate::ground::deadline::Deadline;
+use crate::ground::exec::streams::{Ended, Event, Heard, STDERR_KEPT, collect, feed, locked, pass_on};
 use crate::ground::group::{self, GRACE, Group};
-use crate::ground::stderr;
 use crate::ground::text::last_line;
 use std::ffi::OsString;
-use std::fmt;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What is still in a pipe when the group is gone is read for so long.
 const LAST_WORDS: Duration = Duration::from_millis(40);
-/// How much of stderr is kept for the error message, in bytes.
-const STDERR_KEPT: usize = 8 * 1024;
 
 pub(crate) enum What<'a> {
     /// A line for `/bin/sh -c`. Values reach it through `vars`, never pasted in.
@@ -50,34 +53,6 @@ pub(crate) struct Finished {
     pub(crate) status: ExitStatus,
     /// The last line of stderr, or of stdout where stderr is empty: some programs tell their errors there.
     pub(crate) last_line: String,
-}
-
-#[derive(Debug)]
-pub(crate) enum Fault {
-    NotStarted(io::Error),
-    Deadline,
-    /// More than so many bytes on stdout.
-    TooMuchOutput(usize),
-    Reading(io::Error),
-}
-
-/// What the command did, to follow its name.
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::NotStarted(e) => write!(f, "could not be started: {e}"),
-            Fault::Deadline => f.write_str("did not finish in time"),
-            Fault::TooMuchOutput(cap) if *cap >= 1 << 20 => write!(f, "printed more than {} MiB", cap >> 20),
-            Fault::TooMuchOutput(cap) => write!(f, "printed more than {} KiB", cap >> 10),
-            Fault::Reading(e) => write!(f, "could not be read: {e}"),
-        }
-    }
-}
-
-enum Event {
-    Exited,
-    Stdout(Result<(), Fault>),
-    StderrEnded,
 }
 
 /// Runs `job` to its end. Whatever happens, nothing of its process group is left running.
@@ -123,32 +98,6 @@ pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
     let last_line = last_line(&String::from_utf8_lossy(said)).to_owned();
     let status = status.ok_or(Fault::Deadline)?;
     Ok(Finished { stdout, status, last_line })
-}
-
-/// What of a command has come to its end.
-#[derive(Default)]
-struct Ended {
-    exited: bool,
-    stdout: bool,
-    stderr: bool,
-}
-
-impl Ended {
-    fn note(&mut self, event: Event) -> Result<(), Fault> {
-        match event {
-            Event::Exited => self.exited = true,
-            Event::StderrEnded => self.stderr = true,
-            Event::Stdout(ended) => {
-                self.stdout = true;
-                ended?;
-            }
-        }
-        Ok(())
-    }
-
-    fn streams(&self) -> bool {
-        self.stdout && self.stderr
-    }
 }
 
 /// Until the command has exited and its streams have ended, or time is up.
@@ -214,15 +163,11 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
 /// Where nothing tells of an exit, or of a file that grows, it is asked for this often.
 const TICK: Duration = Duration::from_millis(10);
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Ends every command, and lets no other start: the program is about to leave.
 #[cfg(unix)]
 pub(crate) fn end_all() {
     // Their last words come before ours.
-    group::end_all(|| SPEAKING.load(SeqCst) > 0);
+    group::end_all(streams::is_heard);
 }
 
 /// Starts the command: by itself where no shell is needed to read its line, else by the shell.
@@ -267,109 +212,6 @@ fn prepared(mut command: Command, job: &Job) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The words of a line that means to a shell just what it says; `None` if it may mean more.
-fn plain_words(line: &str) -> Option<Vec<&str>> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,".contains(c);
-    let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
-    let first = words.first()?;
-    (line.chars().all(is_plain) && !BUILTINS.contains(first)).then_some(words)
-}
-
-/// What shells do themselves, and differently from the programs of these names.
-const BUILTINS: &[&str] = &["echo", "kill", "printf", "pwd", "test", "time"];
-
-/// What every new pipe holds, in bytes.
-const PIPE: usize = 4096;
-
-/// A thread that is not waited for. Unlike `std::thread::spawn`, no panic where the system has none to give.
-fn thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().spawn(work).map(drop)
-}
-
-fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -> io::Result<()> {
-    let Some(mut stdin) = stdin else { return Ok(()) };
-    let at_once = input.len() <= PIPE;
-    // An error here is the command's choice not to read; its exit status decides.
-    let mut write = move || {
-        let _ = stdin.write_all(&input);
-    };
-    if at_once {
-        write();
-        return Ok(());
-    }
-    thread(write)
-}
-
-fn collect(
-    from: Option<impl Read + Send + 'static>,
-    cap: usize,
-    into: Arc<Mutex<Vec<u8>>>,
-    events: Sender<Event>,
-) -> io::Result<()> {
-    let Some(mut from) = from else { return Ok(()) };
-    thread(move || {
-        let mut buffer = vec![0; 64 * 1024];
-        let ended = loop {
-            match from.read(&mut buffer) {
-                Ok(0) => break Ok(()),
-                Ok(n) => {
-                    let mut all = locked(&into);
-                    if all.len() + n > cap {
-                        break Err(Fault::TooMuchOutput(cap));
-                    }
-                    all.extend_from_slice(&buffer[..n]);
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => break Err(Fault::Reading(e)),
-            }
-        };
-        let _ = events.send(Event::Stdout(ended));
-    })
-}
-
-/// What a command says on stderr.
-#[derive(Default)]
-struct Heard {
-    /// The end of it, at most [`STDERR_KEPT`] bytes.
-    tail: Mutex<Vec<u8>>,
-    /// Whether it is passed on.
-    aloud: bool,
-    /// The command's time is over: nothing more of it is passed on.
-    over: AtomicBool,
-}
-
-/// How many commands' stderr is being passed on.
-static SPEAKING: AtomicUsize = AtomicUsize::new(0);
-
-fn pass_on(
-    from: Option<impl Read + Send + 'static>,
-    heard: Arc<Heard>,
-    events: Sender<Event>,
-) -> io::Result<()> {
-    let Some(mut from) = from else { return Ok(()) };
-    SPEAKING.fetch_add(1, SeqCst);
-    let speaker = thread(move || {
-        let mut buffer = vec![0; 8 * 1024];
-        while let Ok(n @ 1..) = from.read(&mut buffer) {
-            {
-                let mut tail = locked(&heard.tail);
-                tail.extend_from_slice(&buffer[..n]);
-                let surplus = tail.len().saturating_sub(STDERR_KEPT);
-                tail.drain(..surplus);
-            }
-            if heard.aloud && !stderr::pass_on(&buffer[..n], &heard.over) {
-                break;
-            }
-        }
-        SPEAKING.fetch_sub(1, SeqCst);
-        let _ = events.send(Event::StderrEnded);
-    });
-    if speaker.is_err() {
-        SPEAKING.fetch_sub(1, SeqCst);
-    }
-    speaker
-}
-
 /// `exit N` or `signal N`, for messages.
 #[cfg(unix)]
 pub(crate) fn how_it_ended(status: ExitStatus) -> String {
@@ -387,33 +229,9 @@ pub(crate) fn how_it_ended(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
 }
 
-/// The program that a command line runs, for messages: its first word that is not an assignment.
-pub(crate) fn first_word(line: &str) -> String {
-    let words = shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
-    words.iter().find(|word| !is_assignment(word)).or(words.first()).cloned().unwrap_or_default()
-}
-
-/// Does a shell take this word for a variable's value, as in `A=1 command`?
-pub(crate) fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_lines_that_a_shell_would_not_touch_go_without_one() {
-        assert_eq!(plain_words(" llm  -m gpt-4 "), Some(vec!["llm", "-m", "gpt-4"]));
-        for line in [
-            "", " ", "a | b", "A=1 b", "a > b", "a 'b c'", "a $b", "a*", "~/a", "a\nb", "a; b", "a\tb", "ä",
-            "a#b",
-        ] {
-            assert_eq!(plain_words(line), None, "{line:?}");
-        }
-    }
 
     fn job(what: What<'_>) -> Job<'_> {
         Job {
@@ -498,13 +316,5 @@ mod tests {
             let fault = run(Job { stdout_file: Some(&file), ..job(What::Line(line)) }).err();
             assert!(matches!(fault, Some(Fault::TooMuchOutput(1000))), "{line}: {fault:?}");
         }
-    }
-
-    #[test]
-    fn the_first_word_is_the_program() {
-        assert_eq!(first_word("claude -p"), "claude");
-        assert_eq!(first_word("A=1 B='x y' 'my tool' -x"), "my tool");
-        assert_eq!(first_word("don't close"), "don't");
-        assert_eq!(first_word(""), "");
     }
 }

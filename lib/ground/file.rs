@@ -1,80 +1,23 @@
-//! The only writer of files. Locks are `flock`-style, held for milliseconds, and follow renames.
+//! The only writer of files: all or nothing, and what was acknowledged outlives a power cut.
 
-use crate::ground::deadline::Deadline;
+mod leftovers;
+mod lock;
+mod open;
+
+pub(crate) use crate::ground::file::leftovers::{
+    LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
+};
+pub(crate) use crate::ground::file::lock::{hold, holder, lock_for_change, open_settled};
+pub(crate) use crate::ground::file::open::{Id, id, read, regular_or_missing};
+
+use crate::ground::file::leftovers::{remove_twin, twin};
+use crate::ground::file::open::set_mode;
 use crate::ground::signal;
 use crate::ground::text::base58;
 use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
-
-/// What a killed program left half written is nobody's any more when it is as old as this: a write takes moments. Where
-/// only the name tells, because rsync names its files in transit as we do.
-pub(crate) const LEFT_FOR: Duration = Duration::from_secs(60 * 60);
-/// The same where what is in it shows that it is ours.
-pub(crate) const LEFT_BEHIND: Duration = Duration::from_secs(60);
-
-/// How long a reader waits for a writer to be done.
-const SETTLE_WAIT: Duration = Duration::from_secs(1);
-
-/// The whole of a regular file of at most `cap` bytes.
-pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    let (mut file, size) = open_regular(path)?;
-    // Room for all of it and one byte more: where a read leaves that one free, the file ends, and one read does.
-    let mut bytes = vec![0; size.min(cap) as usize + 1];
-    let mut length = 0;
-    loop {
-        match file.read(&mut bytes[length..]) {
-            Ok(0) => break,
-            Ok(more) => length += more,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        }
-        if length as u64 > cap {
-            return Err(io::Error::new(
-                io::ErrorKind::FileTooLarge,
-                format!("\"{}\" is larger than {} KiB", path.display(), cap >> 10),
-            ));
-        }
-        // A file without a size, as some of the kernel's own are, has no end before its last read says so.
-        if length as u64 == size {
-            break;
-        }
-        // It has grown meanwhile.
-        if length == bytes.len() {
-            bytes.resize((length * 2).min(cap as usize + 1), 0);
-        }
-    }
-    bytes.truncate(length);
-    Ok(bytes)
-}
-
-/// Opens a regular file for reading, and tells its size. A pipe in its place is not waited for.
-#[cfg(unix)]
-#[allow(clippy::disallowed_methods, reason = "opens for reading only")]
-fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
-    use fs_err::os::unix::fs::OpenOptionsExt;
-    let without_waiting = rustix::fs::OFlags::NONBLOCK.bits();
-    let file = fs::OpenOptions::new().read(true).custom_flags(without_waiting.cast_signed()).open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_file() { Ok((file, metadata.len())) } else { Err(not_regular(path)) }
-}
-
-#[cfg(not(unix))]
-fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
-    regular_or_missing(path)?;
-    let file = fs::File::open(path)?;
-    let size = file.metadata()?.len();
-    Ok((file, size))
-}
-
-fn not_regular(path: &Path) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("\"{}\" is not a regular file", path.display()))
-}
+use std::path::Path;
 
 /// Makes a directory and its parents, mode 0755 less the umask.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
@@ -186,29 +129,6 @@ fn lock_for_append(path: &Path) -> io::Result<fs::File> {
     locked.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("\"{}\" vanished", path.display())))
 }
 
-/// Opens a file for a change and locks it; `None` if there is none and it is not to be made.
-///
-/// When another program has put a new file in its place meanwhile, the lock is on a file that nobody reads
-/// any more: open again.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
-pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
-    regular_or_missing(path)?;
-    loop {
-        let mut options = fs::OpenOptions::new();
-        options.read(true).append(true).create(make);
-        set_mode(&mut options, 0o644);
-        let file = match options.open(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !make => return Ok(None),
-            Err(e) => return Err(e),
-        };
-        lock(&file, path, std::fs::File::try_lock, LOCK_WAIT)?;
-        if names(path, &file)? {
-            return Ok(Some(file));
-        }
-    }
-}
-
 /// Puts a new file in the place of `path`, all or nothing: written beside it, synced, renamed, and the
 /// directory synced. Mode and owner stay; a symlink stays, and its target is replaced.
 ///
@@ -314,56 +234,6 @@ pub(crate) fn scratch(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
-/// A lock that is held for a whole run; `Err` with what its holder wrote there if somebody else has it. While it
-/// is held the file says `holder`.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
-pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<Result<fs::File, String>> {
-    // What a link leads to would be emptied. A store may have come with somebody else's files.
-    if path.is_symlink() {
-        let why = format!("\"{}\" is a symlink, and no lock of ours", path.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    set_mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    match file.file().try_lock() {
-        Ok(()) => {
-            file.set_len(0)?;
-            file.write_all(holder.as_bytes())?;
-            Ok(Ok(file))
-        }
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = file.take(1000).read_to_string(&mut text);
-            Ok(Err(text))
-        }
-        Err(std::fs::TryLockError::Error(e)) => {
-            Err(io::Error::new(e.kind(), format!("cannot lock \"{}\": {e}", path.display())))
-        }
-    }
-}
-
-/// What the holder of such a lock wrote there; `None` if nobody holds it. Changes nothing.
-pub(crate) fn holder(path: &Path) -> io::Result<Option<String>> {
-    let file = match open_regular(path) {
-        Ok((file, _)) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    match file.file().try_lock_shared() {
-        Ok(()) => Ok(None),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = file.take(1000).read_to_string(&mut text);
-            Ok(Some(text))
-        }
-        Err(std::fs::TryLockError::Error(e)) => {
-            Err(io::Error::new(e.kind(), format!("cannot lock \"{}\": {e}", path.display())))
-        }
-    }
-}
-
 /// Random digits of base58, for names that never collide.
 pub(crate) fn random58(digits: usize) -> io::Result<String> {
     let mut text = String::new();
@@ -403,192 +273,3 @@ fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
 fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
     AtomicWriteFile::open(path)
 }
-
-/// Removes the entry beside `path` that is the open file, if the rename did not happen.
-fn remove_twin(path: &Path, file: &std::fs::File) {
-    if let Some(leftover) = twin(path, file) {
-        let _ = fs::remove_file(leftover);
-    }
-}
-
-/// The name that an open file has beside `path`.
-fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
-    let open = file.metadata().ok()?;
-    let is_open = |entry: &PathBuf| entry.symlink_metadata().is_ok_and(|found| id_of(&found) == id_of(&open));
-    temporaries(path).into_iter().find(is_open)
-}
-
-/// Removes what killed programs left of new files for `path`. Only for directories that are ours alone: the
-/// names could be somebody else's elsewhere. The caller holds the lock of `path`, so none is in use.
-pub(crate) fn sweep(path: &Path) {
-    // Behind a symlink the new files lie in somebody else's directory.
-    if path.is_symlink() {
-        return;
-    }
-    for leftover in temporaries(path) {
-        let _ = fs::remove_file(leftover);
-    }
-}
-
-/// Removes what killed programs left of new files for `path` in a directory that is not ours: entries with such a
-/// name that are older than `age` and whose bytes are ours, by `is_ours`.
-#[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
-pub(crate) fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> bool) {
-    const CAP: u64 = 16 << 20;
-    for leftover in temporaries(path) {
-        let changed = leftover.symlink_metadata().and_then(|metadata| metadata.modified());
-        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age));
-        if is_old && !leftover.is_symlink() && read(&leftover, CAP).is_ok_and(|bytes| is_ours(&bytes)) {
-            let _ = fs::remove_file(leftover);
-        }
-    }
-}
-
-/// Removes what killed programs left of new files `*EXTENSION` in `dir`, which is ours alone, if they are older
-/// than `age`, and tells which. Zero is for who holds a lock without which nobody writes there.
-pub(crate) fn sweep_dir(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
-    let leftovers = leftovers(dir, extension, age).into_iter();
-    leftovers.filter(|path| fs::remove_file(path).is_ok()).collect()
-}
-
-/// The new files `*EXTENSION` in `dir` that nobody has put in their places since `age`.
-pub(crate) fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| is_temporary(&entry.file_name().to_string_lossy(), extension))
-        .map(|entry| entry.path())
-        .filter(|path| is_older(path, age))
-        .collect()
-}
-
-/// Was the file last written to so long ago? By the clock of the file system, so that a pinned one does not count.
-#[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
-pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
-    let changed = || path.symlink_metadata().and_then(|metadata| metadata.modified());
-    age.is_zero() || changed().is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age))
-}
-
-/// `.NAME.XXXXXX`, as `AtomicWriteFile` names the temporary file for NAME.
-fn is_temporary(name: &str, extension: &str) -> bool {
-    let parts = name.strip_prefix('.').and_then(|name| name.rsplit_once('.'));
-    parts.is_some_and(|(name, random)| {
-        name.len() > extension.len()
-            && name.ends_with(extension)
-            && random.len() == 6
-            && random.bytes().all(|b| b.is_ascii_alphanumeric())
-    })
-}
-
-/// The entries beside `path` that are named as `AtomicWriteFile` names its temporary files: `.NAME.XXXXXX`.
-fn temporaries(path: &Path) -> Vec<PathBuf> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
-    let prefix = format!(".{}.", name.to_string_lossy());
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.len() == prefix.len() + 6 && name.starts_with(&prefix) && is_temporary(&name, "")
-        })
-        .map(|entry| entry.path())
-        .collect()
-}
-
-/// A log for reading, and its length at a moment when nobody was writing to it; `None` if there is none.
-pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
-    regular_or_missing(path)?;
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    let locked = match lock(&file, path, std::fs::File::try_lock_shared, SETTLE_WAIT) {
-        // Whoever holds the lock for longer has been stopped, and is not writing.
-        Err(e) if e.kind() == io::ErrorKind::TimedOut => false,
-        locked => locked.map(|()| true)?,
-    };
-    let length = file.metadata()?.len();
-    if locked {
-        file.file().unlock()?;
-    }
-    Ok(Some((file, length)))
-}
-
-type TryLock = fn(&std::fs::File) -> Result<(), std::fs::TryLockError>;
-
-/// Waits for a lock, up to `wait`.
-fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::Result<()> {
-    let patience = Deadline::after(wait);
-    let mut pause = Duration::from_micros(200);
-    loop {
-        match try_lock(file.file()) {
-            Ok(()) => return Ok(()),
-            Err(std::fs::TryLockError::Error(e)) => {
-                return Err(io::Error::new(e.kind(), format!("cannot lock \"{}\": {e}", path.display())));
-            }
-            Err(std::fs::TryLockError::WouldBlock) if patience.passed() => {
-                return Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    format!(
-                        "\"{}\" is locked by another program for over {} s",
-                        path.display(),
-                        wait.as_secs()
-                    ),
-                ));
-            }
-            Err(std::fs::TryLockError::WouldBlock) => {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(Duration::from_millis(5));
-            }
-        }
-    }
-}
-
-/// Which file it is, whatever its name.
-pub(crate) type Id = (u64, u64);
-
-#[cfg(unix)]
-fn id_of(metadata: &std::fs::Metadata) -> Id {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-/// Windows does not let an open file be replaced, so a name leads to one file while it is open.
-#[cfg(not(unix))]
-fn id_of(_metadata: &std::fs::Metadata) -> Id {
-    (0, 0)
-}
-
-pub(crate) fn id(file: &fs::File) -> io::Result<Id> {
-    Ok(id_of(&file.metadata()?))
-}
-
-/// Does `path` still name the file that is open?
-fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
-    match fs::metadata(path) {
-        Ok(named) => Ok(id_of(&named) == id(file)?),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-/// A directory, a pipe or a device in a file's place is an error before it is opened: opening a pipe waits.
-pub(crate) fn regular_or_missing(path: &Path) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(()),
-        Ok(_) => Err(not_regular(path)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(e),
-    }
-}
-
-#[cfg(unix)]
-fn set_mode(options: &mut fs::OpenOptions, mode: u32) {
-    use fs_err::os::unix::fs::OpenOptionsExt;
-    options.mode(mode);
-}
-
-#[cfg(not(unix))]
-fn set_mode(_options: &mut fs::OpenOptions, _mode: u32) {}

@@ -1,6 +1,7 @@
 //! The ground floor: what every program stands on and what knows nothing of agents.
 
 pub(crate) mod cli;
+pub(crate) mod command_line;
 pub(crate) mod deadline;
 pub(crate) mod env;
 pub(crate) mod error;
@@ -10,6 +11,7 @@ pub(crate) mod file;
 pub(crate) mod group;
 pub(crate) mod http;
 pub(crate) mod lookup;
+pub(crate) mod members;
 pub(crate) mod repository;
 pub(crate) mod secret;
 pub(crate) mod signal;

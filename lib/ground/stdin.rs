@@ -3,7 +3,7 @@
 use crate::ground::cli::Notes;
 use crate::ground::deadline::Deadline;
 use crate::ground::error::{Error, Result};
-use crate::ground::text::lossy;
+use crate::ground::text::{lossy, size};
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) fn read_bytes(terms: &Terms, notes: &Notes) -> Result<Option<Vec<u8>>
 
 fn within(bytes: Vec<u8>, cap: usize) -> Result<Option<Vec<u8>>> {
     if bytes.len() > cap {
-        return Err(Error::io(format!("stdin is larger than {} MiB", cap >> 20)).hint("pipe in less"));
+        return Err(Error::io(format!("stdin is larger than {}", size(cap as u64))).hint("pipe in less"));
     }
     Ok(Some(bytes))
 }

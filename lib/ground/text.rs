@@ -59,16 +59,30 @@ pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
     }
 }
 
+/// A number of bytes, for messages.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
 /// The candidate nearest to `word`, if it is near enough to be what was meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let ours = word.chars().count();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
-        .filter(|(distance, candidate)| {
-            let (ours, theirs) = (word.chars().count(), candidate.chars().count());
+        .filter_map(|candidate| {
+            let theirs = candidate.chars().count();
             // A slip or two; in a short word one. Where every character differs, nothing is near.
             let slips = if ours.min(theirs) < 4 { 1 } else { 2.max(ours.min(theirs) / 3) };
-            *distance <= slips && *distance < ours.max(theirs)
+            // Comparing takes memory for each pair of characters, and a word from outside may have millions.
+            if ours.abs_diff(theirs) > slips {
+                return None;
+            }
+            let distance = strsim::damerau_levenshtein(word, candidate);
+            (distance <= slips && distance < ours.max(theirs)).then_some((distance, candidate))
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -131,6 +145,12 @@ mod tests {
         assert_eq!(nearest("reveiwer", ["planner", "reviewer"]), Some("reviewer"));
         assert_eq!(nearest("--jsom", ["--json", "--model"]), Some("--json"));
         assert_eq!(nearest("zebra", ["planner", "reviewer"]), None);
+    }
+
+    #[test]
+    fn sizes_are_never_told_as_nothing() {
+        let told: Vec<String> = [999, 1000, 1024, 200_000, 1 << 20, 16 << 20].map(size).into();
+        assert_eq!(told, ["999 bytes", "1000 bytes", "1 KiB", "195 KiB", "1 MiB", "16 MiB"]);
     }
 
     #[test]

@@ -27,12 +27,20 @@ pub(crate) struct Part<'a> {
 }
 
 /// The parts of a message's content; those in a shape that is new to us are `None`.
-pub(crate) fn parts<'a>(content: &'a RawValue) -> Vec<Option<Part<'a>>> {
+pub(crate) fn parts(content: &RawValue) -> Vec<Option<Part<'_>>> {
+    parts_as(content, |text| Part { kind: Cow::Borrowed("text"), text: Some(text), ..Part::default() })
+}
+
+/// The same, with parts in a program's own form; `of_text` makes one of a content that is a string.
+pub(crate) fn parts_as<'a, P: Deserialize<'a>>(
+    content: &'a RawValue,
+    of_text: fn(String) -> P,
+) -> Vec<Option<P>> {
     let json = content.get();
     if json.starts_with('"')
         && let Ok(text) = serde_json::from_str(json)
     {
-        return vec![Some(Part { kind: Cow::Borrowed("text"), text: Some(text), ..Part::default() })];
+        return vec![Some(of_text(text))];
     }
     match serde_json::from_str::<Vec<&RawValue>>(json) {
         Ok(parts) => {

@@ -11,13 +11,11 @@
 //!
 //! Two passes: the first plays the log with places in the file for messages, the second reads what is left.
 
+mod message;
+
 use crate::ground::error::Result;
-use crate::harness::content;
 use crate::harness::out::Out;
 use crate::harness::source::{self, Line, Reader, Seen, each_line, failed, parse};
-use crate::harness::tool::{Arguments, IMAGE};
-use crate::harness::turn::Role;
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -57,69 +55,6 @@ struct Named<'a> {
     kind: Cow<'a, str>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Message<'a> {
-    #[serde(default)]
-    id: String,
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    timestamp: Option<String>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    thoughts: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct Thought {
-    #[serde(default)]
-    subject: String,
-    #[serde(default)]
-    description: String,
-}
-
-#[derive(Deserialize)]
-struct ToolCall<'a> {
-    id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    args: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    status: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Part<'a> {
-    text: Option<String>,
-    thought: Option<bool>,
-    #[serde(borrow)]
-    function_call: Option<ToolCall<'a>>,
-    #[serde(borrow)]
-    function_response: Option<Response<'a>>,
-    #[serde(borrow)]
-    inline_data: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Response<'a> {
-    id: Option<String>,
-    #[serde(borrow)]
-    response: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Answer<'a> {
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
 pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
     let mut reader = source::open(path, "a Gemini CLI session")?;
     let mut log = Log::default();
@@ -134,7 +69,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
         }
         // Torn only if somebody wrote over the file since.
         match std::str::from_utf8(&bytes) {
-            Ok(json) => emit(json, out)?,
+            Ok(json) => message::turns(json, out)?,
             Err(_) => out.report.torn += 1,
         }
     }
@@ -295,107 +230,4 @@ fn message_at(reader: &mut Reader, here: &mut u64, place: Place, bytes: &mut Vec
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(e) => Err(e),
     }
-}
-
-fn emit(json: &str, out: &mut Out) -> Result<()> {
-    let Ok(message) = serde_json::from_str::<Message>(json) else {
-        out.report.unknown("message in another shape");
-        return Ok(());
-    };
-    let at: Option<Timestamp> = message.timestamp.as_deref().and_then(|at| at.parse().ok());
-    let id = message.id;
-    let user = message.kind == "user";
-    if let Some(thoughts) = message.thoughts {
-        let thoughts: Vec<Thought> = serde_json::from_str(thoughts.get()).unwrap_or_default();
-        for (n, Thought { subject, description }) in thoughts.into_iter().enumerate() {
-            let text = [subject, description].join("\n");
-            out.turn(Role::Reasoning, text.trim(), format!("{id}/thought{n}"), at)?;
-        }
-    }
-    let mut texts = Vec::new();
-    let mut thoughts = Vec::new();
-    let mut calls = Vec::new();
-    for part in parts(message.content) {
-        let Some(part) = part else {
-            out.report.unknown("message part in another shape");
-            continue;
-        };
-        match part {
-            Part { function_response: Some(Response { id, response }), .. } => {
-                // Most repeat what stands in the call; those of loaded histories are all there is.
-                if let Some(key) = id.filter(|key| out.waits_for(key)) {
-                    let (text, failed) = answer(response);
-                    out.result(&key, &text, failed, at)?;
-                }
-            }
-            Part { function_call: Some(call), .. } => calls.push(call),
-            Part { text: Some(text), thought: Some(true), .. } => thoughts.push(text),
-            Part { text: Some(text), .. } if user && text.trim_start().starts_with("<session_context>") => {}
-            Part { text: Some(text), .. } => texts.push(text),
-            Part { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
-            _ => out.report.unknown("message part of another kind"),
-        }
-    }
-    out.turn(Role::Reasoning, &thoughts.join("\n"), format!("{id}/thoughts"), at)?;
-    let role = if user { Role::User } else { Role::Assistant };
-    out.turn(role, &texts.join("\n"), id.clone(), at)?;
-    let described = message.tool_calls.unwrap_or_default();
-    if !described.is_empty() {
-        calls.clear();
-        for raw in described {
-            match serde_json::from_str(raw.get()) {
-                Ok(call) => calls.push(call),
-                Err(_) => out.report.unknown("call in another shape"),
-            }
-        }
-    }
-    for (n, call) in calls.into_iter().enumerate() {
-        let key = call.id.unwrap_or_else(|| format!("{id}/call{n}"));
-        let arguments = call.args.map_or(Arguments::Text("{}"), Arguments::Json);
-        out.call(&key, call.name.as_deref().unwrap_or("tool"), arguments, key.clone(), at)?;
-        if let Some(result) = call.result {
-            let mut text = String::new();
-            let mut failed = call.status.as_deref() == Some("error");
-            for part in parts(Some(result)).into_iter().flatten() {
-                if let Some(response) = part.function_response {
-                    let (said, error) = answer(response.response);
-                    text.push_str(&said);
-                    failed |= error;
-                } else if let Some(said) = part.text {
-                    text.push_str(&said);
-                }
-            }
-            out.result(&key, &text, failed, at)?;
-        }
-    }
-    Ok(())
-}
-
-/// A string, or a list of parts.
-fn parts(content: Option<&RawValue>) -> Vec<Option<Part<'_>>> {
-    let Some(content) = content else { return Vec::new() };
-    if content.get().starts_with('"')
-        && let Ok(text) = serde_json::from_str(content.get())
-    {
-        let (thought, function_call, function_response, inline_data) = (None, None, None, None);
-        return vec![Some(Part { text: Some(text), thought, function_call, function_response, inline_data })];
-    }
-    match serde_json::from_str::<Vec<&RawValue>>(content.get()) {
-        Ok(parts) => parts.into_iter().map(|part| serde_json::from_str(part.get()).ok()).collect(),
-        Err(_) if content.get() == "null" => Vec::new(),
-        Err(_) => vec![None],
-    }
-}
-
-/// What a tool answered, and whether that it failed.
-fn answer(response: Option<&RawValue>) -> (String, bool) {
-    let Some(response) = response else { return (String::new(), false) };
-    let (text, failed) = match serde_json::from_str::<Answer>(response.get()) {
-        Ok(Answer { output: Some(output), .. }) => (content::text(output), false),
-        Ok(Answer { error: Some(error), .. }) => (content::text(error), true),
-        _ => (response.get().to_owned(), false),
-    };
-    let inner = text.trim().strip_prefix("<untrusted_context>");
-    let inner = inner.map(|inner| inner.strip_suffix("</untrusted_context>").unwrap_or(inner).trim());
-    (inner.map(str::to_owned).unwrap_or(text), failed)
 }

@@ -1,11 +1,10 @@
 //! What a tool was asked, in short, and what came of it, cut to what a reader needs.
 
+use crate::ground::members::Members;
 use crate::ground::text::border;
 use crate::harness::recalled;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 
 /// Of one argument, and of a result, so many bytes stay at the head and at the tail.
 const ARGUMENT: (usize, usize) = (1000, 200);
@@ -39,8 +38,8 @@ pub(crate) fn call(name: &str, arguments: Arguments) -> Shown {
         Arguments::Text(text) => text,
     };
     let mut shown = Shown { text: String::new(), cut: 0, recalls: false };
-    match serde_json::from_str::<Pairs>(json) {
-        Ok(Pairs(pairs)) => {
+    match serde_json::from_str::<Members<String>>(json) {
+        Ok(Members(pairs)) => {
             for (key, value) in pairs {
                 let value = plain(value);
                 if ["command", "cmd", "script"].contains(&&*key) {
@@ -104,31 +103,6 @@ fn plain(value: &RawValue) -> Cow<'_, str> {
         _ => None,
     };
     text.map_or(Cow::Borrowed(json), Cow::Owned)
-}
-
-/// An object's members in their order.
-struct Pairs<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Pairs<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pairs<'a>, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Pairs<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs<'de>, M::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::config::memory::Llm;
 use crate::ground::cli::Progress;
+use crate::ground::command_line::first_word;
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -196,7 +197,7 @@ impl Caller<'_> {
             level: self.level,
         });
         drop(progress);
-        let word = exec::first_word(line);
+        let word = first_word(line);
         let asked = match &finished {
             Err(Fault::NotStarted(e)) => {
                 Asked::NotStarted(format!("the LLM command \"{word}\" cannot be started: {e}"))

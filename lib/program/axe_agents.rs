@@ -191,16 +191,18 @@ fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<ExitCode> {
         Error::usage("$EDITOR environment variable is not set").hint("set it, for example: EDITOR=vi")
     })?;
     let words = shlex::split(editor)
-        .filter(|words| !words.is_empty())
         .ok_or_else(|| Error::usage(format!("the editor's command line has an open quote: {editor}")))?;
+    let [program, arguments @ ..] = &words[..] else {
+        return Err(Error::usage(format!("the editor's command line names no program: \"{editor}\"")));
+    };
     // Ctrl-C is the editor's business while it runs; we go on to look at what it wrote.
     #[cfg(unix)]
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
         let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
     }
-    let failed = |why: String| Error::io(format!("editor \"{}\" {why}", words[0]));
-    let status = Command::new(&words[0])
-        .args(&words[1..])
+    let failed = |why: String| Error::io(format!("editor \"{program}\" {why}"));
+    let status = Command::new(program)
+        .args(arguments)
         .arg(&path)
         .status()
         .map_err(|e| failed(format!("could not be started: {e}")))?;

@@ -133,7 +133,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         .next()
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
-        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"; one agent a run"))),
+        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("one agent a run")),
         None => Ok(args),
     }
 }

@@ -4,9 +4,10 @@ use crate::config::memory::{self, MemoryConfig, Target};
 use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, flag, value};
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
-use crate::ground::repository::{self, Repository};
+use crate::ground::repository::Repository;
 use crate::ground::{signal, stderr};
 use crate::memory::section::{self, Outcome, Shown, Standing};
+use crate::program::notes::repository_here;
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -161,10 +162,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 }
 
 fn here(flag: &str, env: &Env) -> Result<Repository> {
-    repository::of(&env.current_dir()?).ok_or_else(|| {
-        Error::usage(format!("option \"{flag}\": the current directory is in no git repository"))
-            .hint("cd into one, or name a file with --target")
-    })
+    repository_here(flag, "cd into one, or name a file with --target", env)
 }
 
 /// A checkout may be a stranger's: a link in it must not lead the section into a file elsewhere.

@@ -93,7 +93,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         store.commit(format!("doctor: {what}"), &mended.notes, env, &notes);
     }
     let report = doctor::examine(&patient, &EVERYTHING.concat());
-    if let Ok(Some(holder)) = file::holder(&store.root.state().join("run.lock")) {
+    if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("at work there: {}", holder.trim()));
     }
     if args.json {

@@ -2,12 +2,11 @@
 
 use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
 use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::repository;
+use crate::ground::error::Result;
 use crate::ground::text::one_line;
 use crate::memory::search::{self, Counts, Document, Query};
 use crate::memory::service::Filter;
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, wanted_tag};
+use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
 use crate::store::entry::{Meta, Scope, Status, Tier};
 use crate::store::persistence::Note;
 use crate::store::persistence::warn_of;
@@ -120,11 +119,7 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let notes = Notes::new(false);
     let store = Store::open(args.config.as_deref(), env, &notes)?;
     if args.filter.repo.as_deref() == Some(".") {
-        let here = repository::of(&env.current_dir()?).ok_or_else(|| {
-            Error::usage("option \"--repo\": the current directory is in no git repository")
-                .hint("name one, as host/owner/name")
-        })?;
-        args.filter.repo = Some(here.name);
+        args.filter.repo = Some(repository_here("--repo", "name one, as host/owner/name", env)?.name);
     }
     let query = args.query.as_deref().map(Query::parse);
     let scan = store.service.list(args.archived, |note| row(note, &args.filter, query.as_ref()))?;

@@ -5,6 +5,8 @@ use crate::ground::cli::{Notes, Stdout};
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
+use crate::ground::repository::{self, Repository};
+use crate::ground::text::one_line;
 use crate::ground::{stderr, stdin};
 use crate::memory::service::Service;
 use crate::store::entry::{EntryId, Meta, tag};
@@ -117,9 +119,17 @@ fn id_in(line: &str) -> Result<EntryId> {
     }
 }
 
+/// The repository of the current directory, which `flag` asks for. `otherwise`: what to do where there is none.
+pub(crate) fn repository_here(flag: &str, otherwise: &str, env: &Env) -> Result<Repository> {
+    repository::of(&env.current_dir()?).ok_or_else(|| {
+        Error::usage(format!("option \"{flag}\": the current directory is in no git repository"))
+            .hint(otherwise)
+    })
+}
+
 pub(crate) fn parse_id(word: &str) -> Result<EntryId> {
     EntryId::parse(word).ok_or_else(|| {
-        let word = crate::ground::text::one_line(word, 80);
+        let word = one_line(word, 80);
         Error::usage(format!("\"{word}\" is not a note's id"))
             .hint("write it like id__a1B2c3; see them with: memory-list")
     })

@@ -102,7 +102,7 @@ fn hold(
     env: &Env,
     patience: Duration,
 ) -> Result<std::result::Result<fs_err::File, String>> {
-    let path = root.state().join("run.lock");
+    let path = root.run_lock();
     let holder = format!("{} (process {}) since {}", program, std::process::id(), env.now());
     let until = Deadline::after(patience);
     loop {

@@ -3,6 +3,7 @@
 //! A command has no tools. A JSON form that has them would be another way to fill `input` and to read `stdout`
 //! here, and change nothing else.
 
+use crate::ground::command_line::first_word;
 use crate::ground::deadline::Deadline;
 use crate::ground::exec::{self, Fault, Job, What};
 use crate::ground::text::{lossy, one_line};
@@ -30,7 +31,7 @@ pub(crate) struct ShellCommand {
 
 impl ShellCommand {
     pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, Failure> {
-        let word = exec::first_word(&self.line);
+        let word = first_word(&self.line);
         let server = |message: String| Failure::new(Category::Server, message);
         if self.level >= DEEPEST {
             return Err(server(format!(

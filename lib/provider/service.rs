@@ -1,6 +1,7 @@
 //! A model behind HTTP: where it is, the key to it, and asking again when that may help.
 
 use crate::config::global::{Api, KeySource};
+use crate::ground::command_line::first_word;
 use crate::ground::deadline::Deadline;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
@@ -236,7 +237,7 @@ fn fetch(source: &KeySource, provider: &str, env: &Env, deadline: Deadline) -> R
 
 /// Nothing that the command printed on stdout gets into a message: it may be half a key.
 fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secret> {
-    let word = exec::first_word(line);
+    let word = first_word(line);
     let failed = |why: &str| {
         Error::config(format!("api_key_command of provider \"{provider}\": command \"{word}\" {why}"))
     };

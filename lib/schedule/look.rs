@@ -6,10 +6,11 @@ use crate::schedule::standing::{Standing, last_run, standing};
 use crate::schedule::timer::Work;
 use jiff::{SignedDuration, Timestamp};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Machines sleep and are switched off over a day; a timer that did not run for longer than this, and three times
 /// its interval, does not run.
-const GRACE: SignedDuration = SignedDuration::from_hours(48);
+const GRACE: Duration = Duration::from_secs(48 * 3600);
 
 pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     let all = standing(&patient.config.schedule, patient.env);
@@ -83,10 +84,10 @@ fn silence(patient: &Patient, all: &[Standing]) -> Option<Finding> {
     let timer = all.iter().find(|standing| standing.work == Some(Work::Consolidate))?;
     // Where nothing ever ran, the timers may be a minute old.
     let (_, at) = last_run(patient.root)?;
-    let hours = i64::try_from(Work::Consolidate.hours(&patient.config.schedule)).unwrap_or(i64::MAX / 4000);
-    let patience = GRACE.max(SignedDuration::from_hours(hours.saturating_mul(3)));
-    let since = patient.env.now().duration_since(at);
-    if since <= patience {
+    let hours = Work::Consolidate.hours(&patient.config.schedule);
+    let interval = Duration::from_secs(hours.saturating_mul(3600));
+    let since = Duration::try_from(patient.env.now().duration_since(at)).unwrap_or_default();
+    if since <= GRACE.max(interval.saturating_mul(3)) {
         return None;
     }
     let what = format!("no run since {at}, though it is to come every {hours} hours");

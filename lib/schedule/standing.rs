@@ -141,7 +141,7 @@ fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<Stri
 /// Who was last at work on a store, and since when: what the lock of its one run says. The run before, of the other
 /// program, is not known.
 pub(crate) fn last_run(root: &Root) -> Option<(Work, Timestamp)> {
-    let bytes = file::read(&root.state().join("run.lock"), 1000).ok()?;
+    let bytes = file::read(&root.run_lock(), 1000).ok()?;
     let text = lossy(bytes).0;
     let work = Work::ALL.into_iter().find(|work| text.starts_with(work.program()))?;
     Some((work, text.trim().rsplit(' ').next()?.parse().ok()?))

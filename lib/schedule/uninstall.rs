@@ -26,6 +26,14 @@ pub(crate) struct Removal {
     pub(crate) left: Vec<String>,
 }
 
+/// What stands where a file of ours may be.
+#[derive(PartialEq, Eq)]
+enum Found {
+    Ours,
+    Nothing,
+    Anothers,
+}
+
 impl Removal {
     fn of(scheduler: Scheduler) -> Removal {
         let (before, files, dirs, after, rest, left) = Default::default();
@@ -36,17 +44,17 @@ impl Removal {
         self.before.is_empty() && self.files.is_empty() && self.after.is_empty()
     }
 
-    /// Takes the file along if it is there and ours. Was it?
-    fn take(&mut self, path: PathBuf) -> bool {
+    /// Takes the file along if it is there and ours.
+    fn take(&mut self, path: PathBuf) -> Found {
         match unit_file::ours(&path) {
             Ok(Some(_)) => {
                 self.files.push(path);
-                true
+                Found::Ours
             }
-            Ok(None) => false,
+            Ok(None) => Found::Nothing,
             Err(e) => {
                 self.left.push(e.message());
-                false
+                Found::Anothers
             }
         }
     }
@@ -85,17 +93,16 @@ pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<Removal> {
 fn systemd(tools: &Tools) -> Result<Removal> {
     let mut removal = Removal::of(Scheduler::Systemd);
     let dir = systemd::dir(tools.env)?;
-    let (mut timers, mut services) = (Vec::new(), Vec::new());
+    let mut timers = Vec::new();
     for work in removal.works(&dir, tools.env) {
-        if removal.take(dir.join(systemd::timer_name(work))) {
+        let timer = removal.take(dir.join(systemd::timer_name(work)));
+        if timer == Found::Ours {
             timers.push(systemd::timer_name(work));
         }
-        if removal.take(dir.join(systemd::service_name(work))) {
-            services.push(systemd::service_name(work));
-        }
+        removal.take(dir.join(systemd::service_name(work)));
         // `disable` removes the link too, if the timer's file is still there and a manager runs.
         let link = systemd::wanted_link(work, &dir);
-        if link.is_symlink() && !removal.left.iter().any(|left| left.contains(&systemd::timer_name(work))) {
+        if link.is_symlink() && timer != Found::Anothers {
             removal.files.push(link);
         }
     }
@@ -117,7 +124,7 @@ fn launchd(tools: &Tools) -> Result<Removal> {
     let mut removal = Removal::of(Scheduler::Launchd);
     let Some(home) = tools.env.home() else { return Err(Error::config("HOME is not set")) };
     for work in removal.works(&launchd::dir(home), tools.env) {
-        if !removal.take(launchd::file(work, home)) {
+        if removal.take(launchd::file(work, home)) != Found::Ours {
             continue;
         }
         let target = format!("{}/{}", launchd::domain(), launchd::label(work));
@@ -175,5 +182,28 @@ pub(crate) fn carry_out(removal: &Removal, tools: &Tools) -> Result<()> {
             Scheduler::Crontab => "look at it with: crontab -e",
             _ => "the files are gone where nothing else is said; what is loaded runs until you log out",
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "a test may write files")]
+
+    use super::*;
+    use crate::ground::env::pretend;
+    use crate::schedule::tool::PATIENCE;
+
+    #[test]
+    fn a_link_is_ours_whatever_the_directories_above_are_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("agent-memory-consolidate.timer");
+        let units = config.join("systemd/user");
+        std::fs::create_dir_all(units.join("timers.target.wants")).unwrap();
+        std::fs::write(units.join("agent-memory-consolidate.service"), "[Service]\n").unwrap();
+        let link = systemd::wanted_link(Work::Consolidate, &units);
+        std::os::unix::fs::symlink("/nowhere", &link).unwrap();
+        let env = pretend(&[("XDG_CONFIG_HOME", config.to_str().unwrap())]);
+        let removal = systemd(&Tools { env: &env, patience: PATIENCE }).unwrap();
+        assert_eq!((removal.files, removal.left.len()), (vec![link], 1));
     }
 }

@@ -41,6 +41,11 @@ impl Root {
         self.0.join(".agent-memory")
     }
 
+    /// Held by the one run that may be at work on the store, and says whose it is.
+    pub(crate) fn run_lock(&self) -> PathBuf {
+        self.state().join("run.lock")
+    }
+
     /// Makes what is missing of a store, closed to everyone else, and makes sure that it stays.
     pub(crate) fn make(&self) -> Result<()> {
         let parts = [self.inbox(), self.topics(), self.archive(), self.state()];

@@ -89,8 +89,7 @@ fn meant(section: &str, name: &str) -> String {
         KNOWN.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
     let last = name.rsplit('.').next().unwrap_or(name);
     let elsewhere = KNOWN.iter().map(|known| known.key).find(|key| key.rsplit('.').next() == Some(last));
-    // A text of a megabyte is near nothing, and takes long to compare.
-    let near = nearest(name, names.iter().copied().filter(|_| name.len() < 100));
+    let near = nearest(name, names.iter().copied());
     match (near, elsewhere) {
         (Some(near), _) => format!("did you mean \"{prefix}{near}\"?"),
         (None, Some(key)) if name.contains('.') => {

@@ -2,7 +2,8 @@
 
 use crate::config::agent::{self, AgentName};
 use crate::config::memory::default_root;
-use crate::config::preset::{PRESETS, program};
+use crate::config::preset::PRESETS;
+use crate::ground::command_line::program;
 use crate::ground::env::Env;
 use crate::ground::error::{Error, Result};
 use crate::ground::lookup::on_path;

@@ -1,6 +1,6 @@
 //! Is the notes' history kept, and can the next commit be made?
 
-use crate::ground::exec::first_word;
+use crate::ground::command_line::first_word;
 use crate::ground::file::is_older;
 use crate::ground::lookup::on_path;
 use crate::memory::doctor::finding::{Check, Finding};

@@ -133,8 +133,7 @@ fn resting(patient: &Patient) -> Option<Finding> {
 }
 
 pub(crate) fn look_at_batches(patient: &Patient) -> Vec<Finding> {
-    let is_running =
-        file::holder(&patient.root.state().join("run.lock")).is_ok_and(|holder| holder.is_some());
+    let is_running = file::holder(&patient.root.run_lock()).is_ok_and(|holder| holder.is_some());
     let root = patient.root;
     let all = [("memory-consolidate", Batches::of_queue(root)), ("memory-defrag", Batches::of_defrag(root))];
     let mut findings = Vec::new();
