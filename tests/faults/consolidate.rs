@@ -21,13 +21,13 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "memory-consolidate: mixed, with git",
             make: || mixed(true, true),
-            sample: 10,
+            sample: 20,
             ..CONSOLIDATE
         },
         Scenario {
             name: "memory-consolidate: in two calls",
             make: two_parts,
-            sample: 10,
+            sample: 20,
             calls: Some((2, 0)),
             ..CONSOLIDATE
         },

@@ -25,7 +25,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "memory-defrag: in three calls",
             make: in_parts,
-            sample: 20,
+            sample: 25,
             terminated: true,
             // What ends just before a further call is closed, since the notes may be others by the next run: what is left
             // of them is put into groups anew, and that may be one group more. No reply is thrown away for it.
@@ -33,7 +33,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             and: taken_back_in_parts,
             ..DEFRAG
         },
-        Scenario { name: "memory-defrag: with git", make: with_history, sample: 20, ..DEFRAG },
+        Scenario { name: "memory-defrag: with git", make: with_history, sample: 25, ..DEFRAG },
         Scenario {
             name: "memory-defrag: by hand",
             make: by_hand,
@@ -47,7 +47,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "memory-defrag: undo",
             make: || whole().after(&["--quiet"]).with(&["--undo", "--quiet"]).without_calls(),
-            sample: 5,
+            sample: 10,
             calls: Some((0, 0)),
             terminated: true,
             and: |trial| batches(trial, 0),
@@ -56,7 +56,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "memory-defrag: dry run",
             make: dry_run,
-            sample: 5,
+            sample: 10,
             calls: None,
             and: carried_out_as_shown,
             ..DEFRAG
