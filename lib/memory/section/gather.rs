@@ -140,11 +140,7 @@ fn kept(found: &Note, limits: Limits) -> Option<Kept> {
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Some(Kept {
-        order: (meta.title.to_lowercase(), meta.id.clone()),
-        link: Link::of(found),
-        hot,
-    })
+    Some(Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot })
 }
 
 fn shelf(mut notes: Vec<Kept>, cold: usize, limits: Limits) -> Shelf {

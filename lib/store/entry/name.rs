@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn ascii_slugs_are_no_others() {
-        for title in ["", "-", "a", "A b--c_", "\r\n x\0y\t", "3 ways: out!", &"ab, ".repeat(40), &"a".repeat(81)] {
+        for title in
+            ["", "-", "a", "A b--c_", "\r\n x\0y\t", "3 ways: out!", &"ab, ".repeat(40), &"a".repeat(81)]
+        {
             assert_eq!(ascii_slug(title), unicode_slug(title), "{title:?}");
         }
         // Every two characters, and a long title that ends at each place.

@@ -18,8 +18,7 @@ pub(crate) fn read(text: &str) -> Option<Vec<Field<'_>>> {
     let mut number = 1;
     let (mut line, mut rest) = first_line(text)?;
     loop {
-        let is_comment =
-            line.starts_with('#') && !line.contains(|c: char| c.is_control() || c == '\u{feff}');
+        let is_comment = line.starts_with('#') && !line.contains(|c: char| c.is_control() || c == '\u{feff}');
         if !is_comment {
             let (key, after) = key(line)?;
             let after = after.strip_prefix(':')?;
