@@ -1,6 +1,6 @@
 //! What agents' runs and their logs cost.
 
-use crate::measure::{Aim, Home, RUNS, judged, median, ms, own, row, size_rows};
+use crate::measure::{Aim, Home, RUNS, judged, median, ms, own, row, settle, size_rows};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
@@ -69,6 +69,7 @@ fn logs(home: &Agents) {
         let name = format!("log-{megabytes}");
         home.agent(&name, "[memory]\nenabled = true\nlast_n = 10");
         let log = home.log(&name, megabytes * 1_000_000);
+        settle();
         let look: &[&str] = &[axe_run, "--dry-run", &name];
         let append: &[&str] = &[axe_run, &name];
         let count: &[&str] = &[axe_gc, "--no-analysis", "--dry-run", &name];

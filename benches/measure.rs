@@ -84,6 +84,11 @@ impl Home {
     }
 }
 
+/// Waits until what was written is on disk: else the machine is busy with it while something else is measured.
+pub(crate) fn settle() {
+    assert!(Command::new("sync").status().unwrap().success());
+}
+
 /// This program: with `nothing` it is the unit.
 pub(crate) fn own() -> String {
     std::env::current_exe().unwrap().into_os_string().into_string().unwrap()

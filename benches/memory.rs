@@ -1,6 +1,6 @@
 //! What notes cost: to queue, to list and search, to read.
 
-use crate::measure::{Home, RUNS, median, ms, own, row, size_rows, time_row};
+use crate::measure::{Home, RUNS, median, ms, own, row, settle, size_rows, time_row};
 use crate::notes;
 use std::fs::{self, File};
 use std::io::Write;
@@ -153,6 +153,7 @@ fn doctor() {
         let git = Command::new("git").args(identity).args(arguments).current_dir(root).status();
         assert!(git.unwrap().success(), "{arguments:?}");
     }
+    settle();
     let root = root.to_str().unwrap();
     let git: &[&str] = &["git", "-C", root, "--no-optional-locks", "status", "--porcelain", "-uall"];
     let times = home.times(&[&[&own, "nothing"], &[DOCTOR], git], 11);

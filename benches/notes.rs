@@ -1,5 +1,6 @@
 //! Stores of notes, written as the contract lays their files out and without a program of ours.
 
+use crate::measure::settle;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -87,6 +88,7 @@ pub(crate) fn generate(home: &Path, count: u64) {
         let repo = (writer.number(2) == 0).then_some(repo.as_str());
         Note { id: id(n), title: &title, summary: &summary, tags: &tags, repo, body: &body }.write(&topics);
     }
+    settle();
 }
 
 /// Makes up text, the same for the same start.

@@ -176,7 +176,8 @@ impl Budget {
             at: Timestamp,
             event: Event,
         }
-        let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))? else {
+        let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))?
+        else {
             return Ok(0);
         };
         let today = day(now);

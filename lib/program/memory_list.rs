@@ -208,8 +208,7 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
         } else {
             let tags = one_line(&tags, usize::MAX);
             let used = used.to_string();
-            let mut text =
-                [id.as_str(), tier.as_str(), status.as_str(), &used, &title, &tags].join("\t");
+            let mut text = [id.as_str(), tier.as_str(), status.as_str(), &used, &title, &tags].join("\t");
             if with_line {
                 text.push('\t');
                 text.push_str(&one_line(line.unwrap_or(""), usize::MAX));

@@ -13,10 +13,12 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     // A plain loop: every byte of every note comes this way.
     while let Some(&byte) = bytes.get(at) {
         let found = match SIGNS[usize::from(byte)] {
-            Sign::None => None,
-            Sign::Space if may_end(&bytes[..at]) => flagged(&mut bare, at),
-            Sign::Space => None,
             Sign::Other => assigned(&mut bare, at),
+            Sign::Space if may_end(&bytes[..at]) => flagged(&mut bare, at),
+            Sign::None | Sign::Space => {
+                at += 1;
+                continue;
+            }
         };
         match found {
             Some(span) => {

@@ -21,8 +21,8 @@ impl Places {
     pub(crate) fn new() -> Places {
         Places {
             address: Finder::new("://"),
-            bearer: ["earer", "EARER"].map(|word| Finder::new(word)),
-            basic: ["asic ", "ASIC "].map(|word| Finder::new(word)),
+            bearer: ["earer", "EARER"].map(Finder::new),
+            basic: ["asic ", "ASIC "].map(Finder::new),
             signature: Finder::new("sig="),
             flags: [" -u", " --user", " -p"].map(|flag| (flag, Finder::new(flag))),
         }

@@ -2,7 +2,6 @@
 
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Meaning;
-use crate::memory::search::line::Hit;
 use crate::memory::search::query::{CONCEPTS, Query};
 use crate::memory::search::words::{Kind, Word, each};
 use std::collections::VecDeque;
@@ -32,6 +31,17 @@ pub(crate) struct Count {
     pub(crate) concept: u8,
     pub(crate) nearness: Nearness,
     pub(crate) times: [u16; FIELDS],
+}
+
+/// A word of a note that stands for one of the query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit {
+    pub(crate) field: usize,
+    /// Its place in the field's text, in bytes.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) concept: u8,
+    pub(crate) nearness: Nearness,
 }
 
 /// What ranking needs of a note. Small, and independent of all other notes.

@@ -1,24 +1,12 @@
 //! The line of a note that shows why it was found.
 
 use crate::ground::text::{border, one_line};
-use crate::memory::search::count::{BODY, Document, SUMMARY, TITLE, bits};
-use crate::memory::search::language::Nearness;
+use crate::memory::search::count::{BODY, Document, Hit, SUMMARY, TITLE, bits};
 use crate::memory::search::query::Query;
 use std::collections::VecDeque;
 
 /// A longer line is cut to so many bytes around what matched.
 const WIDTH: usize = 160;
-
-/// A word of a note that stands for one of the query.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Hit {
-    pub(crate) field: usize,
-    /// Its place in the field's text, in bytes.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) concept: u8,
-    pub(crate) nearness: Nearness,
-}
 
 /// What of a line matches, and where most of it stands.
 struct Match {
