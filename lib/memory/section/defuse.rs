@@ -359,11 +359,12 @@ fn texts(lines: &[&str], places: &[Place]) -> Vec<bool> {
             Prefix::List => goes_on && (rest.is_empty() || begins_late(line)),
             Prefix::Quote => false,
         };
-        // Without text above, an underline is text itself, or a rule.
+        // Without text above, an underline is text itself, or a rule. Under several lines it becomes text.
         let is_text = match underline(lines, places, n) {
             None => true,
-            Some(1) => !goes_on,
-            Some(_) => !goes_on && line.trim_matches(BLANKS).len() < 3,
+            Some(_) if goes_on => n > 1 && texts[n - 2],
+            Some(1) => true,
+            Some(_) => line.trim_matches(BLANKS).len() < 3,
         };
         let is_blank = unindented(line).is_empty();
         texts.push(places[n] == Place::Text && begins && is_text && !is_blank && marked(line).is_none());
