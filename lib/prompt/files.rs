@@ -177,7 +177,9 @@ fn place(root: &Path, path: &Path) -> Result<(String, PathBuf), String> {
     };
     // `a/../b` is shown as what it is; a symlink under its own name.
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    Ok((shown(if is_plain { path } else { inside }), real))
+    // A slash too many would make it another name for one file.
+    let path: PathBuf = path.components().collect();
+    Ok((shown(if is_plain { &path } else { inside }), real))
 }
 
 /// The file's text; `None` if it is not text; `Err` says why it is left out.

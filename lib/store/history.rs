@@ -212,20 +212,20 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     let message = one_line(&commit.message, 200);
     let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| may_be_named(id)).collect();
     let ids = ids.join(",");
-    let mut filled: Vec<String> = Vec::new();
+    // With each word whether it was a flag before its values came in: they do not make it one.
+    let mut filled: Vec<(bool, String)> = Vec::new();
     for word in &words {
         if word.contains("{threadId}") && ids.is_empty() {
             // `--trailer 'Thread-Id: {threadId}'` goes as a whole.
-            if !word.starts_with('-') && filled.last().is_some_and(|flag| flag.starts_with('-')) {
+            if !word.starts_with('-') && filled.last().is_some_and(|(is_flag, _)| *is_flag) {
                 filled.pop();
             }
             continue;
         }
-        filled.push(fill(
-            word,
-            &[("{threadId}", &ids), ("{message}", &message), ("{count}", &commit.count.to_string())],
-        ));
+        let values = [("{threadId}", &*ids), ("{message}", &message), ("{count}", &commit.count.to_string())];
+        filled.push((word.starts_with('-'), fill(word, &values)));
     }
+    let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
         filled.extend(["-m", &message, "--"].map(str::to_owned));
         filled.extend(changed.iter().map(|dir| (*dir).to_owned()));

@@ -46,13 +46,18 @@ impl Route {
     }
 }
 
+/// Schemes of proxies that are named in a message.
+const SCHEMES: &[&str] = &["https", "socks", "socks4", "socks4a", "socks5", "socks5h", "ftp"];
+
 /// `[http://][user:password@]host[:port]`
 fn parse(variable: &'static str, value: &str) -> Result<Proxy, String> {
     let rest = match value.trim().split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
         Some((scheme, _)) => {
-            let scheme: String = scheme.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
-            return Err(format!("{variable}: proxies by {scheme}:// are not supported, only http://"));
+            // Of a value that is no address at all, what stands there may be a password.
+            let known = SCHEMES.iter().find(|known| scheme.eq_ignore_ascii_case(known));
+            let by = known.map(|scheme| format!(" by {scheme}://")).unwrap_or_default();
+            return Err(format!("{variable}: proxies{by} are not supported, only http://"));
         }
         None => value.trim(),
     };

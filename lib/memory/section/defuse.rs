@@ -243,7 +243,8 @@ fn is_unbounded(text: &str) -> bool {
 
 /// The text among that of others, with what is open closed.
 fn inline(text: &str, lines: &[&str], places: &[Place], open: Option<Fence>, depth: usize) -> String {
-    let headings = headings(lines, places);
+    let texts = texts(lines, places);
+    let headings = headings(lines, places, &texts);
     let highest = headings.iter().flatten().map(|heading| heading.level).min().unwrap_or(depth);
     let push = depth.saturating_sub(highest);
     let last_close = text.rfind(CLOSE);
@@ -269,7 +270,7 @@ fn inline(text: &str, lines: &[&str], places: &[Place], open: Option<Fence>, dep
                 let _ = writeln!(out, "{}{blank}{title}", "#".repeat(level));
             }
             _ if push > 0 && n > 0 && headings[n - 1].as_ref().is_some_and(|above| above.is_underlined) => {}
-            _ if is_stray_underline(lines, places, n, depth) => {
+            _ if is_stray_underline(lines, places, &texts, n, depth) => {
                 // Under several lines: a heading that cannot be written in one. Its line stays, as text.
                 let _ = writeln!(out, "\\{}", shown.trim());
             }
@@ -312,22 +313,27 @@ struct Heading {
 }
 
 /// The headings among the lines.
-fn headings(lines: &[&str], places: &[Place]) -> Vec<Option<Heading>> {
+fn headings(lines: &[&str], places: &[Place], texts: &[bool]) -> Vec<Option<Heading>> {
     let heading = |n: usize| {
-        let line = lines[n];
-        if places[n] == Place::Code || indentation(line) > 3 || line.starts_with('\t') {
-            return None;
-        }
-        let text = unindented(line);
-        let level = text.bytes().take_while(|byte| *byte == b'#').count();
-        if (1..=6).contains(&level) && (text.len() == level || text[level..].starts_with([' ', '\t'])) {
+        if let Some(level) = marked(lines[n]).filter(|_| places[n] == Place::Text) {
             return Some(Heading { level, is_underlined: false });
         }
-        let level = *underline(lines, places, n + 1).filter(|_| is_paragraph(lines, places, n)).as_ref()?;
-        let is_single = n == 0 || !is_paragraph(lines, places, n - 1);
+        let level = *underline(lines, places, n + 1).filter(|_| texts[n]).as_ref()?;
+        let is_single = n == 0 || !texts[n - 1];
         is_single.then_some(Heading { level, is_underlined: true })
     };
     (0..lines.len()).map(heading).collect()
+}
+
+/// The level of a heading that begins with `#`.
+fn marked(line: &str) -> Option<usize> {
+    let text = unindented(line);
+    let level = text.bytes().take_while(|byte| *byte == b'#').count();
+    let is_heading = (1..=6).contains(&level)
+        && (text.len() == level || text[level..].starts_with(BLANKS))
+        && indentation(line) <= 3
+        && !line.starts_with('\t');
+    is_heading.then_some(level)
 }
 
 /// The level of the heading that this line would make of the text above.
@@ -341,23 +347,41 @@ fn underline(lines: &[&str], places: &[Place], n: usize) -> Option<usize> {
     }
 }
 
-/// Is this line ordinary text, of which an underline could make a heading?
-fn is_paragraph(lines: &[&str], places: &[Place], n: usize) -> bool {
-    let line = lines[n];
-    let (_, prefix, rest) = contained(line);
-    places[n] == Place::Text
-        && prefix == Prefix::Blank
-        && indentation(line) <= 3
-        && !rest.is_empty()
-        && !rest.starts_with('#')
-        && underline(lines, places, n).is_none()
+/// Which lines are ordinary text, of which an underline could make a heading.
+fn texts(lines: &[&str], places: &[Place]) -> Vec<bool> {
+    let mut texts: Vec<bool> = Vec::with_capacity(lines.len());
+    for (n, line) in lines.iter().enumerate() {
+        let (_, prefix, rest) = contained(line);
+        // In text that goes on, an indentation means nothing, and an item begins no list but with `-` or `1.`.
+        let goes_on = n > 0 && texts[n - 1];
+        let begins = match prefix {
+            Prefix::Blank => goes_on || indentation(line) <= 3 && !line.starts_with('\t'),
+            Prefix::List => goes_on && (rest.is_empty() || begins_late(line)),
+            Prefix::Quote => false,
+        };
+        // Without text above, an underline is text itself, or a rule. Under several lines it becomes text.
+        let is_text = match underline(lines, places, n) {
+            None => true,
+            Some(_) if goes_on => n > 1 && texts[n - 2],
+            Some(1) => true,
+            Some(_) => line.trim_matches(BLANKS).len() < 3,
+        };
+        let is_blank = unindented(line).is_empty();
+        texts.push(places[n] == Place::Text && begins && is_text && !is_blank && marked(line).is_none());
+    }
+    texts
+}
+
+/// Is it an item whose number is not 1?
+fn begins_late(line: &str) -> bool {
+    let text = unindented(line);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && text[..digits].trim_start_matches('0') != "1"
 }
 
 /// Would this line make a heading of several lines, and one above `depth`?
-fn is_stray_underline(lines: &[&str], places: &[Place], n: usize, depth: usize) -> bool {
-    n > 0
-        && underline(lines, places, n).is_some_and(|level| level < depth)
-        && is_paragraph(lines, places, n - 1)
+fn is_stray_underline(lines: &[&str], places: &[Place], texts: &[bool], n: usize, depth: usize) -> bool {
+    n > 0 && texts[n - 1] && underline(lines, places, n).is_some_and(|level| level < depth)
 }
 
 /// The text as a quote: whatever is open in it ends with it.

@@ -168,7 +168,7 @@ fn whatever_the_text_nothing_is_open_after_it() {
         assert_eq!(without_sections(&section).lines().nth(1), Some("rest"), "{text:?} → {shown:?}");
         let lines: Vec<&str> = shown.lines().collect();
         if let Some((places, open)) = places(&lines) {
-            let headings = headings(&lines, &places);
+            let headings = headings(&lines, &places, &texts(&lines, &places));
             let highest = headings.iter().flatten().map(|heading| heading.level).min();
             assert!(open.is_none() && highest.is_none_or(|level| level >= 4), "{text:?} → {shown:?}");
         }
