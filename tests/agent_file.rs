@@ -141,7 +141,7 @@ fn a_file_that_cannot_be_read_says_why() {
         (|_, path| symlink("a.toml", path), "symbolic links"),
         (|_, path| symlink("/dev/zero", path), "is not a regular file"),
         (|sandbox, path| sandbox.write(path.parent().unwrap(), ""), "Not a directory"),
-        (|sandbox, path| sandbox.write(path, "# long\n".repeat(200_000)), "is larger than 1024 KiB"),
+        (|sandbox, path| sandbox.write(path, "# long\n".repeat(200_000)), "is larger than 1 MiB"),
     ];
     for (make, why) in faults {
         let sandbox = Sandbox::new();

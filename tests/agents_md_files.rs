@@ -213,7 +213,7 @@ fn what_is_no_file_that_can_be_written_is_refused() {
     store.sandbox.file("huge.md", "");
     fs::OpenOptions::new().write(true).open(work.join("huge.md")).unwrap().set_len((8 << 20) + 1).unwrap();
     let (code, err) = refresh(&store, "huge.md");
-    assert!(code == Some(1) && err.contains("is larger than 8192 KiB"), "{err}");
+    assert!(code == Some(1) && err.contains("is larger than 8 MiB"), "{err}");
     store.sandbox.file("wide.md", b"\xff\xfex\0\n\0");
     refused(&store, "wide.md", "it is UTF-16; save it as UTF-8");
     store.sandbox.file("fixed.md", "x");

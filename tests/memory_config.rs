@@ -109,7 +109,7 @@ fn a_named_file_that_is_missing_or_wrong_is_exit_two() {
     for (file, what) in [
         ("none.json", "config file not found: \""),
         ("dir", "failed to read config file: \""),
-        ("big.json", "big.json\" is larger than 1024 KiB"),
+        ("big.json", "big.json\" is larger than 1 MiB"),
     ] {
         for (args, variable) in [(&["--config", file][..], None), (&[], Some(file))] {
             let mut show = command(&sandbox, args);

@@ -29,7 +29,7 @@ fn a_file_that_is_no_note_harms_nobody_is_named_and_stays() {
         (
             "large -- id__BBBBB8.md",
             [note("BBBBB8", "x", "").into_bytes(), vec![b'x'; 9 << 20]].concat(),
-            "KiB",
+            "is larger than ",
         ),
     ];
     for (name, bytes, _) in &broken {

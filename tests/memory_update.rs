@@ -82,7 +82,7 @@ fn wrong_words_change_nothing() {
         (&["AAAAAA", "--tier=hot", "--status=captured"], "a captured note cannot be hot"),
         (&["AAAAAA", "--body", "blank"], "\"blank\" holds no text"),
         (&["AAAAAA", "--body", "none"], "none"),
-        (&["AAAAAA", "--body", "big"], "is larger than 1024 KiB"),
+        (&["AAAAAA", "--body", "big"], "is larger than 1 MiB"),
         (&["AAAAAA", "--body", "-"], "stdin holds no text"),
         (&["AAAAAA", "--body", "."], "is not a regular file"),
     ] {

@@ -76,7 +76,7 @@ fn a_skill_that_cannot_be_read_says_why() {
     sandbox.write(&sandbox.config().join("big.md"), "x".repeat((1 << 20) + 1));
     let (code, err) = skill_of(&sandbox, &["--skill", "big.md"]).unwrap_err();
     assert_eq!(code, Some(2));
-    assert!(err.contains("big.md") && err.contains("is larger than 1024 KiB"), "{err}");
+    assert!(err.contains("big.md") && err.contains("is larger than 1 MiB"), "{err}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn files_that_are_no_entries_are_told_and_left_where_they_are() {
         ("1-torn.json", &text[..text.len() / 2], "not JSON: "),
         ("2-version.json", &text.replace("\"version\": 1", "\"version\": 2"), "version: 2 is unknown"),
         ("3-empty.json", "", "not JSON: "),
-        ("4-big.json", &big, "is larger than 8192 KiB"),
+        ("4-big.json", &big, "is larger than 8 MiB"),
     ];
     for (name, content, _) in strange {
         fs::write(inbox.join(name), content).unwrap();
