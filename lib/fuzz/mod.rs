@@ -30,8 +30,11 @@ mod tests;
 
 use crate::ground::error::Error;
 
+/// Takes bytes that anybody may have written, and panics where what is promised of them does not hold.
+pub type Target = fn(&[u8]);
+
 /// Every target, by the name of its file in `fuzz/fuzz_targets` and of its seeds' directory.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub const TARGETS: &[(&str, Target)] = &[
     ("agent_file", agent_file::holds),
     ("consolidate_reply", consolidate_reply::holds),
     ("defrag_reply", defrag_reply::holds),
