@@ -80,11 +80,9 @@ fn is_closed(section: &str) {
                 depth += 1;
             }
             Event::End(_) => depth -= 1,
-            Event::Html(html) => {
-                if [START, END].contains(&html.trim()) {
-                    assert_eq!(depth, 1, "a marker is not on the page itself: {page}");
-                    seen.push(0);
-                }
+            Event::Html(html) if [START, END].contains(&html.trim()) => {
+                assert_eq!(depth, 1, "a marker is not on the page itself: {page}");
+                seen.push(0);
             }
             _ => {}
         }

@@ -24,11 +24,7 @@ pub(crate) fn holds(bytes: &[u8]) {
             let without = hook_words(&commit("m", &[]), &["topics"]).unwrap();
             assert!([plain.len(), without.len()].contains(&words.len()), "{words:?}");
             let is_git = given.starts_with(&["git".to_owned(), "commit".to_owned()]);
-            assert_eq!(
-                words.ends_with(&["--".to_owned(), "topics".to_owned()]) || !is_git,
-                true,
-                "{words:?}"
-            );
+            assert!(words.ends_with(&["--".to_owned(), "topics".to_owned()]) || !is_git, "{words:?}");
             if !given.iter().any(|word| word.contains('{')) {
                 assert!(words.starts_with(&given));
             }
