@@ -30,11 +30,11 @@ mod tests;
 
 use crate::ground::error::Error;
 
-/// Takes bytes that anybody may have written, and panics where what is promised of them does not hold.
-pub type Target = fn(&[u8]);
+/// Asserts what must hold for these bytes.
+type Holds = fn(&[u8]);
 
 /// Every target, by the name of its file in `fuzz/fuzz_targets` and of its seeds' directory.
-pub const TARGETS: &[(&str, Target)] = &[
+const TARGETS: &[(&str, Holds)] = &[
     ("agent_file", agent_file::holds),
     ("consolidate_reply", consolidate_reply::holds),
     ("defrag_reply", defrag_reply::holds),

@@ -36,7 +36,7 @@ fn damaged(seed: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn every_target_holds_for_its_seeds_and_for_damaged_ones() {
-    let check = |(target, holds): &(&str, fn(&[u8]))| {
+    let check = |(target, holds): &(&str, Holds)| {
         let seeds = seeds(target);
         assert!(!seeds.is_empty(), "{target} has no seeds");
         for (path, seed) in seeds {

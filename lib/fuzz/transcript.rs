@@ -2,7 +2,7 @@
 
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::harness::recalled::{END, START, reads_memory, without_notes, without_sections};
+use crate::harness::recalled::{START, reads_memory, without_notes, without_sections};
 use crate::harness::turn::{Report, Turn};
 use crate::harness::{Format, read};
 use std::collections::BTreeSet;
@@ -26,7 +26,6 @@ pub(crate) fn holds(bytes: &[u8]) {
         let rest = without_notes(&turn.text);
         assert_eq!(without_notes(&rest), rest);
     }
-    let _ = END;
     let said: usize = turns.iter().map(|turn| turn.text.len()).sum();
     assert!(said <= 16 * bytes.len() + 4096, "{said} bytes out of {}", bytes.len());
     is_the_same_again(format, &path, &turns);

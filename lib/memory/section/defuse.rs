@@ -354,8 +354,10 @@ fn texts(lines: &[&str], places: &[Place]) -> Vec<bool> {
         let (_, prefix, rest) = contained(line);
         // In text that goes on, an indentation means nothing, and an item begins no list but with `-` or `1.`.
         let goes_on = n > 0 && texts[n - 1];
+        let is_deep = indentation(line) > 3 || line[..indentation(line)].contains('\t');
         let begins = match prefix {
-            Prefix::Blank => goes_on || indentation(line) <= 3 && !line.starts_with('\t'),
+            _ if is_deep => goes_on,
+            Prefix::Blank => true,
             Prefix::List => goes_on && (rest.is_empty() || begins_late(line)),
             Prefix::Quote => false,
         };
