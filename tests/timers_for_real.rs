@@ -96,24 +96,6 @@ fn property_lists_say_what_they_were_given() {
     }
 }
 
-#[test]
-fn the_readmes_own_agent_is_a_property_list() {
-    if !is_there("python3") {
-        return skipped("the_readmes_own_agent_is_a_property_list", "no python3 here");
-    }
-    let readme = fs::read_to_string("README.md").unwrap();
-    let list = readme.split("```xml\n").nth(1).unwrap().split("\n```").next().unwrap();
-    let output =
-        assert_cmd::Command::new("python3").args(["-c", READ_PLIST]).write_stdin(list).output().unwrap();
-    let agent: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(agent["Label"], "changes");
-    let line = agent["ProgramArguments"][2].as_str().unwrap();
-    assert!(
-        line.contains("app && git log") && line.contains("axe-run -p 'What changed?' summariser >>"),
-        "{line}"
-    );
-}
-
 /// Runs as the first process of namespaces of its own: what it starts ends with it. Its arguments are the programs'
 /// directory and a home.
 const MANAGER: &str = r#"
