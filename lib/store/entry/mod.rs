@@ -59,6 +59,10 @@ impl Entry {
         &self.meta
     }
 
+    pub(crate) fn into_meta(self) -> Meta {
+        self.meta
+    }
+
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.frame.body..]
     }
@@ -171,13 +175,13 @@ fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str, String> {
     })
 }
 
-/// Keys, and what their values look like.
+/// Keys, and what their values are, in words.
 #[cfg(any(test, fuzzing))]
-type Seen = Vec<(String, String)>;
+type Told = Vec<(String, String)>;
 
 /// The fields of a front matter by the quick reader, where it is sure of them, and by the YAML parser.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn read_both(text: &str) -> (Option<Seen>, Result<Seen, String>) {
+pub(crate) fn read_both(text: &str) -> (Option<Told>, Result<Told, String>) {
     let told = |fields: Vec<value::Field>| {
         fields.into_iter().map(|field| (field.key.into_owned(), format!("{:?}", field.value))).collect()
     };
