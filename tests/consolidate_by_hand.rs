@@ -96,7 +96,11 @@ fn a_faulty_reply_leaves_the_batch_waiting_for_a_better_one() {
     let id = sandbox.heard("s1", "Hello?");
     let batch = batch_of(&prompt(&sandbox));
     for (reply, code, message) in [
-        (String::new(), 3, "the reply is empty; the batch still waits for one; ask again"),
+        (
+            String::new(),
+            3,
+            "the reply is empty; the batch still waits for one: --prompt prints its question again",
+        ),
         (" \n".to_owned(), 3, "the reply is empty"),
         ("I would rather not.".to_owned(), 3, "the reply names no batch"),
         (skip(&batch, &id)[..60].to_owned(), 3, "the reply names no batch"),
@@ -115,6 +119,8 @@ fn a_faulty_reply_leaves_the_batch_waiting_for_a_better_one() {
         assert_eq!((sandbox.everywhere(), sandbox.waiting()), (vec![id.clone()], vec![]), "{reply}");
         assert_eq!(sandbox.batches(), [batch.as_str()], "{reply}");
     }
+    // Whoever lost the question gets it again.
+    assert_eq!(batch_of(&prompt(&sandbox)), batch);
     let (code, out, err) = apply(&sandbox, &skip(&batch, &id));
     assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 0 kb entries written\n"), "{err}");
     let (code, _, err) = apply(&sandbox, &skip(&batch, &id));

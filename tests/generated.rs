@@ -148,6 +148,17 @@ fn bash_completes_commands_and_flags() {
 }
 
 #[test]
+fn bash_completes_a_command_below_its_dispatcher() {
+    let output = Command::new(binary("memory")).args(["completions", "bash"]).output().unwrap();
+    let script = format!(
+        "{}\nCOMP_WORDS=(memory agents-md --pro); COMP_CWORD=2; _memory; echo \"${{COMPREPLY[*]}}\"",
+        output.out()
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &script]).output().unwrap();
+    assert_eq!(output.out(), "--project\n", "{}", output.err());
+}
+
+#[test]
 fn completing_an_agents_name_runs_nothing() {
     let sandbox = Sandbox::new();
     for name in ["$(touch OWNED)", "`touch OWNED`", "plain"] {

@@ -61,6 +61,7 @@ pub(crate) const ABOUT: About = About {
         "Queued are sessions at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
          PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
          PreCompress. Cursor: stop, sessionEnd. JSON without an event's name is taken as an end.\n\n\
+         What is read of a hook's JSON, here Claude Code's: session_id, transcript_path, cwd, hook_event_name.\n\n\
          Claude Code, Codex and Gemini CLI take exit code 2 from a hook as an order to go on, with the hook's \
          stderr as their next prompt, so a hook exits 0 or 1. Codex takes any text on a hook's stdout for a fault, \
          and Gemini CLI shows it to you: there a hook prints nothing, unless --json asks for it.\n\n\

@@ -143,7 +143,8 @@ fn reply(from: &Path, config: &MemoryConfig, notes: &Notes) -> Result<String> {
         lossy(file::read(from, cap).map_err(|e| Error::io(e.to_string()))?).0
     };
     if text.trim().is_empty() {
-        return Err(Error::api("the reply is empty").hint("the batch still waits for one; ask again"));
+        return Err(Error::api("the reply is empty")
+            .hint("the batch still waits for one: --prompt prints its question again"));
     }
     Ok(text)
 }

@@ -45,8 +45,9 @@ fn bash(programs: &[&About]) -> String {
         let below = match about.name.contains('-') {
             true => String::new(),
             false => format!(
-                "    if [ \"$COMP_CWORD\" -gt 1 ] && declare -F \"{function}_${{COMP_WORDS[1]}}\" >/dev/null; then\n        \
-                 \"{function}_${{COMP_WORDS[1]}}\"\n        return\n    fi\n"
+                "    local below=\"{function}_${{COMP_WORDS[1]//-/_}}\"\n    \
+                 if [ \"$COMP_CWORD\" -gt 1 ] && declare -F \"$below\" >/dev/null; then\n        \
+                 \"$below\"\n        return\n    fi\n"
             ),
         };
         // compgen expands what it is given as the shell would: only names that mean nothing to it go in.
@@ -89,11 +90,16 @@ fn zsh(programs: &[&About]) -> String {
         }
         out.push_str("        '*:file:_files'\n}\n");
     }
-    out.push_str("case \"$service\" in\n");
+    // Read by eval, it says which function is for which program; as a file on fpath, it is the first of them, and
+    // from then on not the file any more.
     for about in programs {
-        let _ = writeln!(out, "    {}) {} \"$@\" ;;", about.name, function_name(about));
+        let _ = writeln!(out, "compdef {} {}", function_name(about), about.name);
     }
-    out.push_str("esac\n");
+    out.push_str("if [ -n \"$service\" ]; then\n    case \"$service\" in\n");
+    for about in programs {
+        let _ = writeln!(out, "        {}) {} \"$@\" ;;", about.name, function_name(about));
+    }
+    out.push_str("    esac\nfi\n");
     out
 }
 

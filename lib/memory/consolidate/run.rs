@@ -258,21 +258,14 @@ impl Desk<'_> {
     pub(crate) fn prompt_by_hand(&mut self) -> Result<Option<String>> {
         self.left_behind()?;
         // The further parts of what was begun come first.
-        for batch in Batches::of_queue(self.root).all()? {
-            if let Ok(Some(State::RunAgent { mut work, faults })) = batch.load::<State>()
-                && work.kind == Kind::Hand
-                && work.next > 0
-            {
-                self.batch = Some(batch);
-                let prompt = self.prompt(&mut work)?;
-                self.batch()?.save(&State::RunAgent { work, faults })?;
-                return Ok(Some(prompt));
-            }
+        if let Some(prompt) = self.prompt_of_open(1)? {
+            return Ok(Some(prompt));
         }
         loop {
             let mut state = State::LoadQueue.step(self)?;
             if state.is_over() {
-                return Ok(None);
+                // Whoever has asked already may have got no reply, and nothing of it is kept but here.
+                return self.prompt_of_open(0);
             }
             while !state.is_over() {
                 if let State::RunAgent { mut work, faults } = state {
@@ -286,6 +279,22 @@ impl Desk<'_> {
             // Nothing was to be asked about these.
             self.batch()?.end()?;
         }
+    }
+
+    /// The prompt of a batch that waits for a reply by hand, and has had so many at least.
+    fn prompt_of_open(&mut self, replies: usize) -> Result<Option<String>> {
+        for batch in Batches::of_queue(self.root).all()? {
+            if let Ok(Some(State::RunAgent { mut work, faults })) = batch.load::<State>()
+                && work.kind == Kind::Hand
+                && work.next >= replies
+            {
+                self.batch = Some(batch);
+                let prompt = self.prompt(&mut work)?;
+                self.batch()?.save(&State::RunAgent { work, faults })?;
+                return Ok(Some(prompt));
+            }
+        }
+        Ok(None)
     }
 
     /// Carries out a reply that somebody else brings. `Some`: how many parts are still to be asked about.
