@@ -57,6 +57,21 @@ fn what_was_deleted_for_good_is_in_no_batch_and_is_not_brought_back() {
 }
 
 #[test]
+fn a_merge_stays_where_one_of_its_notes_was_deleted_for_good() {
+    let store = Store::new();
+    store.with_two();
+    store.model("do(merge('id__aaaaaa', 'id__bbbbbb'))");
+    store.tidied(&[]);
+    let merged = store.out("memory-read", &["--no-count", "aaaaaa"]);
+    let (code, _, err) = store.run("memory-remove", &["--purge", "bbbbbb"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    // What it took over would be nowhere.
+    let (_, out, err) = store.defrag(&["--undo"]);
+    assert!(err.contains("id__bbbbbb is not brought back"), "{out}{err}");
+    assert_eq!(store.out("memory-read", &["--no-count", "aaaaaa"]), merged);
+}
+
+#[test]
 fn a_batch_that_is_not_at_its_end_keeps_what_it_needs_and_is_named() {
     let store = Store::new();
     store.with_two();

@@ -212,7 +212,7 @@ fn close(desk: &Desk, ended: Ended) -> Result<ExitCode> {
             } else {
                 "what earlier calls changed stands"
             };
-            Err(Error::api(why).hint(format!("{so_far}; the next run asks again")))
+            Err(Error::api(why).hint(so_far))
         }
         Ended::NoCommand => {
             Err(Error::config("notes have changed, and no LLM command is set to put them in order")

@@ -8,6 +8,8 @@ use crate::memory::defrag::forget::forget;
 use crate::memory::section;
 use crate::memory::service::Removal;
 use crate::program::notes::{Listed, Store, for_each, ids};
+use crate::store::persistence::Persistence;
+use crate::store::topics::Topics;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -67,8 +69,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let ids = ids(&args.ids, &notes)?;
     let how = if args.purge { Removal::Purge } else { Removal::Archive };
     if args.purge && !store.config.storage.foreign {
-        // First: afterwards nobody can ask for it by its id any more.
-        for batch in forget(&store.root, &ids)? {
+        // First: afterwards nobody can ask for it by its id any more. But only what can be deleted.
+        let topics = Topics::at(&store.root);
+        let there: Vec<_> = ids.iter().filter(|id| topics.find_own(id).is_ok()).cloned().collect();
+        for batch in forget(&store.root, &there)? {
             notes.warn(&format!(
                 "\"{}\" may hold text of what is deleted until its run is at its end",
                 batch.display()

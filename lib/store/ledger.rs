@@ -167,7 +167,7 @@ pub(crate) struct Seen {
     /// The mark of each note, see [`crate::store::entry::Entry::mark`].
     notes: BTreeMap<EntryId, String>,
     /// Of whom groups were asked about, by the reach's name: it is still to be decided what is hot among all of them.
-    #[serde(default)]
+    #[serde(default, rename = "tiersDueOf")]
     tiers_due: BTreeSet<String>,
     /// What calls have failed for: notes by their ids, and tiers by the reach's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -240,7 +240,7 @@ impl Seen {
             batch.clone_into(&mut known.batch);
             error.clone_into(&mut known.error);
             let rest = RESTS.get(known.tries as usize).or(RESTS.last()).copied().unwrap_or_default();
-            known.tries += 1;
+            known.tries = known.tries.saturating_add(1);
             known.not_before = now.saturating_add(jiff::Span::new().hours(rest)).unwrap_or(now);
         }
         known.not_before

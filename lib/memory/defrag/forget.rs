@@ -19,11 +19,11 @@ pub(crate) fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     for batch in Batches::of_defrag(root).all()? {
         match batch.load::<State>() {
             Ok(Some(State::Completed { .. })) => forget_in(&batch, ids)?,
-            _ => holding.extend(names_one(&batch, ids)?.then_some(batch.dir)),
+            _ => holding.extend(may_name_one(&batch, ids).then_some(batch.dir)),
         }
     }
     for batch in Batches::of_queue(root).all()? {
-        holding.extend(names_one(&batch, ids)?.then_some(batch.dir));
+        holding.extend(may_name_one(&batch, ids).then_some(batch.dir));
     }
     Ok(holding)
 }
@@ -63,6 +63,11 @@ fn names_one(batch: &Batch, ids: &[EntryId]) -> Result<bool> {
     Ok(false)
 }
 
+/// The same of a batch that is only told about: what cannot be read may, unless its run has ended meanwhile.
+fn may_name_one(batch: &Batch, ids: &[EntryId]) -> bool {
+    names_one(batch, ids).unwrap_or_else(|_| batch.dir.exists())
+}
+
 impl Applied {
     /// Takes all that a note said out of what was done; `false` if there was nothing.
     fn forget(&mut self, id: &EntryId) -> bool {
@@ -74,7 +79,8 @@ impl Applied {
                 continue;
             }
             is_other = true;
-            planned.revisions.retain(|revision| revision.id != *id);
+            // It cannot be taken back in part: what another note took over would be lost, or come back with it.
+            planned.revisions.clear();
             for look in planned.from.iter_mut().chain(&mut planned.into).filter(|look| look.id == *id) {
                 GONE.clone_into(&mut look.title);
                 look.tags.clear();

@@ -51,8 +51,14 @@ impl Desk<'_> {
         let mut fail = |key: &str, mark: &str| seen.fail(key, &self.asked_of(mark), why, &work.batch, now);
         let until = match work.part() {
             Some(Part::Tiers(reach)) => Some(fail(reach.name(), "")),
-            _ => {
+            part => {
                 let known = Seen::load(self.root)?;
+                // A call about all notes of a reach decides about its tiers, too.
+                if let Some(Part::Whole(reach, _)) = part
+                    && known.are_tiers_due(reach.name())
+                {
+                    fail(reach.name(), "");
+                }
                 let new = work.shown.iter().filter(|(id, mark)| !known.has(id, mark));
                 new.map(|(id, mark)| fail(id.as_str(), mark)).max()
             }

@@ -160,9 +160,10 @@ impl Desk<'_> {
         file::sweep_dir(&self.root.state(), ".json", Duration::ZERO);
     }
 
-    /// The same in a batch, which may be kept for long.
+    /// The same in a batch, which may be kept for long. A reply by hand and what is deleted are written there without
+    /// that lock.
     fn sweep_batch(batch: &Batch) {
-        file::sweep_dir(&batch.dir, "", Duration::ZERO);
+        file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
     }
 
     /// From `state` to the end of its batch, or to where a person has to ask.

@@ -51,8 +51,10 @@ fn border(bytes: &[u8], start: usize) -> Option<Border> {
     }
     let label = memmem::find(rest, DASHES)?;
     // Of a line that was cut off, the next dashes belong to another: what stands before them may be a key's.
-    let is_label = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ';
-    memmem::find(&rest[..label], b"PRIVATE KEY").filter(|_| rest[..label].iter().all(is_label))?;
+    let said = &rest[..label];
+    let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
+        && said.split(|byte| !Class::Base64.has(*byte)).all(|run| run.len() < 24);
+    memmem::find(said, b"PRIVATE KEY").filter(|_| is_label)?;
     Some(Border { start, end: start + DASHES.len() + label + DASHES.len(), begin })
 }
 
