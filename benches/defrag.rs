@@ -28,7 +28,8 @@ fn home(count: u64) -> Home {
     fs::create_dir_all(&config).unwrap();
     let settings = serde_json::json!({
         "storage": {"autoCommit": false},
-        "llm": {"command": NOTHING_TO_DO, "maxPromptBytes": 100_000_000},
+        // Each repository is asked about apart, all of them in the first run.
+        "llm": {"command": NOTHING_TO_DO, "maxPromptBytes": 100_000_000, "maxCallsPerRun": 10_000, "maxCallsPerDay": 100_000},
     });
     fs::write(config.join("config.json"), settings.to_string()).unwrap();
     home
