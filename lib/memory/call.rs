@@ -106,6 +106,11 @@ fn io(e: std::io::Error) -> Error {
     Error::io(e.to_string())
 }
 
+/// The batch that a run has begun.
+pub(crate) fn under_way(batch: &Option<Batch>) -> Result<&Batch> {
+    batch.as_ref().ok_or_else(|| Error::io("there is no batch"))
+}
+
 /// The file of a batch that holds the reply to a part.
 pub(crate) fn reply_name(part: usize, is_repair: bool) -> String {
     format!("reply-{part}{}.txt", if is_repair { "-repair" } else { "" })
@@ -153,16 +158,16 @@ impl Caller<'_> {
     /// Launches the command. Its reply goes into a file of the batch, which outlives us.
     pub(crate) fn launch(&self, question: Question) -> Result<Asked> {
         let Question { batch, part, is_repair, is_dry, prompt } = question;
-        if !is_repair {
-            // Read again only where there is a reply, whose rename syncs the directory for both.
-            batch.write_ahead(&prompt_name(part.0), prompt.as_bytes())?;
-        }
         let Some(line) = self.llm.command_line() else {
             return Ok(Asked::NotStarted("no LLM command is configured".to_owned()));
         };
         let now = self.env.now();
         if let Err(spent) = self.budget.left(now)? {
             return Ok(Asked::Spent(spent));
+        }
+        if !is_repair {
+            // Read again only where there is a reply, whose rename syncs the directory for both.
+            batch.write_ahead(&prompt_name(part.0), prompt.as_bytes())?;
         }
         let purpose = match (is_repair, is_dry) {
             (true, _) => "repair",
@@ -174,11 +179,6 @@ impl Caller<'_> {
         let name = reply_name(part.0, is_repair);
         let path = batch.file(&name);
         let unfinished = batch.file(&format!("{name}.unfinished"));
-        // A command that a killed run left behind may still write into the old one.
-        match file::remove(&unfinished) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
-            _ => {}
-        }
         let reply = file::scratch(&unfinished).map_err(io)?;
         let empty = tempfile::tempdir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
         let what = format!("asking about {} of {} ({} kB)", part.0 + 1, part.1, prompt.len() >> 10);

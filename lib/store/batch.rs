@@ -188,8 +188,7 @@ impl Batch {
         file::install(&self.file(name), bytes, 0o600).map_err(failed)
     }
 
-    /// Writes a file that counts only once the directory has been synced for another, [`Batch::save`]'s say. A kill can
-    /// leave half of it.
+    /// Writes a file that counts only once the directory has been synced for another. A kill can leave half of it.
     pub(crate) fn write_ahead(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let mut file = file::scratch(&self.file(name)).map_err(failed)?;
         io::Write::write_all(&mut file, bytes).and_then(|()| file.sync_all()).map_err(failed)

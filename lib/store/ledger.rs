@@ -239,7 +239,7 @@ impl Seen {
         if known.batch != batch {
             batch.clone_into(&mut known.batch);
             error.clone_into(&mut known.error);
-            let rest = RESTS.get(known.tries as usize).or(RESTS.last()).copied().unwrap_or_default();
+            let rest = RESTS[(known.tries as usize).min(RESTS.len() - 1)];
             known.tries = known.tries.saturating_add(1);
             known.not_before = now.saturating_add(jiff::Span::new().hours(rest)).unwrap_or(now);
         }

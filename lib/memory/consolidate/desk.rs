@@ -64,14 +64,10 @@ pub(crate) fn io(e: std::io::Error) -> Error {
     Error::io(e.to_string())
 }
 
-fn no_batch() -> Error {
-    Error::io("there is no batch")
-}
-
 impl Desk<'_> {
     /// The batch that is under way.
     pub(crate) fn batch(&self) -> Result<&Batch> {
-        self.batch.as_ref().ok_or_else(no_batch)
+        call::under_way(&self.batch)
     }
 
     /// What was said to the part under way.

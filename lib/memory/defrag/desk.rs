@@ -3,7 +3,7 @@
 use crate::config::memory::MemoryConfig;
 use crate::ground::cli::Notes;
 use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
+use crate::ground::error::Result;
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::ask;
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
 impl Desk<'_> {
     /// The batch that is under way.
     pub(crate) fn batch(&self) -> Result<&Batch> {
-        self.batch.as_ref().ok_or_else(no_batch)
+        call::under_way(&self.batch)
     }
 
     pub(crate) fn topics(&self) -> Topics {
@@ -75,10 +75,6 @@ impl Desk<'_> {
         self.tally.targets = section::refresh(self.config, self.root, self.notes)?;
         Ok(())
     }
-}
-
-fn no_batch() -> Error {
-    Error::io("there is no batch")
 }
 
 impl Adapters for Desk<'_> {

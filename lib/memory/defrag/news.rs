@@ -48,21 +48,18 @@ impl Desk<'_> {
     pub(crate) fn take_failure(&self, work: &Work, why: &Why) -> Result<()> {
         let (Why::Agent(why) | Why::Reply(why)) = why else { return Ok(()) };
         let (mut seen, now) = (Seen::load(self.root)?, self.env.now());
-        let mut fail = |key: &str, mark: &str| seen.fail(key, &self.asked_of(mark), why, &work.batch, now);
-        let until = match work.part() {
-            Some(Part::Tiers(reach)) => Some(fail(reach.name(), "")),
-            part => {
-                let known = Seen::load(self.root)?;
-                // A call about all notes of a reach decides about its tiers, too.
-                if let Some(Part::Whole(reach, _)) = part
-                    && known.are_tiers_due(reach.name())
-                {
-                    fail(reach.name(), "");
-                }
-                let new = work.shown.iter().filter(|(id, mark)| !known.has(id, mark));
-                new.map(|(id, mark)| fail(id.as_str(), mark)).max()
+        let new = || work.shown.iter().filter(|(id, mark)| !seen.has(id, mark));
+        let notes = || new().map(|(id, mark)| (id.as_str(), mark.as_str()));
+        let about: Vec<(&str, &str)> = match work.part() {
+            Some(Part::Tiers(reach)) => vec![(reach.name(), "")],
+            // It decides about the tiers, too.
+            Some(Part::Whole(reach, _)) if seen.are_tiers_due(reach.name()) => {
+                notes().chain([(reach.name(), "")]).collect()
             }
+            _ => notes().collect(),
         };
+        let fail = |(key, mark): (&str, &str)| seen.fail(key, &self.asked_of(mark), why, &work.batch, now);
+        let until = about.into_iter().map(fail).max();
         seen.save(self.root)?;
         if let Some(until) = until.filter(|until| *until > now) {
             let until = until.strftime("%Y-%m-%d %H:%M");

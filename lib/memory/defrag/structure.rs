@@ -59,23 +59,22 @@ impl Desk<'_> {
         drop(texts);
         let mut structure = Structure { pairs: ask::pairs_by_id(&pairs, &ids), ..Structure::default() };
         let mut items = Vec::new();
-        for (note, bytes) in notes.iter().zip(weights) {
+        let mut reaches: BTreeMap<Reach, Vec<usize>> = BTreeMap::new();
+        for (at, (note, bytes)) in notes.iter().zip(weights).enumerate() {
             let links: BTreeSet<EntryId> = links(&note.body()).into_iter().collect();
             for id in &links {
                 *structure.linked.entry(id.clone()).or_default() += 1;
             }
-            let size = structure.sizes.entry(Reach::of(note.meta())).or_default();
+            let reach = Reach::of(note.meta());
+            let size = structure.sizes.entry(reach.clone()).or_default();
             size.notes += 1;
             size.hot += usize::from(note.meta().pinned || note.meta().tier == Tier::Hot);
             let links = links.iter().filter_map(|id| places.get(id).copied()).collect();
             items.push(Item { bytes, tags: &note.meta().tags, links });
+            reaches.entry(reach).or_default().push(at);
         }
         self.batch()?.write_json(STRUCTURE, &structure)?;
         let mut seen = Seen::load(self.root)?;
-        let mut reaches: BTreeMap<Reach, Vec<usize>> = BTreeMap::new();
-        for (at, note) in notes.iter().enumerate() {
-            reaches.entry(Reach::of(note.meta())).or_default().push(at);
-        }
         let mut too_large = Vec::new();
         let mut shares: Vec<(usize, Vec<Part>)> = Vec::new();
         for (reach, members) in reaches {

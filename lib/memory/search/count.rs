@@ -35,7 +35,7 @@ pub(crate) struct Count {
 
 /// A word of a note that stands for one of the query.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Hit {
+pub(crate) struct Spot {
     pub(crate) field: usize,
     /// Its place in the field's text, in bytes.
     pub(crate) start: usize,
@@ -68,12 +68,12 @@ impl Query {
     }
 
     /// Counts one note, and tells where its words stand: what [`Query::matching_line`] needs.
-    pub(crate) fn count_and_mark(&self, document: &Document<'_>) -> (Counts, Vec<Hit>) {
-        let mut hits = Vec::new();
-        (self.tell(document, Some(&mut hits)), hits)
+    pub(crate) fn count_and_mark(&self, document: &Document<'_>) -> (Counts, Vec<Spot>) {
+        let mut spots = Vec::new();
+        (self.tell(document, Some(&mut spots)), spots)
     }
 
-    fn tell(&self, document: &Document<'_>, hits: Option<&mut Vec<Hit>>) -> Counts {
+    fn tell(&self, document: &Document<'_>, spots: Option<&mut Vec<Spot>>) -> Counts {
         let mut tally = Tally {
             query: self,
             times: vec![[0; FIELDS]; self.weights.len() * Nearness::COUNT],
@@ -83,7 +83,7 @@ impl Query {
             in_order: 0,
             place: 0,
             phrases: vec![Phrase::default(); self.phrases.len()],
-            hits,
+            spots,
         };
         tally.read(TITLE, document.title);
         for tag in document.tags {
@@ -130,7 +130,7 @@ struct Tally<'a> {
     place: u32,
     phrases: Vec<Phrase>,
     /// Where the words stand, if somebody wants to know.
-    hits: Option<&'a mut Vec<Hit>>,
+    spots: Option<&'a mut Vec<Spot>>,
 }
 
 impl Tally<'_> {
@@ -170,8 +170,8 @@ impl Tally<'_> {
     }
 
     fn hit(&mut self, field: usize, word: &Word<'_>, concept: u8, nearness: Nearness) {
-        if let Some(hits) = &mut self.hits {
-            hits.push(Hit { field, start: word.start, end: word.end, concept, nearness });
+        if let Some(spots) = &mut self.spots {
+            spots.push(Spot { field, start: word.start, end: word.end, concept, nearness });
         }
         if let Some(times) = self.times.get_mut(usize::from(concept) * Nearness::COUNT + nearness as usize) {
             times[field] = times[field].saturating_add(1);

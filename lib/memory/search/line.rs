@@ -1,7 +1,7 @@
 //! The line of a note that shows why it was found.
 
 use crate::ground::text::{border, one_line};
-use crate::memory::search::count::{BODY, Document, Hit, SUMMARY, TITLE, bits};
+use crate::memory::search::count::{BODY, Document, SUMMARY, Spot, TITLE, bits};
 use crate::memory::search::query::Query;
 use std::collections::VecDeque;
 
@@ -18,16 +18,16 @@ impl Query {
     /// The line of the note that has most of what was asked for, on one line. A line of the summary or the body
     /// goes before the title, which is shown anyway. `None`: no line has any of it.
     ///
-    /// `hits` are what counting this note has found, so that it is read once.
-    pub(crate) fn matching_line(&self, document: &Document<'_>, hits: &[Hit]) -> Option<String> {
+    /// `spots` are what counting this note has found, so that it is read once.
+    pub(crate) fn matching_line(&self, document: &Document<'_>, spots: &[Spot]) -> Option<String> {
         let mut best: Option<(Match, &str)> = None;
         for (field, text) in [(SUMMARY, document.summary), (BODY, document.body), (TITLE, document.title)] {
-            let from = hits.iter().position(|hit| hit.field == field).unwrap_or(hits.len());
-            let mut rest = &hits[from..];
-            while let Some(first) = rest.first().filter(|hit| hit.field == field) {
+            let from = spots.iter().position(|spot| spot.field == field).unwrap_or(spots.len());
+            let mut rest = &spots[from..];
+            while let Some(first) = rest.first().filter(|spot| spot.field == field) {
                 // Only a body has lines, and no word goes beyond its line.
                 let (from, to) = if field == BODY { line_around(text, first.start) } else { (0, text.len()) };
-                let many = rest.iter().take_while(|hit| hit.field == field && hit.start < to).count();
+                let many = rest.iter().take_while(|spot| spot.field == field && spot.start < to).count();
                 let found = self.matches(&rest[..many], from);
                 if found.weight > best.as_ref().map_or(0.0, |(best, _)| best.weight) {
                     best = Some((found, &text[from..to]));
@@ -38,14 +38,14 @@ impl Query {
         best.map(|(found, line)| cut(line, found.start))
     }
 
-    /// What these hits of the line that begins at `from` are worth.
-    fn matches(&self, hits: &[Hit], from: usize) -> Match {
+    /// What these spots of the line that begins at `from` are worth.
+    fn matches(&self, spots: &[Spot], from: usize) -> Match {
         let mut window: VecDeque<(usize, usize)> = VecDeque::new();
         let mut nearest = [0.0f64; 64];
         let mut best = Match { weight: 0.0, start: 0 };
-        for hit in hits {
-            let (start, end, index) = (hit.start - from, hit.end - from, usize::from(hit.concept));
-            let weight = self.weights.get(index).copied().unwrap_or(0.0) * hit.nearness.weight();
+        for spot in spots {
+            let (start, end, index) = (spot.start - from, spot.end - from, usize::from(spot.concept));
+            let weight = self.weights.get(index).copied().unwrap_or(0.0) * spot.nearness.weight();
             if let Some(nearest) = nearest.get_mut(index) {
                 *nearest = nearest.max(weight);
             }

@@ -6,8 +6,8 @@ fn document(note: &Note) -> Document<'_> {
 }
 
 fn line_of(query: &Query, note: &Note) -> Option<String> {
-    let (_, hits) = query.count_and_mark(&document(note));
-    query.matching_line(&document(note), &hits)
+    let (_, spots) = query.count_and_mark(&document(note));
+    query.matching_line(&document(note), &spots)
 }
 
 fn search(text: &str, notes: &[Note]) -> Vec<usize> {
