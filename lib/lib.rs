@@ -4,10 +4,10 @@
 //! the compiler tells what nobody uses.
 
 mod agent;
+mod base;
 mod config;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod ground;
 mod harness;
 mod memory;
 mod program;
@@ -16,6 +16,7 @@ mod provider;
 mod schedule;
 mod store;
 
+pub use base::error::{Error, ErrorKind, Fault, Result};
 pub use program::axe::main as axe;
 pub use program::axe_agents::main as axe_agents;
 pub use program::axe_config::main as axe_config;

@@ -105,7 +105,7 @@ fn every_flag_of_the_source_is_in_the_help() {
             let source = fs::read_to_string(path).unwrap();
             source.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned()
         };
-        let mut code_of_program = code(&path) + &code("lib/ground/cli/arguments.rs");
+        let mut code_of_program = code(&path) + &code("lib/base/cli/arguments.rs");
         if code_of_program.contains("family::parse") {
             code_of_program += &code("lib/program/family.rs");
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Lower ones first.
 const LAYERS: &[&str] = &[
-    "ground", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program",
+    "base", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program",
     "fuzz",
 ];
 
@@ -41,7 +41,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
             into.insert(name, used);
         }
     }
-    /// `ground::{cli, exec}` → `ground::cli`, `ground::exec`; `ground::cli::Notes` → itself.
+    /// `base::{cli, exec}` → `base::cli`, `base::exec`; `base::cli::Reporter` → itself.
     fn paths(rest: &str) -> Vec<String> {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || "_:{}, ".contains(c))).unwrap_or(rest.len());
         match rest[..end].split_once("::{") {

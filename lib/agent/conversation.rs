@@ -2,11 +2,11 @@
 
 use crate::agent::prepare::Prepared;
 use crate::agent::tally::{SubAgentRun, Tally};
+use crate::base::cli::Reporter;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::config::global::{Endpoint, Global};
-use crate::ground::cli::Notes;
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
 use crate::provider::Provider;
 use crate::provider::message::{Reply, Request, Tokens, Tool, ToolCall, ToolResult, Turn};
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ pub(crate) struct Scope {
     /// 0 for the agent that was asked for, one more for each level below it.
     pub(crate) depth: u32,
     pub(crate) deadline: Deadline,
-    pub(crate) notes: Notes,
+    pub(crate) reporter: Reporter,
 }
 
 /// The tools that a model is offered, and who answers its calls. Answers come in the order of the calls.
@@ -132,7 +132,7 @@ pub(crate) fn converse(
     scope: Scope,
     tally: &mut Tally,
 ) -> Result<Reply> {
-    let Scope { deadline, notes, .. } = scope;
+    let Scope { deadline, reporter, .. } = scope;
     let provider = run.providers.of(agent, run.env, deadline)?;
     let mut request = Request {
         model: agent.model.name.clone(),
@@ -150,7 +150,7 @@ pub(crate) fn converse(
                 Some(Turn::ToolResults(results)) => results.len(),
                 _ => 0,
             };
-            notes.verbose(&format!(
+            reporter.verbose(&format!(
                 "[turn {turn}] Sending request ({} messages, {pending} tool calls pending)",
                 request.turns.len()
             ));
@@ -158,7 +158,7 @@ pub(crate) fn converse(
         let asked = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)))?;
         let mut reply = asked.inspect_err(|failure| tally.retries += failure.retries)?;
         if with_tools {
-            notes.verbose(&format!(
+            reporter.verbose(&format!(
                 "[turn {turn}] Received response: {} ({} tool calls)",
                 reply.stop_reason,
                 reply.calls.len()

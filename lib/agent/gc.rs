@@ -1,10 +1,10 @@
 //! Garbage collection (M7): one call that looks for patterns in an agent's log, and what the log is trimmed to.
 
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::config::agent::Memory;
 use crate::config::global::Endpoint;
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::Result;
 use crate::provider::Provider;
 use crate::provider::message::{Reply, Request, Turn};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! What an agent remembers: its log before a run, and the entry after it. Never a reason for a run to fail (M6).
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
 use crate::config::agent::{Agent, AgentName};
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
 use crate::store::run_log;
 use std::io;
 use std::path::PathBuf;
@@ -24,12 +24,12 @@ pub(crate) enum History {
 }
 
 impl History {
-    pub(crate) fn load(name: &AgentName, agent: &Agent, env: &Env, notes: &Notes) -> History {
+    pub(crate) fn load(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) -> History {
         let memory = &agent.memory;
         if !memory.enabled {
             return History::Off;
         }
-        let loaded = run_log::path(name, memory, env).map_err(|e| e.message()).and_then(|path| {
+        let loaded = run_log::path(name, memory, env).map_err(|e| e.message().to_owned()).and_then(|path| {
             let text = match run_log::tail(&path, memory.last_n()) {
                 Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(e.to_string()),
                 read => Ok(read.map_err(|e| e.to_string())?),
@@ -37,7 +37,7 @@ impl History {
             if memory.max_entries() > 0 {
                 let count = run_log::count(&path).map_err(|e| e.to_string())?.entries;
                 if count >= memory.max_entries() {
-                    notes.warn(&format!(
+                    reporter.warn(&format!(
                         "agent \"{name}\" memory has {count} entries (max_entries: {}). Run 'axe gc {name}' to trim.",
                         memory.max_entries()
                     ));
@@ -47,12 +47,12 @@ impl History {
         });
         match loaded {
             Ok((path, Err(why))) => {
-                notes.warn(&format!("failed to load memory for \"{name}\": {why}"));
+                reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
                 History::TooLong { path, why }
             }
             Ok((path, Ok(text))) => {
-                if notes.is_verbose() {
-                    notes.verbose(&match run_log::count_in(text.as_bytes()) {
+                if reporter.is_verbose() {
+                    reporter.verbose(&match run_log::count_in(text.as_bytes()) {
                         Ok(count) if !text.is_empty() => {
                             format!("Memory:   {count} entries loaded from {}", path.display())
                         }
@@ -62,7 +62,7 @@ impl History {
                 History::Loaded { path, text }
             }
             Err(why) => {
-                notes.warn(&format!("failed to load memory for \"{name}\": {why}"));
+                reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
                 History::Unreadable(why)
             }
         }
@@ -84,11 +84,11 @@ impl History {
         task: &str,
         result: &str,
         env: &Env,
-        notes: &Notes,
+        reporter: &Reporter,
     ) {
         let (History::Loaded { path, .. } | History::TooLong { path, .. }) = self else { return };
         if let Err(e) = run_log::append(path, env.now(), task, result, agent.memory.max_task_chars()) {
-            notes.warn(&format!("failed to save memory for \"{name}\": {e}"));
+            reporter.warn(&format!("failed to save memory for \"{name}\": {e}"));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! From an agent's name to everything a call needs: file, overrides, model, places, files, skill, log.
 
 use crate::agent::history::History;
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::{Endpoint, Global};
 use crate::config::model::Model;
 use crate::config::skill;
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Prepared {
         overrides: &Overrides,
         global: &Global,
         env: &Env,
-        notes: &Notes,
+        reporter: &Reporter,
     ) -> Result<Prepared> {
         let endpoint = global.endpoint(&model, env)?;
         if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
@@ -51,9 +51,9 @@ impl Prepared {
             ))
             .hint("use a model with tools, or remove sub_agents"));
         }
-        warn_of_missing(&name, &agent, env, notes);
+        warn_of_missing(&name, &agent, env, reporter);
         let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
-        let files = files::collect(&agent.files, &workdir, notes)?;
+        let files = files::collect(&agent.files, &workdir, reporter)?;
         let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
             (Some(typed), _) => (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env)?),
             (None, "") => (String::new(), String::new()),
@@ -69,11 +69,11 @@ impl Prepared {
 }
 
 /// A misspelt sub-agent would otherwise be found by the model, which pays for it.
-fn warn_of_missing(name: &AgentName, agent: &Agent, env: &Env, notes: &Notes) {
+fn warn_of_missing(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) {
     for callee in &agent.sub_agents {
         let exists = AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, env)?.exists()));
         if !exists.unwrap_or(false) {
-            notes.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
+            reporter.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
         }
     }
 }

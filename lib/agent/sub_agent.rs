@@ -5,11 +5,11 @@ use crate::agent::conversation::{Answer, MOST_AT_ONCE, Run, Scope, Toolbox, conv
 use crate::agent::history::History;
 use crate::agent::prepare::{Overrides, Prepared};
 use crate::agent::tally::{SubAgentRun, Tally, millis};
+use crate::base::deadline::Deadline;
+use crate::base::error::{Error, Result};
+use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
-use crate::ground::deadline::Deadline;
-use crate::ground::error::{Error, Result};
-use crate::ground::text::one_line;
 use crate::provider::message::{Parameter, Reply, Tokens, Tool, ToolCall, ToolResult};
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -116,8 +116,8 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
     }
 
     let started = Instant::now();
-    let notes = scope.notes.for_sub_agent();
-    notes.verbose(&format!(
+    let reporter = scope.reporter.for_sub_agent();
+    reporter.verbose(&format!(
         "Calling \"{name}\" (depth {}) with task: {}",
         scope.depth + 1,
         one_line(&task.chars().take(80).collect::<String>(), 80)
@@ -127,7 +127,7 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
         0 => scope.deadline,
         limit => scope.deadline.earlier(Deadline::after_seconds(limit)),
     };
-    let below = Scope { depth: scope.depth + 1, deadline, notes };
+    let below = Scope { depth: scope.depth + 1, deadline, reporter };
     let message = match context {
         "" => format!("Task: {task}"),
         context => format!("Task: {task}\n\nContext:\n{context}"),
@@ -138,11 +138,11 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
     let (result, error) = match ended {
         Ok(text) => {
             let length = text.chars().count();
-            notes.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
+            reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
             (result(text, false), None)
         }
         Err(why) => {
-            notes.verbose(&format!("\"{name}\" failed: {why}"));
+            reporter.verbose(&format!("\"{name}\" failed: {why}"));
             let told = format!(
                 "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
             );
@@ -172,21 +172,22 @@ fn run_sub_agent(
     scope: Scope,
     tally: &mut Tally,
 ) -> Result<String, String> {
-    let Scope { notes, .. } = scope;
+    let Scope { reporter, .. } = scope;
     let env = run.env;
     let not_loaded = |e: Error| format!("failed to load agent \"{name}\": {}", e.message());
     let agent_name = AgentName::parse(name).map_err(not_loaded)?;
-    let agent = agent::load(&agent_name, env, &notes).map_err(not_loaded)?;
+    let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
     let model = Model::parse(&agent.model)
         .map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
-    let prepared = Prepared::new(agent_name, agent, model, &Overrides::default(), run.global, env, &notes)
-        .map_err(|e| e.message())?;
-    let history = History::load(&prepared.name, &prepared.agent, env, &notes);
+    let prepared = Prepared::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)
+        .map_err(|e| e.message().to_owned())?;
+    let history = History::load(&prepared.name, &prepared.agent, env, &reporter);
     let system = prepared.system(&history);
-    let reply = run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message())?;
+    let reply =
+        run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message().to_owned())?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
-        notes.warn(warning);
+        reporter.warn(warning);
     }
-    history.append(&prepared.name, &prepared.agent, message, &reply.text, env, &notes);
+    history.append(&prepared.name, &prepared.agent, message, &reply.text, env, &reporter);
     Ok(reply.text)
 }

@@ -1,11 +1,11 @@
 //! An agent: one TOML file, `agents/<name>.toml` in the configuration directory.
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::nearest;
 use crate::config::toml_file::{self, Keys};
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::nearest;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -166,7 +166,7 @@ pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
 }
 
 /// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
-pub(crate) fn load(name: &AgentName, env: &Env, notes: &Notes) -> Result<Agent> {
+pub(crate) fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
     let path = path(name, env)?;
     let bytes = match file::read(&path, toml_file::CAP) {
         Ok(bytes) => bytes,
@@ -177,16 +177,16 @@ pub(crate) fn load(name: &AgentName, env: &Env, notes: &Notes) -> Result<Agent> 
         .map_err(|why| Error::config(format!("failed to parse agent config \"{name}\": {why}")))?;
     // Before the check: a required key that is missing may only be misspelt.
     for what in unknown {
-        notes.warn(&format!("agent config \"{name}\": {what}"));
+        reporter.warn(&format!("agent config \"{name}\": {what}"));
     }
     check(&agent).map_err(|e| e.hint(format!("mend \"{}\"", path.display())))?;
     if agent.memory.path.starts_with("~/") {
-        notes.warn(&format!(
+        reporter.warn(&format!(
             "agent config \"{name}\": memory.path is used as it stands, and ~ is not expanded"
         ));
     }
     if agent.name != name.0 {
-        notes.warn(&format!(
+        reporter.warn(&format!(
             "agent config \"{name}\" has name = \"{}\"; the file's name counts",
             agent.name.escape_debug()
         ));
@@ -236,13 +236,13 @@ fn names(env: &Env) -> Result<Vec<String>> {
 }
 
 /// Every agent, by name. A broken file is a warning and left out: it must not hide the others.
-pub(crate) fn load_all(env: &Env, notes: &Notes) -> Result<Vec<(AgentName, Agent)>> {
+pub(crate) fn load_all(env: &Env, reporter: &Reporter) -> Result<Vec<(AgentName, Agent)>> {
     let mut agents = Vec::new();
     for stem in names(env)? {
-        match AgentName::parse(&stem).and_then(|name| Ok((load(&name, env, notes)?, name))) {
+        match AgentName::parse(&stem).and_then(|name| Ok((load(&name, env, reporter)?, name))) {
             Ok((agent, name)) => agents.push((name, agent)),
             Err(error) => {
-                notes.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
+                reporter.warn(&format!("\"{}\" is left out: {}", stem.escape_debug(), error.message()))
             }
         }
     }
@@ -345,7 +345,7 @@ mod tests {
                 text.into()
             };
             let error = check(&parsed(&named)).unwrap_err();
-            assert_eq!((error.message().as_str(), error.exit_code()), (message, 2));
+            assert_eq!((error.message(), error.exit_code()), (message, 2));
         }
     }
 

@@ -1,13 +1,13 @@
 //! `config.toml`: providers and how often a failed call is tried again. The environment wins over it.
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::secret::Secret;
 use crate::config::model::Model;
 use crate::config::preset::{PRESETS, preset};
 use crate::config::toml_file::{self, Keys};
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::secret::Secret;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -115,7 +115,7 @@ pub(crate) enum Endpoint {
 
 impl Global {
     /// A missing file is an empty one.
-    pub(crate) fn load(env: &Env, notes: &Notes) -> Result<Global> {
+    pub(crate) fn load(env: &Env, reporter: &Reporter) -> Result<Global> {
         let path = env.config_dir()?.join("config.toml");
         let bytes = match file::read(&path, toml_file::CAP) {
             Ok(bytes) => bytes,
@@ -127,10 +127,10 @@ impl Global {
                 .hint(format!("mend \"{}\"", path.display()))
         })?;
         for what in unknown {
-            notes.warn(&format!("config file \"{}\": {what}", path.display()));
+            reporter.warn(&format!("config file \"{}\": {what}", path.display()));
         }
         if global.providers.values().any(Entry::holds_key) && others_can_read(&path) {
-            notes.warn(&format!(
+            reporter.warn(&format!(
                 "\"{0}\" holds an API key and others can read it; run: chmod 600 \"{0}\"",
                 path.display()
             ));
@@ -251,8 +251,8 @@ fn others_can_read(_path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::env::pretend;
     use crate::config::scaffold;
-    use crate::ground::env::pretend;
 
     fn global(text: &str) -> Global {
         toml_file::parse(text.as_bytes(), KEYS).unwrap().0

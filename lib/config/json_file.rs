@@ -3,8 +3,8 @@
 //!
 //! serde_json reads it. What it hands out raw are slices of the text, and a slice tells its place.
 
+use crate::base::members::Members;
 use crate::config::toml_file::{place, text};
-use crate::ground::members::Members;
 use serde_json::value::RawValue;
 
 /// A value in a file.

@@ -1,6 +1,6 @@
 //! `provider/model-name`.
 
-use crate::ground::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ pub(crate) fn preset(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::command_line::program;
+    use crate::base::command_line::program;
 
     #[test]
     fn every_preset_runs_its_program() {

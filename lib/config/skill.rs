@@ -1,9 +1,9 @@
 //! A skill: instructions in a `SKILL.md`, with front matter that is for tools and not for the model.
 
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::lossy;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::lossy;
 use std::io;
 use std::path::Path;
 

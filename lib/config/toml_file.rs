@@ -1,6 +1,6 @@
 //! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
 
-use crate::ground::text::nearest;
+use crate::base::text::nearest;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 

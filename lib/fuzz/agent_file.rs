@@ -36,7 +36,7 @@ pub(crate) fn holds(bytes: &[u8]) {
         }
     }
     if let Err(error) = agent::workdir(None, &agent, &env) {
-        is_told(error.kind());
+        is_told(error.kind().name());
         assert_eq!(error.exit_code(), 2);
     }
     // Shown as JSON, it is the same agent.

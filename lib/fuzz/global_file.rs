@@ -1,12 +1,12 @@
 //! `config.toml`: providers, their addresses and keys, and the proxies on the way there.
 
+use crate::base::env::pretend;
+use crate::base::http::proxy::Route;
+use crate::base::http::url::Url;
 use crate::config::global::{Endpoint, Global, KeySource};
 use crate::config::model::Model;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told, is_told_as, parts, text};
-use crate::ground::env::pretend;
-use crate::ground::http::proxy::Route;
-use crate::ground::http::url::Url;
 
 /// Stands for a key, in seeds and in what the fuzzer makes of them.
 const KEY: &str = "hunter2hunter2";

@@ -1,11 +1,11 @@
 //! A server's answer, byte for byte over a socket of this machine.
 
+use crate::base::deadline::Deadline;
+use crate::base::http::fault::FaultKind;
+use crate::base::http::post;
+use crate::base::http::proxy::Route;
+use crate::base::http::url::Url;
 use crate::fuzz::is_told;
-use crate::ground::deadline::Deadline;
-use crate::ground::http::fault::FaultKind;
-use crate::ground::http::post;
-use crate::ground::http::proxy::Route;
-use crate::ground::http::url::Url;
 use crate::provider::retry::{backoff, retry_after};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener};

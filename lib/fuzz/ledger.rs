@@ -1,8 +1,8 @@
 //! Our own small files, as a crash, an editor or another machine may leave them. The first byte says which.
 
+use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::ground::error::Result;
 use crate::memory::budget::{Budget, Call};
 use crate::memory::{consolidate, defrag};
 use crate::store::batch::{Batches, bears_an_id};

@@ -1,10 +1,10 @@
 //! The memory family's configuration: the user's own, and a stranger's that lies in the current directory.
 
+use crate::base::env::pretend;
 use crate::config::memory::settings::Settings;
 use crate::config::memory::{self, trust};
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{choice, is_told_as};
-use crate::ground::env::pretend;
 use crate::memory::redact::Redactor;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use crate::ground::error::Error;
+use crate::base::error::Error;
 
 /// Asserts what must hold for these bytes.
 type Holds = fn(&[u8]);

@@ -1,8 +1,8 @@
 //! Entries of the queue, as anybody may put them there.
 
+use crate::base::fields::PATH_CAP;
 use crate::fuzz::is_told;
 use crate::fuzz::scratch::Scratch;
-use crate::ground::fields::PATH_CAP;
 use crate::store::entry::is_tag;
 use crate::store::journal::Journal;
 use crate::store::journal::entry::{QueueEntry, Retrieval, id_fault};

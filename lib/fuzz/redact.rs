@@ -1,7 +1,7 @@
 //! Secrets, and patterns of the user's own.
 
+use crate::base::text::border;
 use crate::fuzz::{choice, is_told, parts, text};
-use crate::ground::text::border;
 use crate::memory::redact::Redactor;
 
 /// Secrets that can be told from what stands around them: on a line of its own each goes. In pieces here, so that no

@@ -1,7 +1,7 @@
 //! A directory for what a target reads from files: one for each thread, empty again for each input.
 
-use crate::ground::cli::Notes;
-use crate::ground::env::{Env, pretend};
+use crate::base::cli::Reporter;
+use crate::base::env::{Env, pretend};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -54,6 +54,6 @@ impl Scratch {
 }
 
 /// Notes that nobody hears.
-pub(crate) fn quiet() -> Notes {
-    Notes::new(false).for_sub_agent()
+pub(crate) fn quiet() -> Reporter {
+    Reporter::new(false).for_sub_agent()
 }

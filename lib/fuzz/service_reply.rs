@@ -1,9 +1,9 @@
 //! What a model's service answers: JSON of Anthropic, OpenAI or Ollama, or an error in it.
 
+use crate::base::error::Error;
+use crate::base::http::Answer;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
-use crate::ground::error::Error;
-use crate::ground::http::Answer;
 use crate::provider::message::{Parameter, Request, Stop, Tokens, Tool, ToolResult, Turn};
 use crate::provider::trouble::{Trouble, hidden_status};
 use crate::provider::wire::Dialect;

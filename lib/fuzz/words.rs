@@ -1,8 +1,8 @@
 //! Lines that are split into words as a shell does: commands, with values that must not become words of their own.
 
+use crate::base::command_line::{first_word, is_assignment};
+use crate::base::text::{border, cut, in_line, one_line, wrap};
 use crate::fuzz::{is_told, parts, text};
-use crate::ground::command_line::{first_word, is_assignment};
-use crate::ground::text::{border, cut, in_line, one_line, wrap};
 use crate::program::notes::parse_id;
 use crate::store::entry::{EntryId, tag};
 use crate::store::history::{Commit, hook_words};

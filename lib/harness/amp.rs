@@ -5,7 +5,7 @@
 //! its result comes in a user's section, as `**Tool Result:** ID`, `**Tool Error:** ID` or
 //! `**Tool Cancelled:** ID`, fenced too. Calls bear no id, so results are theirs in order.
 
-use crate::ground::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::harness::out::Out;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
 use crate::harness::tool::Arguments;

@@ -5,7 +5,7 @@
 //! records, in any order. A file only grows, over resumes and compactions too, so that all that was said
 //! stands in it once. A fork is a new file that begins with the parent's records, uuids and all.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::content::{self, Part};
 use crate::harness::out::Out;
 use crate::harness::source::{self, Line, Seen, each_line, parse};

@@ -5,7 +5,7 @@
 //! their parts. A resume goes on in the same file, after a compaction too; a fork has a file of its own with
 //! only what is new in it; a sub-agent has its own file, with its parent's `session_id`.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::content;
 use crate::harness::out::Out;
 use crate::harness::source::{self, Line, Seen, each_line, parse};

@@ -4,7 +4,7 @@
 //! The parts are those of Anthropic's API. What a person typed stands in `<user_query>`, with context that the
 //! editor adds around it.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::content;
 use crate::harness::out::Out;
 use crate::harness::source::{self, Line, Seen, each_line, parse};

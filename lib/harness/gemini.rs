@@ -13,7 +13,7 @@
 
 mod message;
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::out::Out;
 use crate::harness::source::{self, Line, Reader, Seen, each_line, failed, parse};
 use serde::Deserialize;

@@ -22,7 +22,7 @@ pub(crate) mod source;
 pub(crate) mod tool;
 pub(crate) mod turn;
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::out::{Each, Out};
 use crate::harness::turn::Report;
 use std::path::Path;

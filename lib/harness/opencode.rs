@@ -3,7 +3,7 @@
 //! `{info, messages: [{info: {role, …}, parts: […]}]}`. A message is read whole, then the next: the document
 //! may be far larger than memory. A prompt that was given as an argument is kept with quotes around it.
 
-use crate::ground::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::harness::out::Out;
 use crate::harness::source::{self, failed};
 use crate::harness::tool::Arguments;

@@ -1,6 +1,6 @@
 //! Where readers put what they find: turns go out in order, calls wait for their results.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::recalled;
 use crate::harness::tool::{self, Arguments, NO_RESULT};
 use crate::harness::turn::{Report, Role, Turn};
@@ -157,7 +157,7 @@ impl<'a> Out<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::error::Error;
+    use crate::base::error::Error;
 
     fn told(act: impl FnOnce(&mut Out) -> Result<()>) -> (Vec<String>, Report) {
         let mut texts = Vec::new();

@@ -1,6 +1,6 @@
 //! Any text file, as it stands: pieces of a document, of which nobody can say who spoke.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::out::Out;
 use crate::harness::recalled;
 use crate::harness::source::{self, Reader, failed};

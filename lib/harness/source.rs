@@ -1,7 +1,7 @@
 //! A session's file, read line by line: the largest lines skipped, the torn ones counted.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::harness::out::Out;
 use memchr::memchr;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::ground::env::Env;
-use crate::ground::error::Error;
+use crate::base::env::Env;
+use crate::base::error::Error;
 use crate::harness::tool::NO_RESULT;
 use crate::harness::turn::{Role, Turn};
 use serde_json::{Value, json};
@@ -569,12 +569,12 @@ fn a_session_that_has_grown_keeps_the_ids_of_its_turns() {
 
 #[test]
 fn what_is_no_session_is_told_by_what_it_is() {
-    let why = |format, bytes: &[u8]| read_bytes(format, bytes).unwrap_err().message();
+    let why = |format, bytes: &[u8]| read_bytes(format, bytes).unwrap_err().message().to_owned();
     let dir = tempfile::tempdir().unwrap();
     for format in Format::ALL {
-        let message = read_all(format, dir.path()).unwrap_err().message();
+        let message = read_all(format, dir.path()).unwrap_err().message().to_owned();
         assert!(message.contains("is a directory, not a"), "{message}");
-        let message = read_all(format, &dir.path().join("none")).unwrap_err().message();
+        let message = read_all(format, &dir.path().join("none")).unwrap_err().message().to_owned();
         assert!(message.starts_with("no file \""), "{message}");
         assert!(why(format, b"").contains("is empty, not a"));
         assert!(why(format, b"\x7fELF\0\0").contains("is a binary file"));

@@ -1,7 +1,7 @@
 //! What a tool was asked, in short, and what came of it, cut to what a reader needs.
 
-use crate::ground::members::Members;
-use crate::ground::text::border;
+use crate::base::members::Members;
+use crate::base::text::border;
 use crate::harness::recalled;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

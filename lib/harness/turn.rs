@@ -82,7 +82,7 @@ pub(crate) struct Report {
 impl Report {
     /// Counts a record of a kind that is new to us.
     pub(crate) fn unknown(&mut self, kind: &str) {
-        let kind = crate::ground::text::one_line(kind, KIND_CHARS);
+        let kind = crate::base::text::one_line(kind, KIND_CHARS);
         let kind = if kind.is_empty() { "(no type)".to_owned() } else { kind };
         let known = self.unknown.contains_key(&kind);
         let kind = if known || self.unknown.len() < KINDS { kind } else { "(more)".to_owned() };

@@ -1,7 +1,7 @@
 //! What LLM calls cost, kept in bounds: each is written down before it is made, and none is made beyond the caps.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

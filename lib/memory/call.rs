@@ -1,15 +1,15 @@
 //! One call of the LLM command: counted before, its reply in a file of the batch that outlives us. Both pipelines
 //! ask this way.
 
+use crate::base::cli::Progress;
+use crate::base::command_line::first_word;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::exec::{self, Fault, Job, What};
+use crate::base::file;
+use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
-use crate::ground::cli::Progress;
-use crate::ground::command_line::first_word;
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::exec::{self, Fault, Job, What};
-use crate::ground::file;
-use crate::ground::text::{lossy, one_line};
 use crate::memory::budget::{Budget, Call, Spent};
 use crate::memory::prompt;
 use crate::memory::redact::Redactor;

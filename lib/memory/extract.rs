@@ -1,6 +1,6 @@
 //! The JSON object in what a model said: alone, in a fence, or in the middle of prose.
 
-use crate::ground::text::border;
+use crate::base::text::border;
 use serde_json::{Map, Value};
 
 /// The object that has `key`; of several the last, because models repeat the schema before they answer.

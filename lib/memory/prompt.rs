@@ -1,6 +1,6 @@
 //! What every prompt of ours has in common: fences that a text inside cannot close, and asking once more.
 
-use crate::ground::text::border;
+use crate::base::text::border;
 
 /// `lines`, ended by a line break.
 pub(crate) fn push_lines(text: &mut String, lines: &str) {

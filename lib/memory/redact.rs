@@ -17,8 +17,8 @@ mod span;
 mod tokens;
 mod value;
 
+use crate::base::error::Error;
 use crate::config::memory::Redact;
-use crate::ground::error::Error;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! What the replies of all our questions have in common: a batch, and lists that are checked element by element.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::fields::{Fields, kind};
-use crate::ground::text::one_line;
+use crate::base::error::{Error, Result};
+use crate::base::fields::{Fields, kind};
+use crate::base::text::one_line;
 use crate::memory::extract::object_with;
 use crate::store::batch::{Batch, Batches};
 use serde_json::{Map, Value};

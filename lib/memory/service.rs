@@ -1,7 +1,7 @@
 //! What can be done with notes (US-004), over whatever keeps them.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::text::whole_lines;
+use crate::base::error::{Error, Result};
+use crate::base::text::whole_lines;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place, Scan};
 use jiff::Timestamp;

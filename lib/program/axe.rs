@@ -1,8 +1,8 @@
 //! `axe`: one name for the family. `axe run x` is `axe-run x`, found beside this program, then on PATH.
 
-use crate::ground::cli::{About, Manual, Program, Stdout, value};
-use crate::ground::env::Env;
-use crate::ground::error::Result;
+use crate::base::cli::{About, Manual, Program, Stdout, value};
+use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::program::family::{self, Action, Family};
 use crate::program::{axe_agents, axe_config, axe_gc, axe_run};
 use std::process::ExitCode;

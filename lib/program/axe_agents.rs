@@ -1,12 +1,12 @@
 //! `axe-agents`: list, show, make and edit the files that describe agents.
 
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::one_line;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::scaffold;
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::one_line;
 use std::io;
 use std::process::{Command, ExitCode};
 
@@ -80,21 +80,21 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let notes = Notes::new(false);
+    let reporter = Reporter::new(false);
     match args.action {
-        Action::List => list(args.json, env, &notes, stdout)?,
+        Action::List => list(args.json, env, &reporter, stdout)?,
         Action::Show(name) => {
-            let agent = agent::load(&name, env, &notes)?;
+            let agent = agent::load(&name, env, &reporter)?;
             if args.json { stdout.json(&as_json(&name, &agent))? } else { show(&name, &agent, stdout)? }
         }
         Action::Init(name) => init(&name, env, stdout)?,
-        Action::Edit(name) => return edit(&name, env, &notes),
+        Action::Edit(name) => return edit(&name, env, &reporter),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(json: bool, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()> {
-    for (name, agent) in agent::load_all(env, notes)? {
+fn list(json: bool, env: &Env, reporter: &Reporter, stdout: &mut Stdout) -> Result<()> {
+    for (name, agent) in agent::load_all(env, reporter)? {
         if json {
             stdout.json(&as_json(&name, &agent))?;
         } else if agent.description.is_empty() {
@@ -169,7 +169,7 @@ fn show(name: &AgentName, agent: &Agent, stdout: &mut Stdout) -> Result<()> {
 fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let path = agent::path(name, env)?;
     if let Some(dir) = path.parent() {
-        file::make_dir(dir).map_err(|e| Error::io(e.to_string()))?;
+        file::make_dir(dir)?;
     }
     match file::create(&path, scaffold::agent(name).as_bytes(), 0o644) {
         Ok(()) => stdout.line(&path.display().to_string()),
@@ -181,7 +181,7 @@ fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
 }
 
 /// Ends with the editor's signal, if that is how the editor ended.
-fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<ExitCode> {
+fn edit(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<ExitCode> {
     let path = agent::path(name, env)?;
     if !path.exists() {
         return Err(Error::config(format!("agent config not found: {name}"))
@@ -214,8 +214,8 @@ fn edit(name: &AgentName, env: &Env, notes: &Notes) -> Result<ExitCode> {
         return Err(failed(format!("failed ({status})")));
     }
     // What was just written is checked while its author still has it in mind.
-    if let Err(error) = agent::load(name, env, notes) {
-        notes.warn(&error.message());
+    if let Err(error) = agent::load(name, env, reporter) {
+        reporter.warn(error.message());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,10 +1,10 @@
 //! `axe-config`: where the configuration is, and a start of it.
 
+use crate::base::cli::{About, Arguments, Program, Stdout, text};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::config::scaffold;
-use crate::ground::cli::{About, Arguments, Program, Stdout, text};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
 use std::io;
 use std::process::ExitCode;
 

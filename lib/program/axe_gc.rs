@@ -4,15 +4,15 @@
 //! nothing is. Everything printed is M7's, word for word.
 
 use crate::agent::gc;
+use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::signal;
+use crate::base::stderr::line;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::ground::cli::{About, Arguments, Notes, Program, Progress, Stdout, flag, text, value};
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
-use crate::ground::stderr::line;
 use crate::provider::message::Reply;
 use crate::store::run_log;
 use std::io;
@@ -92,21 +92,21 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, false);
-    let notes = Notes::new(false);
+    let reporter = Reporter::new(false);
     match &args.agent {
         Some(name) => {
             let name = AgentName::parse(name)?;
-            let agent = agent::load(&name, env, &notes)?;
-            one(&name, &agent, &args, env, &notes, stdout)?;
+            let agent = agent::load(&name, env, &reporter)?;
+            one(&name, &agent, &args, env, &reporter, stdout)?;
         }
-        None => all(&args, env, &notes, stdout)?,
+        None => all(&args, env, &reporter, stdout)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// One agent's failure does not keep the others waiting.
-fn all(args: &Args, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()> {
-    let mut agents = agent::load_all(env, notes)?;
+fn all(args: &Args, env: &Env, reporter: &Reporter, stdout: &mut Stdout) -> Result<()> {
+    let mut agents = agent::load_all(env, reporter)?;
     agents.retain(|(_, agent)| agent.memory.enabled);
     if agents.is_empty() {
         return stdout.line("No agents with memory enabled.");
@@ -114,7 +114,7 @@ fn all(args: &Args, env: &Env, notes: &Notes, stdout: &mut Stdout) -> Result<()>
     let mut failed = 0;
     for (name, agent) in &agents {
         stdout.line(&format!("=== GC: {name} ==="))?;
-        if let Err(error) = one(name, agent, args, env, notes, stdout) {
+        if let Err(error) = one(name, agent, args, env, reporter, stdout) {
             failed += 1;
             line(&format!("Error: gc failed for agent \"{name}\": {}", error.message()));
             if stdout.is_broken() {
@@ -135,12 +135,12 @@ fn one(
     agent: &Agent,
     args: &Args,
     env: &Env,
-    notes: &Notes,
+    reporter: &Reporter,
     stdout: &mut Stdout,
 ) -> Result<()> {
     let memory = &agent.memory;
     if !memory.enabled {
-        notes.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
+        reporter.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
         return Ok(());
     }
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
@@ -162,7 +162,7 @@ fn one(
     stdout.flush()?;
 
     if let Some(log) = log.filter(|_| !args.no_analysis) {
-        let analysis = analyse(name, agent, &model, log, args, env, notes)?;
+        let analysis = analyse(name, agent, &model, log, args, env, reporter)?;
         stdout.line("--- Analysis ---")?;
         stdout.line(analysis.trim_end_matches('\n'))?;
     }
@@ -189,9 +189,9 @@ fn analyse(
     log: String,
     args: &Args,
     env: &Env,
-    notes: &Notes,
+    reporter: &Reporter,
 ) -> Result<String> {
-    let global = Global::load(env, notes)?;
+    let global = Global::load(env, reporter)?;
     let endpoint = global.endpoint(model, env)?;
     let workdir = agent::workdir(None, agent, env)?;
     let deadline = Deadline::after_seconds(args.timeout.unwrap_or(TIMEOUT));
@@ -200,7 +200,7 @@ fn analyse(
     drop(progress);
     let reply = reply?;
     for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {
-        notes.warn(warning);
+        reporter.warn(warning);
     }
     Ok(reply.text)
 }

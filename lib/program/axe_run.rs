@@ -9,14 +9,14 @@ use crate::agent::history::History;
 use crate::agent::prepare::{Overrides, Prepared};
 use crate::agent::sub_agent::run_agent;
 use crate::agent::tally::{SubAgentRun, Tally, millis};
+use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::{signal, stdin};
 use crate::config::agent::{self, AgentName};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::ground::cli::{About, Arguments, Notes, Program, Progress, Stdout, flag, text, value};
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::{signal, stdin};
 use crate::prompt;
 use crate::provider::message::Reply;
 use std::process::ExitCode;
@@ -155,18 +155,18 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let started = Instant::now();
     let timeout = args.timeout.unwrap_or(TIMEOUT);
     let deadline = Deadline::after_seconds(timeout);
-    let notes = Notes::new(args.verbose);
+    let reporter = Reporter::new(args.verbose);
 
     let name = AgentName::parse(&args.agent)?;
-    let agent = agent::load(&name, env, &notes)?;
+    let agent = agent::load(&name, env, &reporter)?;
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
-    let global = Global::load(env, &notes)?;
-    let prepared = Prepared::new(name, agent, model, &args.overrides, &global, env, &notes)?;
-    let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &notes)? };
-    if notes.is_verbose() {
-        describe(&prepared, piped.is_some(), timeout, &notes);
+    let global = Global::load(env, &reporter)?;
+    let prepared = Prepared::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
+    let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
+    if reporter.is_verbose() {
+        describe(&prepared, piped.is_some(), timeout, &reporter);
     }
-    let history = History::load(&prepared.name, &prepared.agent, env, &notes);
+    let history = History::load(&prepared.name, &prepared.agent, env, &reporter);
     let system = prepared.system(&history);
     if args.dry_run {
         return dry_run(&prepared, &system, &history, &args, piped.as_deref(), timeout, stdout);
@@ -183,23 +183,24 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     };
     let mut tally = Tally::default();
     let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
-    let reply = run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, notes }, &mut tally);
+    let reply =
+        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut tally);
     drop(progress);
     let reply = reply?;
 
     for warning in reply.warnings.iter().chain(&Reply::tries(tally.retries)) {
-        notes.warn(warning);
+        reporter.warn(warning);
     }
     let printed = print(&args, &prepared, &reply, &tally, started, stdout);
-    report(&reply, &tally, started, &notes);
+    report(&reply, &tally, started, &reporter);
     match reply.flaw() {
         // Not written down: for whoever asked for strictness the task is not done.
         Some(flaw) if args.strict => return printed.and(Err(Error::refused(flaw))),
-        Some(flaw) => notes.warn(&flaw),
+        Some(flaw) => reporter.warn(&flaw),
         None => {}
     }
     let task = args.prompt.as_deref().unwrap_or(&message);
-    history.append(&prepared.name, &prepared.agent, task, &reply.text, env, &notes);
+    history.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
     printed?;
     Ok(ExitCode::SUCCESS)
 }
@@ -257,26 +258,26 @@ fn print(
 }
 
 /// The verbose lines before the call.
-fn describe(prepared: &Prepared, piped: bool, timeout: u64, notes: &Notes) {
+fn describe(prepared: &Prepared, piped: bool, timeout: u64, reporter: &Reporter) {
     let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
-    notes.verbose(&format!("Model:    {}", prepared.model));
-    notes.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
-    notes.verbose(&format!("Skill:    {skill}"));
-    notes.verbose(&format!("Files:    {} file(s)", prepared.files.len()));
-    notes.verbose(&format!("Stdin:    {}", if piped { "yes" } else { "no" }));
-    notes.verbose(&format!("Timeout:  {timeout}s"));
-    notes.verbose(&format!("Params:   {}", params(prepared)));
+    reporter.verbose(&format!("Model:    {}", prepared.model));
+    reporter.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
+    reporter.verbose(&format!("Skill:    {skill}"));
+    reporter.verbose(&format!("Files:    {} file(s)", prepared.files.len()));
+    reporter.verbose(&format!("Stdin:    {}", if piped { "yes" } else { "no" }));
+    reporter.verbose(&format!("Timeout:  {timeout}s"));
+    reporter.verbose(&format!("Params:   {}", params(prepared)));
 }
 
 /// The verbose lines after it.
-fn report(reply: &Reply, tally: &Tally, started: Instant, notes: &Notes) {
+fn report(reply: &Reply, tally: &Tally, started: Instant, reporter: &Reporter) {
     let cumulative = if tally.tool_calls > 0 { " (cumulative)" } else { "" };
-    notes.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
-    notes.verbose(&format!(
+    reporter.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
+    reporter.verbose(&format!(
         "Tokens:   {} input, {} output{cumulative}",
         tally.tokens.input, tally.tokens.output
     ));
-    notes.verbose(&format!("Stop:     {}", reply.stop_reason));
+    reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
 }
 
 /// Unset ones print as 0.

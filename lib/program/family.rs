@@ -1,12 +1,12 @@
 //! A dispatcher: one name for a family of programs. `axe run x` is `axe-run x`, `memory list` is `memory-list`.
 
-use crate::ground::cli::{
+use crate::base::cli::{
     About, Arguments, Manual, Shell, Stdout, VERSION, completions, man_page, manual_page, text,
 };
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::lookup::{is_program, on_path};
-use crate::ground::text::nearest;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::lookup::{is_program, on_path};
+use crate::base::text::nearest;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -1,8 +1,8 @@
 //! `memory`: one name for the family. `memory list` is `memory-list`, found beside this program, then on PATH.
 
-use crate::ground::cli::{About, Manual, Program, Stdout, value};
-use crate::ground::env::Env;
-use crate::ground::error::Result;
+use crate::base::cli::{About, Manual, Program, Stdout, value};
+use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::program::family::{self, Action, Family};
 use crate::program::{
     memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_doctor,

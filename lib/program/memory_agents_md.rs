@@ -1,11 +1,11 @@
 //! `memory-agents-md`: what every agent is to know, in the files that agents read first.
 
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, flag, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::repository::Repository;
+use crate::base::{signal, stderr};
 use crate::config::memory::{self, MemoryConfig, Target};
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::repository::Repository;
-use crate::ground::{signal, stderr};
 use crate::memory::section::{self, Outcome, Shown, Standing};
 use crate::program::notes::repository_here;
 use crate::store::place::Root;
@@ -123,8 +123,8 @@ impl Args {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
-    let mut config = memory::load(args.config.as_deref(), env, &notes)?;
+    let reporter = Reporter::new(false);
+    let mut config = memory::load(args.config.as_deref(), env, &reporter)?;
     let root = Root::at(&config.storage.root);
     let here = if args.is_project { Some(here("--project", env)?) } else { None };
     let repo = match (&args.repo, &here) {
@@ -138,7 +138,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_named = !wanted.is_empty();
     let is_bare = !is_named && config.agents_md.targets.is_empty();
     if args.to_stdout || is_bare && !args.is_check {
-        return print(&config, &root, repo.as_deref(), args.json, &notes, stdout);
+        return print(&config, &root, repo.as_deref(), args.json, &reporter, stdout);
     }
     if is_named {
         let target = |path| Ok(Target { path: memory::may_write(path, &config, env)?, repo: repo.clone() });
@@ -146,16 +146,16 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
     let outcomes = match args.is_check {
         true => section::check(&config, &root)?,
-        false => section::refresh(&config, &root, &notes)?,
+        false => section::refresh(&config, &root, &reporter)?,
     };
     if is_bare {
-        notes.warn("there is no target to check: list some under agentsMd.targets, or give --target FILE");
+        reporter.warn("there is no target to check: list some under agentsMd.targets, or give --target FILE");
     }
     // Whoever named a file looks for it.
     for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == Shown::default()) {
         if let Ok(Standing::Unchanged) = outcome.standing {
             let whose = outcome.repo.as_ref().map_or("for everybody".to_owned(), |repo| format!("of {repo}"));
-            notes.warn(&format!("there are no notes {whose} yet for \"{}\"", outcome.path.display()));
+            reporter.warn(&format!("there are no notes {whose} yet for \"{}\"", outcome.path.display()));
         }
     }
     tell(outcomes, args.json, stdout)
@@ -186,10 +186,10 @@ fn print(
     root: &Root,
     repo: Option<&str>,
     json: bool,
-    notes: &Notes,
+    reporter: &Reporter,
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
-    let (section, shown) = section::text(config, root, repo, notes)?;
+    let (section, shown) = section::text(config, root, repo, reporter)?;
     let Shown { hot, warm, cold } = shown;
     match json {
         true => {

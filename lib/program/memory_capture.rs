@@ -6,13 +6,13 @@
 
 mod forms;
 
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::text::one_line;
+use crate::base::{stderr, stdin};
 use crate::config::memory;
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::text::one_line;
-use crate::ground::{stderr, stdin};
 use crate::memory::capture::{self, Heard};
 use crate::memory::redact::Redactor;
 use crate::memory::service::{NewNote, Service};
@@ -121,7 +121,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_hook = matches!(args.what, What::Hook { .. });
     match capture(args, env, stdout) {
         // Exit code 2 would send the agent back to work, with our message as its prompt.
-        Err(Error::Config(said)) if is_hook => Err(Error::Io(said)),
+        Err(e) if is_hook && e.kind() == ErrorKind::Config => Err(e.of_kind(ErrorKind::Io)),
         done => done.map(|()| ExitCode::SUCCESS),
     }
 }
@@ -131,13 +131,13 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
         nothing_queued("this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)");
         return Ok(());
     }
-    let notes = Notes::new(false);
+    let reporter = Reporter::new(false);
     let root = |env: &Env| {
-        memory::load(args.config.as_deref(), env, &notes).map(|config| Root::at(&config.storage.root))
+        memory::load(args.config.as_deref(), env, &reporter).map(|config| Root::at(&config.storage.root))
     };
     let (retrieval, harness, context) = match args.what {
         What::Entry => {
-            let entry = whole_entry(&notes)?;
+            let entry = whole_entry(&reporter)?;
             return queue(&entry, &root(env)?, Printed::whichever(args.json), stdout);
         }
         What::Session { harness, thread_id } => {
@@ -157,11 +157,11 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
             }
             let direct = note.direct;
             let harness = note.harness;
-            let entry = entry(inline(note, &notes)?, harness, context, env);
+            let entry = entry(inline(note, &reporter)?, harness, context, env);
             entry.check().map_err(|faults| of_note(&faults))?;
             return match direct {
                 true => {
-                    let config = memory::load(args.config.as_deref(), env, &notes)?;
+                    let config = memory::load(args.config.as_deref(), env, &reporter)?;
                     write_note(entry, &config, args.json, env, stdout)
                 }
                 false => queue(&entry, &root(env)?, Printed::whichever(args.json), stdout),
@@ -171,7 +171,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
             let is_notify = payload.is_some();
             let payload = match payload {
                 Some(payload) => payload.into_bytes(),
-                None => hooks_json(&notes)?,
+                None => hooks_json(&reporter)?,
             };
             match capture::hear(harness, &payload, env)? {
                 Heard::Nothing(why) => {
@@ -264,7 +264,7 @@ fn write_note(
     stdout.json(&meta)
 }
 
-fn inline(note: Note, notes: &Notes) -> Result<Retrieval> {
+fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
     let body = match note.body {
         Body::Given(body) => body,
         Body::Stdin => {
@@ -276,7 +276,7 @@ fn inline(note: Note, notes: &Notes) -> Result<Retrieval> {
                 if_silent: "Give the body with --body TEXT if nothing is piped in",
                 if_late: "pipe in a body that ends",
             };
-            stdin::read(&terms, notes)?.unwrap_or_default()
+            stdin::read(&terms, reporter)?.unwrap_or_default()
         }
     };
     let (title, tags) = (note.title, note.tags);
@@ -295,18 +295,18 @@ fn of_note(faults: &[String]) -> Error {
     Error::usage(format!("not a note that can be kept: {}", renamed.join("; ")))
 }
 
-fn whole_entry(notes: &Notes) -> Result<QueueEntry> {
-    let bytes = json_on_stdin(PATIENCE, true, notes)?.unwrap_or_default();
+fn whole_entry(reporter: &Reporter) -> Result<QueueEntry> {
+    let bytes = json_on_stdin(PATIENCE, true, reporter)?.unwrap_or_default();
     QueueEntry::parse(&bytes)
         .map_err(|faults| Error::usage(format!("not a queue entry: {}", faults.join("; "))))
 }
 
-fn hooks_json(notes: &Notes) -> Result<Vec<u8>> {
+fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {
     let missing = |what: &str| {
         Error::usage(format!("{what}; a hook's JSON is expected there"))
             .hint("let the program run this as its hook, or give --title and --body for a note")
     };
-    match json_on_stdin(HOOK_PATIENCE, false, notes)? {
+    match json_on_stdin(HOOK_PATIENCE, false, reporter)? {
         None => Err(missing("stdin is a terminal")),
         Some(bytes) if bytes.trim_ascii().is_empty() => Err(missing("stdin is empty")),
         Some(bytes) => Ok(bytes),
@@ -314,7 +314,7 @@ fn hooks_json(notes: &Notes) -> Result<Vec<u8>> {
 }
 
 /// One JSON object. Its end is enough: some programs leave a hook's stdin open.
-fn json_on_stdin(patience: Duration, typed: bool, notes: &Notes) -> Result<Option<Vec<u8>>> {
+fn json_on_stdin(patience: Duration, typed: bool, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
     let terms = stdin::Terms {
         deadline: Deadline::after(patience),
         cap: CAP,
@@ -325,5 +325,5 @@ fn json_on_stdin(patience: Duration, typed: bool, notes: &Notes) -> Result<Optio
         if_silent: "A JSON object is expected there",
         if_late: "write one JSON object to it",
     };
-    stdin::read_bytes(&terms, notes)
+    stdin::read_bytes(&terms, reporter)
 }

@@ -1,15 +1,15 @@
 //! `memory-config`: which configuration is in force, where each value comes from, and a start of one.
 
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::stderr::line;
+use crate::base::text::one_line;
 use crate::config::memory::search::{files, named, users_own};
 use crate::config::memory::settings;
 use crate::config::memory::settings::Setting;
 use crate::config::memory::starter::starter;
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::stderr::line;
-use crate::ground::text::one_line;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
@@ -144,7 +144,7 @@ fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
 
 /// Aligned for people, separated by tabs for programs.
 fn show(config: Option<&Path>, json: bool, env: &Env, stdout: &mut Stdout) -> Result<()> {
-    let settings = settings(config, env, &Notes::new(false))?;
+    let settings = settings(config, env, &Reporter::new(false))?;
     if json {
         let shown =
             |setting: &Setting| (setting.key, json!({"value": setting.value, "source": setting.source}));

@@ -1,9 +1,9 @@
 //! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, at_most_one, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, at_most_one, flag, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::signal;
 use crate::memory::call::{Kind, Why};
 use crate::memory::consolidate::desk::{Desk, Tally};
 use crate::memory::consolidate::plan::Plan;
@@ -109,7 +109,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
+    let reporter = Reporter::new(false);
     let beginning = Beginning {
         program: ABOUT.name,
         config: args.config.as_deref(),
@@ -117,21 +117,21 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         is_by_hand: matches!(args.what, What::Prompt | What::Apply(_)),
         batches: Batches::of_queue,
     };
-    let bench = match Bench::begin(&beginning, env, &notes)? {
+    let bench = match Bench::begin(&beginning, env, &reporter)? {
         Ok(bench) => bench,
         Err(busy) => {
-            notes.warn(&format!("{busy}; nothing done"));
+            reporter.warn(&format!("{busy}; nothing done"));
             return Ok(ExitCode::SUCCESS);
         }
     };
     if args.retry_failed {
-        retry_failed(&bench.root, &notes)?;
+        retry_failed(&bench.root, &reporter)?;
     }
     let mut desk = Desk {
         config: &bench.config,
         root: &bench.root,
         env,
-        notes: &notes,
+        reporter: &reporter,
         redactor: &bench.redactor,
         caller: bench.caller(ABOUT.name, env, args.quiet),
         kind: match args.what {
@@ -149,7 +149,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     match (args.what, &bench.reply) {
         (What::Prompt, _) => match desk.prompt_by_hand()? {
             Some(prompt) => stdout.text(&prompt)?,
-            None => notes.warn("nothing waits that may be asked about now"),
+            None => reporter.warn("nothing waits that may be asked about now"),
         },
         (What::DryRun, _) if bench.config.llm.command.is_none() => {
             return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
@@ -159,7 +159,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             let parts = desk.apply(reply)?;
             refresh_targets(&desk);
             if parts > 0 && !args.quiet {
-                notes.warn(&format!("{parts} more parts of it are to be asked about; go on with --prompt"));
+                reporter
+                    .warn(&format!("{parts} more parts of it are to be asked about; go on with --prompt"));
             }
             summary(&desk, None, args.json, args.quiet, stdout)?;
         }
@@ -167,7 +168,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             let ended = desk.run()?;
             refresh_targets(&desk);
             summary(&desk, Some(&ended), args.json, args.quiet, stdout)?;
-            return close(&desk, ended, &notes);
+            return close(&desk, ended, &reporter);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -179,18 +180,18 @@ fn refresh_targets(desk: &Desk) {
     if desk.tally.written.is_empty() {
         return;
     }
-    match section::refresh(desk.config, desk.root, desk.notes) {
+    match section::refresh(desk.config, desk.root, desk.reporter) {
         Ok(outcomes) => {
             for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
-                desk.notes.warn(&format!("not refreshed: {}", error.line()));
+                desk.reporter.warn(&format!("not refreshed: {}", error.line()));
             }
         }
-        Err(error) => desk.notes.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
+        Err(error) => desk.reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
     }
 }
 
 /// What a run's end means to who called it.
-fn close(desk: &Desk, ended: Ended, notes: &Notes) -> Result<ExitCode> {
+fn close(desk: &Desk, ended: Ended, reporter: &Reporter) -> Result<ExitCode> {
     match ended {
         Ended::Done if desk.tally.failed.is_empty() => Ok(ExitCode::SUCCESS),
         Ended::Done => {
@@ -201,7 +202,7 @@ fn close(desk: &Desk, ended: Ended, notes: &Notes) -> Result<ExitCode> {
             Err(Error::api(what).hint("nothing is lost; it is tried again, or lies in inbox/.failed"))
         }
         Ended::Spent(why) => {
-            notes.warn(&format!("{why}; {} entries wait", desk.waiting()?));
+            reporter.warn(&format!("{why}; {} entries wait", desk.waiting()?));
             Ok(ExitCode::SUCCESS)
         }
         Ended::AgentFailed(why) => Err(Error::api(why).hint("nothing is lost; what waits is tried again")),
@@ -213,7 +214,7 @@ fn close(desk: &Desk, ended: Ended, notes: &Notes) -> Result<ExitCode> {
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.
-fn retry_failed(root: &Root, notes: &Notes) -> Result<()> {
+fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
     // Forgotten first: what is back in the queue must not fail for good at once.
     let journal = Journal::at(root);
     let failed = journal.failed()?;
@@ -224,7 +225,7 @@ fn retry_failed(root: &Root, notes: &Notes) -> Result<()> {
     tries.save(root)?;
     journal.retry(&failed)?;
     if !failed.is_empty() {
-        notes.warn(&format!("{} failed entries are back in the queue", failed.len()));
+        reporter.warn(&format!("{} failed entries are back in the queue", failed.len()));
     }
     Ok(())
 }
@@ -274,8 +275,8 @@ fn dry_run(desk: &mut Desk, json: bool, stdout: &mut Stdout) -> Result<ExitCode>
             show(&plan, stdout)?;
             stdout.line(&format!("\nto write this: memory-consolidate --apply {}", quoted(&reply)))?;
         }
-        Ok(None) => desk.notes.warn("nothing waits that may be asked about now"),
-        Err(Why::Spent(why)) => desk.notes.warn(&format!("{why}; {} entries wait", desk.waiting()?)),
+        Ok(None) => desk.reporter.warn("nothing waits that may be asked about now"),
+        Err(Why::Spent(why)) => desk.reporter.warn(&format!("{why}; {} entries wait", desk.waiting()?)),
         Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,9 +1,9 @@
 //! `memory-defrag`: notes are put in order, through the LLM command; then AGENTS.md.
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, apart, at_most_one, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, at_most_one, flag, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::signal;
 use crate::memory::call::{Kind, Why};
 use crate::memory::defrag::desk::{Desk, Tally};
 use crate::memory::defrag::plan::Planned;
@@ -126,7 +126,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
+    let reporter = Reporter::new(false);
     let beginning = Beginning {
         program: ABOUT.name,
         config: args.config.as_deref(),
@@ -134,13 +134,13 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         is_by_hand: matches!(args.what, What::Prompt | What::Apply(_) | What::Undo),
         batches: Batches::of_defrag,
     };
-    let bench = match Bench::begin(&beginning, env, &notes)? {
+    let bench = match Bench::begin(&beginning, env, &reporter)? {
         Ok(bench) => bench,
         Err(busy) if args.what == What::Undo => {
             return Err(Error::io(busy).hint("try again when it is done"));
         }
         Err(busy) => {
-            notes.warn(&format!("{busy}; nothing done"));
+            reporter.warn(&format!("{busy}; nothing done"));
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -148,7 +148,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         config: &bench.config,
         root: &bench.root,
         env,
-        notes: &notes,
+        reporter: &reporter,
         redactor: &bench.redactor,
         caller: bench.caller(ABOUT.name, env, args.quiet),
         kind: match args.what {
@@ -165,7 +165,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     match (&args.what, &bench.reply) {
         (What::Prompt, _) => match desk.prompt_by_hand()? {
             Some(prompt) => stdout.text(&prompt)?,
-            None => notes.warn(NOTHING),
+            None => reporter.warn(NOTHING),
         },
         (What::DryRun, _) if bench.config.llm.command.is_none() => {
             return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
@@ -179,7 +179,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         (What::Run | What::Apply(_), Some(reply)) => {
             let parts = desk.apply(reply)?;
             if parts > 0 && !args.quiet {
-                notes.warn(&format!("{parts} more parts are to be asked about; go on with --prompt"));
+                reporter.warn(&format!("{parts} more parts are to be asked about; go on with --prompt"));
             }
             summary(&desk, None, &args, stdout)?;
             return targets(&desk);
@@ -203,7 +203,7 @@ fn close(desk: &Desk, ended: Ended) -> Result<ExitCode> {
     match ended {
         Ended::Done => targets(desk),
         Ended::Spent(why) => {
-            desk.notes.warn(&format!("{why}; the next run goes on"));
+            desk.reporter.warn(&format!("{why}; the next run goes on"));
             targets(desk)
         }
         Ended::AgentFailed(why) => {
@@ -231,7 +231,7 @@ fn targets(desk: &Desk) -> Result<ExitCode> {
         None => Ok(ExitCode::SUCCESS),
         Some(fault) => {
             for further in faults {
-                desk.notes.warn(&further);
+                desk.reporter.warn(&further);
             }
             Err(Error::io(fault).hint("the notes are in order; afterwards run memory-agents-md"))
         }
@@ -322,8 +322,8 @@ fn dry_run(desk: &mut Desk, args: &Args, stdout: &mut Stdout) -> Result<ExitCode
                 args.config.as_deref().map_or_else(String::new, |path| format!(" --config {}", quoted(path)));
             stdout.line(&format!("\nto do this: memory-defrag --apply {}{loss}{config}", quoted(&reply)))?;
         }
-        Ok(None) => desk.notes.warn(NOTHING),
-        Err(Why::Spent(why)) => desk.notes.warn(&why),
+        Ok(None) => desk.reporter.warn(NOTHING),
+        Err(Why::Spent(why)) => desk.reporter.warn(&why),
         Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
     }
     Ok(ExitCode::SUCCESS)

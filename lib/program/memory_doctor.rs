@@ -2,12 +2,12 @@
 //!
 //! Looking changes nothing and counts as no read. `--fix` mends only what cannot lose anything.
 
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::base::text::in_line;
+use crate::base::{file, signal, stderr};
 use crate::config::memory::search::files;
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::Result;
-use crate::ground::text::in_line;
-use crate::ground::{file, signal, stderr};
 use crate::memory::doctor::{self, Check, Finding, LOOKS, Look, Patient, Report, Severity};
 use crate::program::notes::Store;
 use crate::schedule::look;
@@ -82,15 +82,15 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
-    let store = Store::open(args.config.as_deref(), env, &notes)?;
+    let reporter = Reporter::new(false);
+    let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let config_file = files(args.config.as_deref(), env)?.main;
     let patient = Patient::new(&store.config, config_file, &store.root, env)?;
     let mended = if args.fix { doctor::mend(&patient) } else { doctor::Mended::default() };
     if !mended.notes.is_empty() {
         let count = mended.notes.len();
         let what = if count == 1 { "1 note mended".to_owned() } else { format!("{count} notes mended") };
-        store.commit(format!("doctor: {what}"), &mended.notes, env, &notes);
+        store.commit(format!("doctor: {what}"), &mended.notes, env, &reporter);
     }
     let report = doctor::examine(&patient, &EVERYTHING.concat());
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {

@@ -1,12 +1,12 @@
 //! `memory-install-cron`: the memory programs run by themselves, by the scheduler that the machine has (US-010).
 
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::signal;
 use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
 use crate::schedule::install::install;
 use crate::schedule::plan::{NAMES, Plan, Scheduler, line, words};
 use crate::schedule::standing::with;
@@ -89,14 +89,14 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
-    let config = memory::load(args.config.as_deref(), env, &notes)?;
+    let reporter = Reporter::new(false);
+    let config = memory::load(args.config.as_deref(), env, &reporter)?;
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = args.scheduler.map_or_else(|| choose::scheduler(&tools), Ok)?;
     let wanted = Timers::wanted(&config.schedule, args.config.as_deref(), env)?;
     let timers = wanted.only(|work| match module::file_of(scheduler, work, env) {
         Some(path) => {
-            notes.warn(&by_module(&path));
+            reporter.warn(&by_module(&path));
             false
         }
         None => true,
@@ -106,7 +106,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
     let plan = plan(scheduler, &timers, env)?;
     for remark in &plan.remarks {
-        notes.warn(remark);
+        reporter.warn(remark);
     }
     if args.print {
         show(&plan, args.json, stdout)?;
@@ -138,7 +138,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let was = if done.is_nothing() { " (as before)" } else { "" };
         stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;
     }
-    advise(scheduler, &timers, &config, args.config.as_ref(), &tools, &notes)?;
+    advise(scheduler, &timers, &config, args.config.as_ref(), &tools, &reporter)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -190,23 +190,23 @@ fn advise(
     config: &MemoryConfig,
     explicit: Option<&PathBuf>,
     tools: &Tools,
-    notes: &Notes,
+    reporter: &Reporter,
 ) -> Result<()> {
     if config.llm.command.is_none() {
-        notes.warn(
+        reporter.warn(
             "no LLM command is set: notes are filed as they are, sessions wait, and memory-defrag has nobody to \
              ask; set llm.command, see: memory-config init",
         );
     }
     if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.stranger {
-        notes.warn(&format!(
+        reporter.warn(&format!(
             "\"{}\" counts in its directory only: the timers do not use it",
             stranger.display()
         ));
     }
     let programs = timers.all.iter().filter_map(|timer| timer.words.first());
     if let Some(program) = programs.map(Path::new).find(|path| module::is_in_store(path, tools.env)) {
-        notes.warn(&format!(
+        reporter.warn(&format!(
             "\"{}\" stays until Nix collects garbage: install the package, or use its module, then run this again",
             program.display()
         ));
@@ -214,7 +214,7 @@ fn advise(
     for other in Scheduler::ALL.into_iter().filter(|other| *other != scheduler) {
         if with(other, &config.schedule, tools.env).iter().any(|standing| standing.work.is_some()) {
             let name = other.name();
-            notes.warn(&format!(
+            reporter.warn(&format!(
                 "{name} has timers of these programs, too: both would run; remove those with: \
                  memory-uninstall-cron --scheduler {name}"
             ));
@@ -224,7 +224,7 @@ fn advise(
         let uid = rustix::process::getuid().as_raw().to_string();
         let answer = tools.must(&words(&["loginctl", "show-user", &uid, "--property=Linger"]), b"");
         if answer.is_ok_and(|answer| answer.trim_ascii() == b"Linger=no") {
-            notes.warn("the timers stop when you log out; to keep them running: loginctl enable-linger");
+            reporter.warn("the timers stop when you log out; to keep them running: loginctl enable-linger");
         }
     }
     Ok(())

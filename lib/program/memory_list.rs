@@ -1,9 +1,9 @@
 //! `memory-list`: the notes by title, or those that fit a query, best first.
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::Result;
-use crate::ground::text::one_line;
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::base::text::one_line;
 use crate::memory::search::{self, Counts, Document, Query};
 use crate::memory::service::Filter;
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
@@ -116,14 +116,14 @@ struct Row {
 }
 
 fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let notes = Notes::new(false);
-    let store = Store::open(args.config.as_deref(), env, &notes)?;
+    let reporter = Reporter::new(false);
+    let store = Store::open(args.config.as_deref(), env, &reporter)?;
     if args.filter.repo.as_deref() == Some(".") {
         args.filter.repo = Some(repository_here("--repo", "name one, as host/owner/name", env)?.name);
     }
     let query = args.query.as_deref().map(Query::parse);
     let scan = store.service.list(args.archived, |note| row(note, &args.filter, query.as_ref()))?;
-    warn_of(&scan.broken, &notes);
+    warn_of(&scan.broken, &reporter);
     let rows = ordered(scan.found, query.as_ref(), args.sort, args.limit);
     print(&rows, args.json, query.is_some(), stdout)?;
     Ok(ExitCode::SUCCESS)

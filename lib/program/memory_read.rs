@@ -1,9 +1,9 @@
 //! `memory-read`: print notes, and count that they were read. What is read often earns its place in AGENTS.md.
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::signal;
 use crate::program::notes::{Listed, Store, for_each, ids};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
@@ -62,12 +62,12 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
-    let store = Store::open(args.config.as_deref(), env, &notes)?;
-    let ids = ids(&args.ids, &notes)?;
+    let reporter = Reporter::new(false);
+    let store = Store::open(args.config.as_deref(), env, &reporter)?;
+    let ids = ids(&args.ids, &reporter)?;
     let mut is_first = true;
     for_each(ABOUT.name, &ids, stdout, |id, stdout| {
-        let note = if args.no_count { store.service.look(id)? } else { read(&store, id, &notes)? };
+        let note = if args.no_count { store.service.look(id)? } else { read(&store, id, &reporter)? };
         if args.json {
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             return stdout.json(&Listed { body: Some(body), ..Listed::of(note.entry.meta(), &note.path) });
@@ -81,11 +81,11 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 }
 
 /// A note that cannot be counted can still be read.
-fn read(store: &Store, id: &EntryId, notes: &Notes) -> Result<Note> {
+fn read(store: &Store, id: &EntryId, reporter: &Reporter) -> Result<Note> {
     match store.service.read(id) {
-        Err(Error::Io(why) | Error::Config(why)) => {
+        Err(why) if matches!(why.kind(), ErrorKind::Io | ErrorKind::Config) => {
             let note = store.service.look(id)?;
-            notes.warn(&format!("this read of {id} is not counted: {}", why.message));
+            reporter.warn(&format!("this read of {id} is not counted: {}", why.message()));
             Ok(note)
         }
         read => read,

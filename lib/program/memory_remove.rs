@@ -1,9 +1,9 @@
 //! `memory-remove`: take notes out of use. They go to the archive, unless they are to be deleted for good.
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::signal;
 use crate::memory::defrag::forget::forget;
 use crate::memory::section;
 use crate::memory::service::Removal;
@@ -64,16 +64,16 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
-    let store = Store::open(args.config.as_deref(), env, &notes)?;
-    let ids = ids(&args.ids, &notes)?;
+    let reporter = Reporter::new(false);
+    let store = Store::open(args.config.as_deref(), env, &reporter)?;
+    let ids = ids(&args.ids, &reporter)?;
     let how = if args.purge { Removal::Purge } else { Removal::Archive };
     if args.purge && !store.config.storage.foreign {
         // First: afterwards nobody can ask for it by its id any more. But only what can be deleted.
         let topics = Topics::at(&store.root);
         let there: Vec<_> = ids.iter().filter(|id| topics.find_own(id).is_ok()).cloned().collect();
         for batch in forget(&store.root, &there)? {
-            notes.warn(&format!(
+            reporter.warn(&format!(
                 "\"{}\" may hold text of what is deleted until its run is at its end",
                 batch.display()
             ));
@@ -95,14 +95,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         all => format!("{what}: {} notes", all.len()),
     };
     if args.purge && !removed.is_empty() {
-        match section::refresh(&store.config, &store.root, &notes) {
+        match section::refresh(&store.config, &store.root, &reporter) {
             Ok(outcomes) => outcomes
                 .into_iter()
                 .filter_map(|outcome| outcome.standing.err())
-                .for_each(|error| notes.warn(&format!("not refreshed: {}", error.line()))),
-            Err(error) => notes.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
+                .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
+            Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
         }
     }
-    store.commit(message, &removed, env, &notes);
+    store.commit(message, &removed, env, &reporter);
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,9 +1,9 @@
 //! `memory-uninstall-cron`: takes back what `memory-install-cron` has put there (US-010).
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::signal;
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
+use crate::base::env::Env;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::signal;
 use crate::schedule::plan::{NAMES, Scheduler, line, words};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::{Removal, carry_out, find};
@@ -56,7 +56,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
+    let reporter = Reporter::new(false);
     let tools = Tools { env, patience: PATIENCE };
     let (mut removals, mut faults) = (Vec::new(), Vec::new());
     for scheduler in Scheduler::ALL {
@@ -67,11 +67,11 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
         match find(scheduler, &tools) {
             Ok(removal) => {
-                removal.left.iter().for_each(|left| notes.warn(left));
+                removal.left.iter().for_each(|left| reporter.warn(left));
                 removals.push(removal);
             }
             // Whoever may not use a scheduler at all has nothing there.
-            Err(Error::Io(said)) if !is_named => notes.warn(&said.message),
+            Err(e) if !is_named && e.kind() == ErrorKind::Io => reporter.warn(e.message()),
             Err(e) => faults.push(e),
         }
     }
@@ -80,7 +80,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         faults.extend(removals.iter().filter_map(|removal| carry_out(removal, &tools).err()));
     }
     if let Some(last) = faults.pop() {
-        faults.iter().for_each(|fault| notes.warn(&fault.line()));
+        faults.iter().for_each(|fault| reporter.warn(&fault.line()));
         return Err(last);
     }
     show(&removals, &args, stdout)?;

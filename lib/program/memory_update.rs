@@ -1,10 +1,10 @@
 //! `memory-update`: change a note's title, tags, tier or text. Its id stays, and so do the links to it.
 
-use crate::ground::cli::{About, Arguments, Notes, Program, Stdout, flag, text, value};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::text::lossy;
-use crate::ground::{file, signal, stdin};
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::text::lossy;
+use crate::base::{file, signal, stdin};
 use crate::memory::service::Patch;
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, parse_id, piped_in, wanted_tag};
 use crate::store::entry::{Scope, Status, Tier};
@@ -115,11 +115,11 @@ fn title(title: String) -> Result<String> {
 
 fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
-    let notes = Notes::new(false);
-    let store = Store::open(args.config.as_deref(), env, &notes)?;
+    let reporter = Reporter::new(false);
+    let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let id = parse_id(&args.id)?;
     if let Some(from) = &args.body {
-        args.patch.body = Some(body(from, &notes)?);
+        args.patch.body = Some(body(from, &reporter)?);
     }
     let (note, is_changed) = store.service.update(&id, &args.patch)?;
     if is_changed {
@@ -127,7 +127,7 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             format!("update: {}", note.entry.meta().title),
             std::slice::from_ref(&note),
             env,
-            &notes,
+            &reporter,
         );
     }
     match args.json {
@@ -138,14 +138,14 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 }
 
 /// Never empty: a pipe that failed must not empty a note.
-fn body(from: &Path, notes: &Notes) -> Result<String> {
+fn body(from: &Path, reporter: &Reporter) -> Result<String> {
     let (name, text) = if from == Path::new("-") {
-        ("stdin".to_owned(), stdin::read(&piped_in(BODY_CAP), notes)?.unwrap_or_default())
+        ("stdin".to_owned(), stdin::read(&piped_in(BODY_CAP), reporter)?.unwrap_or_default())
     } else {
-        let bytes = file::read(from, BODY_CAP as u64).map_err(|e| Error::io(e.to_string()))?;
+        let bytes = file::read(from, BODY_CAP as u64)?;
         let (text, damaged) = lossy(bytes);
         if damaged {
-            notes
+            reporter
                 .warn(&format!("\"{}\" is not valid UTF-8; the invalid bytes became U+FFFD", from.display()));
         }
         (format!("\"{}\"", from.display()), text)

@@ -1,13 +1,13 @@
 //! What the programs on notes have in common: the store that the configuration names, ids, and the history.
 
+use crate::base::cli::{Reporter, Stdout};
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::repository::{self, Repository};
+use crate::base::text::one_line;
+use crate::base::{stderr, stdin};
 use crate::config::memory::{self, MemoryConfig};
-use crate::ground::cli::{Notes, Stdout};
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::repository::{self, Repository};
-use crate::ground::text::one_line;
-use crate::ground::{stderr, stdin};
 use crate::memory::service::Service;
 use crate::store::entry::{EntryId, Meta, tag};
 use crate::store::history;
@@ -29,17 +29,17 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn open(config: Option<&Path>, env: &Env, notes: &Notes) -> Result<Store> {
-        let config = memory::load(config, env, notes)?;
+    pub(crate) fn open(config: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Store> {
+        let config = memory::load(config, env, reporter)?;
         let root = Root::at(&config.storage.root);
         let service = Service::new(Topics::at(&root), env.now());
         Ok(Store { config, root, service })
     }
 
     /// Takes what was written into the history, where that is wanted. What goes wrong is a warning.
-    pub(crate) fn commit(&self, message: String, changed: &[Note], env: &Env, notes: &Notes) {
+    pub(crate) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
         if let Err(why) = history::record(&self.root, &self.config.storage, message, changed, env) {
-            notes.warn(&why);
+            reporter.warn(&why);
         }
     }
 }
@@ -75,14 +75,14 @@ impl<'a> Listed<'a> {
 }
 
 /// The ids that are meant: arguments, and for `-` those on stdin, one a line or JSON Lines with `id`.
-pub(crate) fn ids(words: &[String], notes: &Notes) -> Result<Vec<EntryId>> {
+pub(crate) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>> {
     let mut ids = Vec::new();
     for word in words {
         if word != "-" {
             ids.push(parse_id(word)?);
             continue;
         }
-        let text = stdin::read(&piped_in(16 << 20), notes)?.unwrap_or_default();
+        let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             ids.push(match line.starts_with('{') {
                 false => parse_id(line)?,

@@ -1,13 +1,13 @@
 //! What the two programs that ask a model have in common: one of them at a time on a store, a reply from outside, and
 //! the way to it.
 
+use crate::base::cli::Reporter;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::text::lossy;
+use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
-use crate::ground::cli::Notes;
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::text::lossy;
-use crate::ground::{file, stdin};
 use crate::memory::budget::Budget;
 use crate::memory::call::Caller;
 use crate::memory::redact::Redactor;
@@ -62,21 +62,23 @@ impl Bench {
     pub(crate) fn begin(
         how: &Beginning,
         env: &Env,
-        notes: &Notes,
+        reporter: &Reporter,
     ) -> Result<std::result::Result<Bench, String>> {
         not_inside_a_command(env)?;
-        let config = memory::load(how.config, env, notes)?;
+        let config = memory::load(how.config, env, reporter)?;
         let redactor = Redactor::of(&config.redact)?;
         let root = Root::at(&config.storage.root);
         // Read to its end before anything is locked: a model may still be writing it.
-        let reply = how.apply.map(|from| reply(from, &config, notes)).transpose()?;
+        let reply = how.apply.map(|from| reply(from, &config, reporter)).transpose()?;
         root.make()?;
         let patience = if how.is_by_hand { PATIENCE } else { Duration::ZERO };
         match (hold(how.program, &root, env, patience)?, how.apply.zip(reply.as_deref())) {
             (Ok(alone), _) => Ok(Ok(Bench { config, redactor, root, reply, _alone: alone })),
             (Err(other), None) => Ok(Err(format!("{other} is at work on this store"))),
-            (Err(other), Some((from, reply))) => Err(Error::io(format!("{other} is at work on this store"))
-                .hint(keep(how.program, from, reply, &(how.batches)(&root))?)),
+            (Err(other), Some((from, reply))) => Err(Error::busy(format!(
+                "{other} is at work on this store"
+            ))
+            .hint(keep(how.program, from, reply, &(how.batches)(&root))?)),
         }
     }
 
@@ -106,7 +108,7 @@ fn hold(
     let holder = format!("{} (process {}) since {}", program, std::process::id(), env.now());
     let until = Deadline::after(patience);
     loop {
-        match file::hold(&path, &holder).map_err(|e| Error::io(e.to_string()))? {
+        match file::hold(&path, &holder)? {
             Err(_) if !until.passed() => std::thread::sleep(PAUSE),
             Err(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
             Err(other) => return Ok(Err(other.trim().to_owned())),
@@ -135,12 +137,12 @@ pub(crate) fn quoted(path: &Path) -> String {
 }
 
 /// A reply that somebody brings, read to its end.
-fn reply(from: &Path, config: &MemoryConfig, notes: &Notes) -> Result<String> {
+fn reply(from: &Path, config: &MemoryConfig, reporter: &Reporter) -> Result<String> {
     let cap = config.llm.max_reply_bytes;
     let text = if from == Path::new("-") {
-        stdin::read(&piped_in(usize::try_from(cap).unwrap_or(usize::MAX)), notes)?.unwrap_or_default()
+        stdin::read(&piped_in(usize::try_from(cap).unwrap_or(usize::MAX)), reporter)?.unwrap_or_default()
     } else {
-        lossy(file::read(from, cap).map_err(|e| Error::io(e.to_string()))?).0
+        lossy(file::read(from, cap)?).0
     };
     if text.trim().is_empty() {
         return Err(Error::api("the reply is empty")

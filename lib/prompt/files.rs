@@ -1,8 +1,8 @@
 //! Context files: patterns become the text of regular files inside the working directory, and of no others.
 
-use crate::ground::cli::Notes;
-use crate::ground::error::{Error, Result};
-use crate::ground::text::{lossy, one_line};
+use crate::base::cli::Reporter;
+use crate::base::error::{Error, Result};
+use crate::base::text::{lossy, one_line};
 use fs_err as fs;
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
@@ -26,7 +26,7 @@ pub(crate) struct ContextFile {
 
 /// The files that `patterns` name, each once, sorted. What is left out on purpose is a warning, except for
 /// binary files that only a wildcard met.
-pub(crate) fn collect(patterns: &[String], workdir: &Path, notes: &Notes) -> Result<Vec<ContextFile>> {
+pub(crate) fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Result<Vec<ContextFile>> {
     if patterns.is_empty() {
         return Ok(Vec::new());
     }
@@ -35,9 +35,9 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, notes: &Notes) -> Res
     for text in patterns {
         let pattern = Pattern::parse(text)?;
         let before = found.len();
-        pattern.find(&root, &mut found, notes);
+        pattern.find(&root, &mut found, reporter);
         if found.len() == before && !pattern.is_literal() && !found.keys().any(|path| pattern.names(path)) {
-            notes.warn(&format!("files: no file matches \"{text}\""));
+            reporter.warn(&format!("files: no file matches \"{text}\""));
         }
     }
     // Two ways to write one path are one file.
@@ -47,7 +47,7 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, notes: &Notes) -> Res
             Ok((name, real)) => {
                 places.entry(name).or_insert((real, literal));
             }
-            Err(why) => notes.warn(&left_out(&shown(&path), &why)),
+            Err(why) => reporter.warn(&left_out(&shown(&path), &why)),
         }
     }
     let mut room = TOTAL_CAP;
@@ -59,8 +59,8 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, notes: &Notes) -> Res
                 files.push(ContextFile { path, text });
             }
             Ok(None) if !literal => {}
-            Ok(None) => notes.warn(&left_out(&path, "it is a binary file")),
-            Err(why) => notes.warn(&left_out(&path, &why)),
+            Ok(None) => reporter.warn(&left_out(&path, "it is a binary file")),
+            Err(why) => reporter.warn(&left_out(&path, &why)),
         }
     }
     Ok(files)
@@ -118,7 +118,7 @@ impl Pattern {
     }
 
     /// Adds what the pattern names to `found`: path below the root, and whether it was named literally.
-    fn find(&self, root: &Path, found: &mut BTreeMap<PathBuf, bool>, notes: &Notes) {
+    fn find(&self, root: &Path, found: &mut BTreeMap<PathBuf, bool>, reporter: &Reporter) {
         let Some(rest) = &self.rest else {
             found.insert(self.base.clone(), true);
             return;
@@ -128,7 +128,7 @@ impl Pattern {
         match fs::canonicalize(&start) {
             Ok(real) if real.starts_with(root) => {}
             Ok(_) => {
-                notes.warn(&left_out(&shown(&self.base), "it leads out of the working directory"));
+                reporter.warn(&left_out(&shown(&self.base), "it leads out of the working directory"));
                 return;
             }
             Err(_) => return,
@@ -148,7 +148,7 @@ impl Pattern {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(e) => {
-                    notes.warn(&format!("files: {}", one_line(&e.to_string(), 300)));
+                    reporter.warn(&format!("files: {}", one_line(&e.to_string(), 300)));
                     continue;
                 }
             };

@@ -3,10 +3,10 @@
 //! A command has no tools. A JSON form that has them would be another way to fill `input` and to read `stdout`
 //! here, and change nothing else.
 
-use crate::ground::command_line::first_word;
-use crate::ground::deadline::Deadline;
-use crate::ground::exec::{self, Fault, Job, What};
-use crate::ground::text::{lossy, one_line};
+use crate::base::command_line::first_word;
+use crate::base::deadline::Deadline;
+use crate::base::exec::{self, Fault, Job, What};
+use crate::base::text::{lossy, one_line};
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Reply, Request, Stop, Tokens, Turn};
 use serde_json::value::RawValue;
@@ -81,7 +81,7 @@ impl ShellCommand {
 }
 
 /// How many commands of ours are above this process.
-pub(crate) fn level(env: &crate::ground::env::Env) -> u32 {
+pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 

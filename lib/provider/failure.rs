@@ -1,6 +1,6 @@
 //! A call that brought no reply, and why.
 
-use crate::ground::error::Error;
+use crate::base::error::Error;
 use std::fmt;
 
 /// Why a call failed, as far as a caller acts on it.

@@ -1,6 +1,6 @@
 //! What goes to a model and what comes back, in the one form that all providers share.
 
-use crate::ground::text::one_line;
+use crate::base::text::one_line;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

@@ -11,10 +11,10 @@ mod service;
 pub(crate) mod trouble;
 pub(crate) mod wire;
 
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::Error;
 use crate::config::global::{Api, Endpoint};
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::Error;
 use crate::provider::command::ShellCommand;
 use crate::provider::failure::Failure;
 use crate::provider::message::{Reply, Request};

@@ -1,18 +1,18 @@
 //! A model behind HTTP: where it is, the key to it, and asking again when that may help.
 
+use crate::base::command_line::first_word;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::exec::{self, Job, What};
+use crate::base::file;
+use crate::base::http;
+use crate::base::http::fault::FaultKind;
+use crate::base::http::proxy::Route;
+use crate::base::http::url::Url;
+use crate::base::secret::Secret;
+use crate::base::text::one_line;
 use crate::config::global::{Api, KeySource};
-use crate::ground::command_line::first_word;
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::exec::{self, Job, What};
-use crate::ground::file;
-use crate::ground::http;
-use crate::ground::http::fault::FaultKind;
-use crate::ground::http::proxy::Route;
-use crate::ground::http::url::Url;
-use crate::ground::secret::Secret;
-use crate::ground::text::one_line;
 use crate::provider::command::level;
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Reply, Request};

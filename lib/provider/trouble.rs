@@ -1,9 +1,9 @@
 //! A call that went wrong: what to tell, and whether another try, or another form of the request, may help.
 
+use crate::base::http::Answer;
+use crate::base::http::fault::{Fault, FaultKind};
+use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::ground::http::Answer;
-use crate::ground::http::fault::{Fault, FaultKind};
-use crate::ground::text::one_line;
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::Request;
 use crate::provider::wire::Dialect;

@@ -1,6 +1,6 @@
 //! What the three wire formats have in common: reading replies leniently, describing tools.
 
-use crate::ground::text::one_line;
+use crate::base::text::one_line;
 use crate::provider::failure::{Category, Failure};
 use crate::provider::message::{Request, Tool, ToolResult, Turn};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Which scheduler a machine has.
 
-use crate::ground::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::schedule::plan::Scheduler;
 use crate::schedule::tool::{Tools, runtime_dir};
 

@@ -3,7 +3,7 @@
 //! Above, because a line of the user's own that sets SHELL, MAILTO or PATH counts for all that follows it, and
 //! because the rest then keeps every byte, a missing last newline included.
 
-use crate::ground::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::schedule::plan::{Plan, Scheduler, words};
 use crate::schedule::timer::{Timer, Timers, Work};
 use std::fmt::Write;

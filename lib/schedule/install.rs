@@ -1,7 +1,7 @@
 //! Carries a plan out. What is in order already is not touched, so that a second time changes nothing.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::schedule::plan::{Plan, Scheduler, Words, words};
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, unit_file};
@@ -45,7 +45,7 @@ pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
         unit_file::ours(path)?;
     }
     for dir in &plan.dirs {
-        file::make_dir(dir).map_err(|e| Error::io(e.to_string()))?;
+        file::make_dir(dir)?;
     }
     for (path, text) in &plan.files {
         let is_new = unit_file::write(path, text).map_err(|e| done.failed(e.line()))?;

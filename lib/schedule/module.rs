@@ -1,6 +1,6 @@
 //! Timers that a Nix module has set up: they are its to change. And programs that Nix may take away.
 
-use crate::ground::env::Env;
+use crate::base::env::Env;
 use crate::schedule::plan::Scheduler;
 use crate::schedule::timer::Work;
 use crate::schedule::{launchd, systemd, unit_file};

@@ -1,11 +1,11 @@
 //! What is installed now, and whether it is still what the configuration wants. For `memory-doctor`, and for who
 //! installs beside it.
 
+use crate::base::env::Env;
+use crate::base::file;
+use crate::base::lookup::is_program;
+use crate::base::text::lossy;
 use crate::config::memory::Schedule;
-use crate::ground::env::Env;
-use crate::ground::file;
-use crate::ground::lookup::is_program;
-use crate::ground::text::lossy;
 use crate::schedule::plan::Scheduler;
 use crate::schedule::timer::Work;
 use crate::schedule::tool::{PATIENCE, Tools};
@@ -69,7 +69,7 @@ fn in_files(scheduler: Scheduler, work: Work, schedule: &Schedule, env: &Env) ->
                     let faults = faults(launchd::program_of(&text), launchd::hours_of(&text), wanted);
                     standing(&path, false, faults)
                 }
-                Err(e) => standing(&path, false, vec![e.message()]),
+                Err(e) => standing(&path, false, vec![e.message().to_owned()]),
             })
         }
         Scheduler::Systemd => {
@@ -86,7 +86,7 @@ fn in_files(scheduler: Scheduler, work: Work, schedule: &Schedule, env: &Env) ->
                     }
                     standing(&path, false, faults)
                 }
-                Err(e) => standing(&path, false, vec![e.message()]),
+                Err(e) => standing(&path, false, vec![e.message().to_owned()]),
             })
         }
         Scheduler::Crontab => None,
@@ -111,7 +111,7 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<Standing> {
     let block = match crontab::block(&crontab) {
         Ok(Some(place)) => lossy(crontab[place].to_vec()).0,
         Ok(None) => return Vec::new(),
-        Err(e) => return vec![standing(None, vec![e.message()])],
+        Err(e) => return vec![standing(None, vec![e.message().to_owned()])],
     };
     let lines = crontab::lines_of(&block);
     let of = |work: Work| {

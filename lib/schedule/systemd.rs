@@ -1,7 +1,7 @@
 //! systemd's user manager: a service and a timer for each program, rendered from `systemd/`.
 
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::schedule::plan::{Plan, Scheduler, Words, filled, words};
 use crate::schedule::timer::{Timer, Timers, Work};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
 //! What is to run, how often, and with which surroundings: checked once, then only written down.
 
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::lookup::{is_program, on_path};
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::lookup::{is_program, on_path};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -147,7 +147,7 @@ fn program(name: &str, env: &Env) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::env::pretend;
+    use crate::base::env::pretend;
 
     #[test]
     fn what_no_file_can_hold_is_named() {

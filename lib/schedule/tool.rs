@@ -1,10 +1,10 @@
 //! The schedulers' own programs: systemctl, launchctl, crontab, loginctl. Found on PATH, run under a deadline.
 
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::exec::{self, Job, What};
-use crate::ground::lookup::on_path;
-use crate::ground::text::one_line;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::exec::{self, Job, What};
+use crate::base::lookup::on_path;
+use crate::base::text::one_line;
 use crate::provider::command::level;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ pub(crate) fn runtime_dir(env: &Env) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::env::pretend;
+    use crate::base::env::pretend;
     use crate::schedule::plan::words;
 
     #[test]

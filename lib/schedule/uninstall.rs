@@ -1,8 +1,8 @@
 //! Takes back what an installation has put there, whatever of it is left.
 
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::schedule::install::is_loaded;
 use crate::schedule::plan::{Scheduler, Words, words};
 use crate::schedule::timer::Work;
@@ -53,7 +53,7 @@ impl Removal {
             }
             Ok(None) => Found::Nothing,
             Err(e) => {
-                self.left.push(e.message());
+                self.left.push(e.message().to_owned());
                 Found::Anothers
             }
         }
@@ -190,7 +190,7 @@ mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
     use super::*;
-    use crate::ground::env::pretend;
+    use crate::base::env::pretend;
     use crate::schedule::tool::PATIENCE;
 
     #[test]

@@ -1,8 +1,8 @@
 //! The schedulers' files: only those that we wrote are replaced or removed.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::lossy;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::lossy;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! Batches: what a run has under way, with everything that it found out so far; memory-consolidate's hold the queue
 //! entries that it has claimed. A directory each, so that a crash leaves it to the next run.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::one_line;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::one_line;
 use crate::store::journal::{Journal, Waiting};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -179,8 +179,12 @@ impl Batch {
         let path = self.file(name);
         let bytes = file::read(&path, CAP).map_err(failed)?;
         serde_json::from_slice(&bytes).map_err(|e| {
-            Error::io(format!("\"{}\" cannot be read: {}", path.display(), one_line(&e.to_string(), 300)))
-                .hint("move its directory away; queue entries in \"claimed\" there belong into inbox/")
+            Error::corrupt(format!(
+                "\"{}\" cannot be read: {}",
+                path.display(),
+                one_line(&e.to_string(), 300)
+            ))
+            .hint("move its directory away; queue entries in \"claimed\" there belong into inbox/")
         })
     }
 

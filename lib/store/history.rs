@@ -3,12 +3,12 @@
 //! Nothing here can harm a note. Whatever goes wrong is told as a warning, and the next commit takes along what
 //! this one did not.
 
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::exec::{self, Job, What};
+use crate::base::file;
+use crate::base::text::one_line;
 use crate::config::memory::Storage;
-use crate::ground::deadline::Deadline;
-use crate::ground::env::Env;
-use crate::ground::exec::{self, Job, What};
-use crate::ground::file;
-use crate::ground::text::one_line;
 use crate::store::persistence::Note;
 use crate::store::place::Root;
 use std::collections::BTreeSet;

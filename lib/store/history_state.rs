@@ -1,7 +1,7 @@
 //! How the notes' history stands: looked at, never touched.
 
-use crate::ground::env::Env;
-use crate::ground::repository::git_dir;
+use crate::base::env::Env;
+use crate::base::repository::git_dir;
 use crate::store::history::{Git, NOT_YET};
 use crate::store::place::Root;
 use std::ffi::OsStr;

@@ -1,9 +1,9 @@
 //! What this machine remembers of sessions, of tries and of the last defrag: small files, each replaced as a whole. Only the run
 //! that holds `run.lock` writes them.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::one_line;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::one_line;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -268,8 +268,12 @@ impl Seen {
 fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
     match file::read(path, CAP) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
-            Error::io(format!("\"{}\" cannot be read: {}", path.display(), one_line(&e.to_string(), 300)))
-                .hint("mend it, or move it away to begin anew")
+            Error::corrupt(format!(
+                "\"{}\" cannot be read: {}",
+                path.display(),
+                one_line(&e.to_string(), 300)
+            ))
+            .hint("mend it, or move it away to begin anew")
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(e) => Err(Error::io(e.to_string())),

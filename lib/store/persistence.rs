@@ -1,7 +1,7 @@
 //! The boundary between what is done with notes and where they lie (US-003): files today.
 
-use crate::ground::cli::Notes;
-use crate::ground::error::Result;
+use crate::base::cli::Reporter;
+use crate::base::error::Result;
 use crate::store::entry::{Entry, EntryId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -40,12 +40,12 @@ pub(crate) struct Scan<T> {
 }
 
 /// Names the files that were left out.
-pub(crate) fn warn_of(broken: &[Broken], notes: &Notes) {
+pub(crate) fn warn_of(broken: &[Broken], reporter: &Reporter) {
     for file in broken.iter().take(NAMED) {
-        notes.warn(&format!("\"{}\" is left out: {}", file.path.display(), file.why));
+        reporter.warn(&format!("\"{}\" is left out: {}", file.path.display(), file.why));
     }
     if broken.len() > NAMED {
-        notes.warn(&format!("{} more files are left out", broken.len() - NAMED));
+        reporter.warn(&format!("{} more files are left out", broken.len() - NAMED));
     }
 }
 

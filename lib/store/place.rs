@@ -1,7 +1,7 @@
 //! Where a store's parts lie, and how a new store is made.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 //!
 //! Reads may be counted at any time. Counters are no reason to call a note changed, and none is lost.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Note, Place};
 use crate::store::topics::{StoreLock, Topics, is_taken, read};

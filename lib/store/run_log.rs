@@ -4,11 +4,11 @@
 //! files, so nothing else is assumed of them. Reading goes from the end of the file, counting in constant
 //! memory, so that a log of any length costs a run the same.
 
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::base::file;
+use crate::base::text::{cut, lossy};
 use crate::config::agent::{AgentName, Memory};
-use crate::ground::env::Env;
-use crate::ground::error::Result;
-use crate::ground::file;
-use crate::ground::text::{cut, lossy};
 use jiff::Timestamp;
 use memchr::memmem;
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! All notes: one markdown file each. Every change is made under the store's lock, and replaces a file as a whole.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::nearest;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::place::Root;
@@ -93,7 +93,7 @@ impl Topics {
             if let Some(broken) = scan.broken.iter().find(|broken| is_named_after(&broken.path, id)) {
                 return unusable(broken);
             }
-            let error = Error::usage(format!("no note has the id \"{id}\""));
+            let error = Error::not_found(format!("no note has the id \"{id}\""));
             match nearest(id.as_str(), ids.iter().map(String::as_str)) {
                 Some(near) => error.hint(format!("did you mean \"{near}\"?")),
                 None => error.hint("see them with: memory-list"),
@@ -235,7 +235,7 @@ impl Persistence for Topics {
     fn lock(&self) -> Result<StoreLock> {
         self.root.make()?;
         let path = self.root.state().join("store.lock");
-        let file = file::lock_for_change(&path, true).map_err(|e| Error::io(e.to_string()))?;
+        let file = file::lock_for_change(&path, true)?;
         let file = file.ok_or_else(|| Error::io(format!("\"{}\" vanished", path.display())))?;
         // Whoever wrote here without being done held this lock, and is gone. What is young may be on its way from
         // elsewhere: rsync names its files in transit as we do.
@@ -306,9 +306,9 @@ impl Persistence for Topics {
     fn add(&self, _lock: &StoreLock, entry: Entry) -> Result<Note> {
         let path = self.dir(Place::Topics).join(entry.meta().file_name());
         if is_taken(&path) {
-            return Err(Error::io(format!("\"{}\" exists already", path.display())));
+            return Err(Error::conflict(format!("\"{}\" exists already", path.display())));
         }
-        file::install(&path, entry.bytes(), 0o600).map_err(|e| Error::io(e.to_string()))?;
+        file::install(&path, entry.bytes(), 0o600)?;
         Ok(Note { place: Place::Topics, path, entry })
     }
 
@@ -341,7 +341,7 @@ impl Persistence for Topics {
                 path.display()
             )));
         }
-        file::rename(&note.path, &path).map_err(|e| Error::io(e.to_string()))?;
+        file::rename(&note.path, &path)?;
         Ok(Note { place: Place::Archive, path, entry: note.entry.clone() })
     }
 

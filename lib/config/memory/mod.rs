@@ -11,12 +11,12 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::config::memory::search::{absolute, files};
 use crate::config::memory::settings::Settings;
 use crate::config::preset::preset;
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -115,8 +115,8 @@ impl Llm {
 }
 
 /// The configuration in force. `explicit` is `--config`.
-pub(crate) fn load(explicit: Option<&Path>, env: &Env, notes: &Notes) -> Result<MemoryConfig> {
-    let settings = settings(explicit, env, notes)?;
+pub(crate) fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<MemoryConfig> {
+    let settings = settings(explicit, env, reporter)?;
     let mut config: MemoryConfig = serde_json::from_value(settings.nested())
         .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))?;
     config.storage.foreign = settings.foreign;
@@ -146,13 +146,13 @@ pub(crate) fn lies_in(dir: &Path, path: &Path) -> bool {
 }
 
 /// Every setting with its source.
-pub(crate) fn settings(explicit: Option<&Path>, env: &Env, notes: &Notes) -> Result<Settings> {
+pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Settings> {
     let files = files(explicit, env)?;
     let mut settings = Settings::defaults();
     if let Some(main) = &files.main {
         for (key, value) in read::strictly(main, env)? {
             if files.is_here && key == "trustedDirectories" {
-                notes.warn(&format!(
+                reporter.warn(&format!(
                     "\"{}\": trustedDirectories counts in your own configuration only; left out",
                     main.display()
                 ));
@@ -162,7 +162,7 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, notes: &Notes) -> Res
         }
     }
     if let Some(stranger) = &files.stranger {
-        trust::add(&mut settings, stranger, env, notes);
+        trust::add(&mut settings, stranger, env, reporter);
     }
     if settings.get("storage.root").is_none_or(|root| root.value.is_null()) {
         settings.set("storage.root", default_root(env)?.into(), "default");

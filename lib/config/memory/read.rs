@@ -1,14 +1,14 @@
 //! A file's settings: each checked, each fault with its line and the path of its key.
 
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::nearest;
 use crate::config::json_file::{self, Member};
 use crate::config::memory::settings::{KNOWN, Known};
 use crate::config::memory::spot::{Fault, Spot};
 use crate::config::memory::value::{Base, checked};
 use crate::config::toml_file::CAP;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
-use crate::ground::text::nearest;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Which files count: the one that is named, else the one in the current directory, else the user's own.
 
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::config::memory::trust;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Every setting of the memory family: its key, what it may hold, and what it holds where nobody says otherwise.
 
-use crate::ground::deadline::LONGEST_SECONDS;
+use crate::base::deadline::LONGEST_SECONDS;
 use serde_json::{Map, Value};
 
 /// What a setting may hold.

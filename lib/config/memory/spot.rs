@@ -1,8 +1,8 @@
 //! A place in the file that faults can be told of: a value and the path of keys that leads to it.
 
+use crate::base::error::Error;
+use crate::base::text::one_line;
 use crate::config::json_file::Node;
-use crate::ground::error::Error;
-use crate::ground::text::one_line;
 use std::path::Path;
 
 /// So many characters of a key or a number go into a message.

@@ -1,12 +1,12 @@
 //! The file that `memory-config init` writes: what differs from one machine to the next, found by looking.
 
+use crate::base::command_line::program;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::lookup::on_path;
 use crate::config::agent::{self, AgentName};
 use crate::config::memory::default_root;
 use crate::config::preset::PRESETS;
-use crate::ground::command_line::program;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::lookup::on_path;
 use serde::Serialize;
 use std::path::PathBuf;
 

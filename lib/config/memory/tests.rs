@@ -1,5 +1,5 @@
 use super::*;
-use crate::ground::env::pretend;
+use crate::base::env::pretend;
 
 /// The first fault of a file, without the file's name.
 fn fault(text: &[u8]) -> String {

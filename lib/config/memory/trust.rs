@@ -1,10 +1,10 @@
 //! A `memory.config.json` in the current directory may have come with somebody else's files. What it may set
 //! cannot reach beyond its directory, run a command or cost more.
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
 use crate::config::memory::read;
 use crate::config::memory::settings::Settings;
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
 use fs_err as fs;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -41,15 +41,15 @@ pub(crate) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
 
 /// Adds to the user's settings what a file that is not trusted may set, and names the rest in one line.
 /// Nothing in it is an error.
-pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, notes: &Notes) {
+pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter) {
     match may_set(file, settings, env) {
         Ok(theirs) => {
             if !theirs.left_out.is_empty() {
-                notes.warn(&theirs.told(file));
+                reporter.warn(&theirs.told(file));
             }
             theirs.apply(settings, file);
         }
-        Err(why) => notes.warn(&format!("left out, and not trusted: {why}")),
+        Err(why) => reporter.warn(&format!("left out, and not trusted: {why}")),
     }
 }
 
@@ -66,9 +66,9 @@ struct Theirs {
 
 fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String> {
     let dir = fs::canonicalize(file.parent().unwrap_or(file)).map_err(|e| e.to_string())?;
-    let bytes = read::bytes(file).map_err(|e| e.message())?;
+    let bytes = read::bytes(file).map_err(|e| e.message().to_owned())?;
     let mut theirs = Theirs { dir, ..Theirs::default() };
-    for found in read::settings(&bytes, file, env).map_err(|e| e.message())? {
+    for found in read::settings(&bytes, file, env).map_err(|e| e.message().to_owned())? {
         match found {
             Ok(("storage.root", value)) => match theirs.inside(&value) {
                 Some(root) => theirs.root = Some(json!(root)),
@@ -84,7 +84,7 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String
                 }
             }
             Ok((key, _)) => theirs.left_out.push(key.to_owned()),
-            Err(fault) if fault.spot.key.is_empty() => return Err(fault.error(file).message()),
+            Err(fault) if fault.spot.key.is_empty() => return Err(fault.error(file).message().to_owned()),
             Err(fault) => theirs.left_out.push(fault.spot.key),
         }
     }

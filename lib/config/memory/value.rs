@@ -1,8 +1,8 @@
 //! What a setting's value must be. What comes out is ready for use: paths are absolute.
 
+use crate::base::env::Env;
 use crate::config::memory::settings::Kind;
 use crate::config::memory::spot::{Fault, Spot};
-use crate::ground::env::Env;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! One message of a Gemini CLI session: what the model thought and said, and the tools that it called.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::harness::content;
 use crate::harness::out::Out;
 use crate::harness::tool::{Arguments, IMAGE};

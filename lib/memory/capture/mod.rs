@@ -7,10 +7,10 @@
 mod payload;
 mod rollout;
 
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::fields::PATH_CAP;
-use crate::ground::repository;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::fields::PATH_CAP;
+use crate::base::repository;
 use crate::memory::capture::payload::Payload;
 use crate::store::journal::entry::{Context, Harness, Retrieval};
 use std::io;

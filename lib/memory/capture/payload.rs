@@ -1,9 +1,9 @@
 //! The JSON that a hook is given: an object of which a few keys matter, and which grows with every version of
 //! the program that fires it. Unknown keys are fine; known ones of a wrong type are not.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::fields::kind;
-use crate::ground::text::one_line;
+use crate::base::error::{Error, Result};
+use crate::base::fields::kind;
+use crate::base::text::one_line;
 use crate::store::journal::entry::id_fault;
 use serde_json::{Map, Value};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Codex's session files: `sessions/YYYY/MM/DD/rollout-<time>-<thread id>.jsonl` below its home.
 
-use crate::ground::env::Env;
-use crate::ground::file;
+use crate::base::env::Env;
+use crate::base::file;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, civil::Date};
 use serde::Deserialize;
@@ -95,7 +95,7 @@ mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
     use super::*;
-    use crate::ground::env::pretend;
+    use crate::base::env::pretend;
     use std::fs;
 
     const ID: &str = "01a1ffeb-40ef-7d92-ae11-227dd73028eb";

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
 use super::*;
-use crate::ground::env::pretend;
+use crate::base::env::pretend;
 use serde_json::{Value, json};
 use std::fs;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ fn why(heard: Result<Heard>) -> String {
 fn fault(heard: Result<Heard>) -> String {
     let error = heard.unwrap_err();
     assert_eq!(error.exit_code(), 1);
-    error.message()
+    error.message().to_owned()
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! The real adapters: the queue, the notes, the command, the history. What the machine asks for is done here.
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::config::memory::MemoryConfig;
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
 use crate::memory::consolidate::ask::{OWN_WORDS, REPLY};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
@@ -36,7 +36,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) config: &'a MemoryConfig,
     pub(crate) root: &'a Root,
     pub(crate) env: &'a Env,
-    pub(crate) notes: &'a Notes,
+    pub(crate) reporter: &'a Reporter,
     pub(crate) redactor: &'a Redactor,
     pub(crate) caller: Caller<'a>,
     pub(crate) kind: Kind,
@@ -112,7 +112,7 @@ impl Desk<'_> {
             config: self.config,
             redactor: self.redactor,
             sessions,
-            notes: self.notes,
+            reporter: self.reporter,
             vars: self.caller.vars(),
         }
     }
@@ -130,11 +130,11 @@ impl Desk<'_> {
                 Next::Again(time) => {
                     batch.put_back(id)?;
                     let time = time.strftime("%Y-%m-%d %H:%M");
-                    self.notes.warn(&format!("{id}: {why}; the next try is after {time} UTC"));
+                    self.reporter.warn(&format!("{id}: {why}; the next try is after {time} UTC"));
                 }
                 Next::Never(count) => {
                     batch.failed(id, why, count, now)?;
-                    self.notes.warn(&format!(
+                    self.reporter.warn(&format!(
                         "{id}: {why}; after {count} tries it lies in inbox/.failed, and --retry-failed puts it back"
                     ));
                 }
@@ -171,7 +171,7 @@ impl Adapters for Desk<'_> {
             // The queue is looked at once for each batch, and the file is still in it.
             let name = file.path.display().to_string();
             if self.seen.insert(name.clone()) {
-                self.notes.warn(&format!("\"{name}\" is no queue entry: {}", file.faults.join("; ")));
+                self.reporter.warn(&format!("\"{name}\" is no queue entry: {}", file.faults.join("; ")));
             }
         }
         let tries = Tries::load(self.root)?;
@@ -367,7 +367,7 @@ impl Adapters for Desk<'_> {
             match work.verdicts.get(id) {
                 Some(Verdict::Processed(why)) => {
                     if let Some(why) = why {
-                        self.notes.verbose(&format!("{id}: {why}"));
+                        self.reporter.verbose(&format!("{id}: {why}"));
                     }
                     self.batch()?.processed(id)?;
                     self.tally.processed += 1;
@@ -388,12 +388,12 @@ impl Adapters for Desk<'_> {
             all => format!("consolidate: {} notes", all.len()),
         };
         if let Err(why) = history::record(self.root, &self.config.storage, message, &written, self.env) {
-            self.notes.warn(&why);
+            self.reporter.warn(&why);
         }
         Ok(())
     }
 
     fn warn(&mut self, warning: &str) {
-        self.notes.warn(warning);
+        self.reporter.warn(warning);
     }
 }

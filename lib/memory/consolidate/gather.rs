@@ -1,13 +1,13 @@
 //! One entry's history: from the harness's own form to text that a model may see, in a file, turn by turn. Memory
 //! does not grow with it.
 
+use crate::base::cli::Reporter;
+use crate::base::deadline::Deadline;
+use crate::base::error::{Error, Result};
+use crate::base::exec::{self, Job, What};
+use crate::base::file;
+use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
-use crate::ground::cli::Notes;
-use crate::ground::deadline::Deadline;
-use crate::ground::error::{Error, Result};
-use crate::ground::exec::{self, Job, What};
-use crate::ground::file;
-use crate::ground::text::one_line;
 use crate::harness::source::LINE_CAP;
 use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, Format};
@@ -38,7 +38,7 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) config: &'a MemoryConfig,
     pub(crate) redactor: &'a Redactor,
     pub(crate) sessions: &'a Sessions,
-    pub(crate) notes: &'a Notes,
+    pub(crate) reporter: &'a Reporter,
     /// What every command of ours gets in its environment.
     pub(crate) vars: Vec<(&'static str, std::ffi::OsString)>,
 }
@@ -84,7 +84,7 @@ impl Gatherer<'_> {
         let gathered = self.read(format, &path, entry, batch, index);
         // Nothing of a session lies about unredacted.
         if raw.exists() {
-            file::remove(&raw).map_err(|e| Error::io(e.to_string()))?;
+            file::remove(&raw)?;
         }
         gathered
     }
@@ -111,7 +111,7 @@ impl Gatherer<'_> {
         let Some(program) = words.first() else {
             return Ok(Err(failed("no command is configured".to_owned())));
         };
-        let file = file::scratch(into).map_err(|e| Error::io(e.to_string()))?;
+        let file = file::scratch(into)?;
         let finished = exec::run(Job {
             what: What::Words(&words),
             input: Vec::new(),
@@ -174,7 +174,7 @@ impl Gatherer<'_> {
         if report.too_long > 0 {
             let (lines, cap) = (report.too_long, LINE_CAP >> 20);
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-            self.notes.warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
+            self.reporter.warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
         }
         if is_ours {
             return Ok(Gathered::Nothing("a session of the memory programs themselves".to_owned()));

@@ -1,6 +1,6 @@
 //! The text of a history, in a file of its batch, turn by turn: it may be larger than memory.
 
-use crate::ground::file;
+use crate::base::file;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -73,7 +73,7 @@ pub(crate) fn slice(path: &Path, from: usize, to: usize) -> io::Result<String> {
     file.seek(SeekFrom::Start(from as u64))?;
     let mut bytes = Vec::new();
     file.take(to.saturating_sub(from) as u64).read_to_end(&mut bytes)?;
-    Ok(crate::ground::text::lossy(bytes).0)
+    Ok(crate::base::text::lossy(bytes).0)
 }
 
 /// The last place at or before `at` where a line ends, or else a character, within a few kilobytes.

@@ -1,7 +1,7 @@
 //! A reply, held against what was asked: what is to be written, and what becomes of each entry.
 
-use crate::ground::error::Result;
-use crate::ground::text::one_line;
+use crate::base::error::Result;
+use crate::base::text::one_line;
 use crate::memory::consolidate::Judged;
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::{self, Known};

@@ -13,7 +13,7 @@ pub(crate) mod run;
 pub(crate) mod work;
 mod write;
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::call::{Asked, Why};
 use crate::memory::consolidate::plan::{Plan, PlannedNote};
 use crate::memory::consolidate::work::{Verdict, Work, Written};

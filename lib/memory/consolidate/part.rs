@@ -1,7 +1,7 @@
 //! What a call shows: the part under way, and the notes that have to do with it.
 
-use crate::ground::error::Result;
-use crate::ground::text::border;
+use crate::base::error::Result;
+use crate::base::text::border;
 use crate::memory::consolidate::ask::{self, Related, Shown};
 use crate::memory::consolidate::desk::{Desk, FRAME, io};
 use crate::memory::consolidate::history::{slice, text_name};

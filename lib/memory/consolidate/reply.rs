@@ -1,7 +1,7 @@
 //! What the model answered, held against what it was asked: checked as a whole, with every fault named, because
 //! the faults go back to it once.
 
-use crate::ground::fields::{Fields, brief, shown};
+use crate::base::fields::{Fields, brief, shown};
 use crate::memory::extract::object_with;
 use crate::memory::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{EntryId, Scope};

@@ -1,7 +1,7 @@
 //! A run: batches that a crash left first, then what waits, until nothing does or a cap says stop.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::Plan;
@@ -54,7 +54,7 @@ impl Desk<'_> {
                 continue;
             }
             if !self.caller.is_quiet {
-                self.notes.warn(&format!(
+                self.reporter.warn(&format!(
                     "carrying on {}, which an earlier run left at {}",
                     batch.id,
                     state.name()
@@ -64,13 +64,14 @@ impl Desk<'_> {
             let ended = match self.drive(state) {
                 // What cannot be carried on is begun anew, rather than being in the way for ever.
                 Err(error) if self.is_worth_nothing() => {
-                    self.notes.warn(&format!("it cannot be carried on, and is begun anew: {}", error.line()));
+                    self.reporter
+                        .warn(&format!("it cannot be carried on, and is begun anew: {}", error.line()));
                     self.batch()?.end()?;
                     continue;
                 }
                 // What is written or paid for already is kept; the others need not wait for it.
                 Err(error) => {
-                    self.notes.warn(&format!("{}: {}", self.batch()?.id, error.line()));
+                    self.reporter.warn(&format!("{}: {}", self.batch()?.id, error.line()));
                     stuck = Some(error);
                     continue;
                 }
@@ -130,7 +131,7 @@ impl Desk<'_> {
     fn left_behind(&self) -> Result<Vec<Batch>> {
         let mut ours = Vec::new();
         if self.config.storage.foreign {
-            self.notes.warn(
+            self.reporter.warn(
                 "the store is named by a file that is not trusted: its sessions and batches are left alone",
             );
             return Ok(ours);
@@ -140,7 +141,7 @@ impl Desk<'_> {
             let state: Option<State> = match batch.load() {
                 Ok(state) => state,
                 Err(error) => {
-                    self.notes.warn(&error.line());
+                    self.reporter.warn(&error.line());
                     continue;
                 }
             };
@@ -329,7 +330,7 @@ impl Desk<'_> {
             }
         };
         for warning in &plan.warnings {
-            self.notes.warn(warning);
+            self.reporter.warn(warning);
         }
         self.carry_out(State::WriteEntries { work, plan })
     }
@@ -391,7 +392,7 @@ impl Desk<'_> {
                     // All of it is said, and nothing would come of it.
                     State::MarkProcessed { work } => {
                         for (id, verdict) in &work.verdicts {
-                            self.notes.warn(&format!("{id}: {verdict}"));
+                            self.reporter.warn(&format!("{id}: {verdict}"));
                         }
                         self.batch()?.end()?;
                         break;

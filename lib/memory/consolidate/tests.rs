@@ -2,7 +2,7 @@
 //! and loaded between any two steps.
 
 use super::*;
-use crate::ground::error::Error;
+use crate::base::error::Error;
 use crate::memory::budget::Spent;
 use crate::memory::call::Kind;
 use crate::memory::consolidate::work::{Part, Slice, SourceWork};

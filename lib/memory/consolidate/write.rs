@@ -1,7 +1,7 @@
 //! What is written: planned notes, and notes of a person as they are.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::text::whole_lines;
+use crate::base::error::{Error, Result};
+use crate::base::text::whole_lines;
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
 use crate::memory::consolidate::work::Written;
@@ -93,7 +93,7 @@ impl Desk<'_> {
                     return Ok(Written { id: id.clone(), title, is_update: true });
                 }
                 Err(why) => {
-                    self.notes.warn(&format!(
+                    self.reporter.warn(&format!(
                         "\"{}\" is not updated: {why}; see {}",
                         old.path.display(),
                         note.id
@@ -130,7 +130,7 @@ impl Desk<'_> {
         }
         if meta.sources.len() < note.sources.len() {
             let (kept, all) = (meta.sources.len(), note.sources.len());
-            self.notes.warn(&format!("\"{}\": only {kept} of its {all} sources have room", note.title));
+            self.reporter.warn(&format!("\"{}\": only {kept} of its {all} sources have room", note.title));
         }
         entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", note.title)))?;
         topics.add(&lock, entry)?;

@@ -1,6 +1,6 @@
 //! What a defrag has done, part by part, as its batch keeps it to be taken back.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::defrag::plan::Planned;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;

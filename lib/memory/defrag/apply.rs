@@ -1,6 +1,6 @@
 //! A plan, carried out: each operation as a whole or not at all, once, whatever crash comes between.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::defrag::applied::{Applied, applied_name};
 use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::{Dropped, Plan, Planned};
@@ -15,7 +15,7 @@ impl Desk<'_> {
     /// Makes the changes of the part under way; those that are made already, not again.
     pub(crate) fn apply_part(&mut self, work: &mut Work, plan: &Plan) -> Result<()> {
         for warning in &plan.warnings {
-            self.notes.warn(warning);
+            self.reporter.warn(warning);
         }
         self.tally.warnings.extend(plan.warnings.iter().cloned());
         let mut dropped = plan.dropped.clone();
@@ -38,7 +38,7 @@ impl Desk<'_> {
             self.batch()?.write_json(&name, &applied)?;
         }
         for one in &dropped {
-            self.notes.warn(&one.to_string());
+            self.reporter.warn(&one.to_string());
         }
         work.archived += applied.made.iter().filter(|planned| planned.op == Op::Archive).count();
         self.see(work, &applied.made)?;

@@ -1,6 +1,6 @@
 //! The notes as defrag sees them: whole, with their files' names and their marks.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::defrag::reach::Reach;
 use crate::store::entry::{Entry, EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place};

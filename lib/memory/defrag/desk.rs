@@ -1,9 +1,9 @@
 //! The real adapters: the notes, the command, AGENTS.md, the history. What the machine asks for is done here.
 
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::config::memory::MemoryConfig;
-use crate::ground::cli::Notes;
-use crate::ground::env::Env;
-use crate::ground::error::Result;
 use crate::memory::call::{self, Asked, Caller, Kind, Question};
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::ask;
@@ -26,7 +26,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) config: &'a MemoryConfig,
     pub(crate) root: &'a Root,
     pub(crate) env: &'a Env,
-    pub(crate) notes: &'a Notes,
+    pub(crate) reporter: &'a Reporter,
     pub(crate) redactor: &'a Redactor,
     pub(crate) caller: Caller<'a>,
     pub(crate) kind: Kind,
@@ -67,12 +67,12 @@ impl Desk<'_> {
         let topics = self.topics();
         let changed: Vec<Note> = ids.into_iter().filter_map(|id| topics.find_own(id).ok()).collect();
         if let Err(why) = history::record(self.root, &self.config.storage, message, &changed, self.env) {
-            self.notes.warn(&why);
+            self.reporter.warn(&why);
         }
     }
 
     pub(crate) fn refresh_targets(&mut self) -> Result<()> {
-        self.tally.targets = section::refresh(self.config, self.root, self.notes)?;
+        self.tally.targets = section::refresh(self.config, self.root, self.reporter)?;
         Ok(())
     }
 }

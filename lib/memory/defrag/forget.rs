@@ -1,7 +1,7 @@
 //! What is deleted for good must not live on in what a defrag keeps.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::Result;
+use crate::base::file;
 use crate::memory::defrag::State;
 use crate::memory::defrag::applied::{Applied, applied, applied_name};
 use crate::store::batch::{Batch, Batches};
@@ -41,13 +41,13 @@ fn forget_in(batch: &Batch, ids: &[EntryId]) -> Result<()> {
     for name in
         names(batch)?.into_iter().filter(|name| name.starts_with("prompt-") || name.starts_with("reply-"))
     {
-        file::remove(&batch.file(&name)).map_err(|e| Error::io(e.to_string()))?;
+        file::remove(&batch.file(&name))?;
     }
     Ok(())
 }
 
 fn names(batch: &Batch) -> Result<Vec<String>> {
-    let entries = fs_err::read_dir(&batch.dir).map_err(|e| Error::io(e.to_string()))?;
+    let entries = fs_err::read_dir(&batch.dir)?;
     let files = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_file()));
     Ok(files.filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }

@@ -21,7 +21,7 @@ mod structure;
 mod undo;
 pub(crate) mod work;
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::call::{Asked, Why};
 use crate::memory::defrag::plan::Plan;
 use crate::memory::defrag::work::Work;

@@ -1,6 +1,6 @@
 //! What is to be asked about: what no call has seen yet, unless it rests because calls about it have failed.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::call::{Kind, Why};
 use crate::memory::defrag::corpus::{self, Marked};
 use crate::memory::defrag::desk::Desk;
@@ -63,7 +63,7 @@ impl Desk<'_> {
         seen.save(self.root)?;
         if let Some(until) = until.filter(|until| *until > now) {
             let until = until.strftime("%Y-%m-%d %H:%M");
-            self.notes
+            self.reporter
                 .warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
         }
         Ok(())
@@ -74,7 +74,7 @@ impl Desk<'_> {
         if let Some((count, failure)) = Seen::load(self.root)?.resting(self.env.now()) {
             let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
             let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
-            self.notes.warn(&format!(
+            self.reporter.warn(&format!(
                 "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
                 failure.tries, failure.error
             ));

@@ -1,6 +1,6 @@
 //! What a call shows: the part under way, as its notes are now.
 
-use crate::ground::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::memory::defrag::ask::{self, Corpus, OWN_WORDS};
 use crate::memory::defrag::corpus::{self, CorpusNote};
 use crate::memory::defrag::desk::Desk;

@@ -1,6 +1,6 @@
 //! What the model answered: the operations that it would have done. Whether each may be done is looked at later.
 
-use crate::ground::fields::{Fields, brief, shown};
+use crate::base::fields::{Fields, brief, shown};
 use crate::memory::extract::object_with;
 use crate::memory::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{Tier, one_line};
@@ -120,7 +120,7 @@ pub(crate) fn parse(text: &str, batch: &str) -> Result<(Reply, Vec<String>), Vec
     let faults = std::mem::take(&mut top.faults);
     // What else stands beside them harms nobody, and neither does a remark of another kind.
     let remark = match top.take("notes") {
-        Some(Value::String(remark)) => crate::ground::text::one_line(&remark, REMARK_CAP),
+        Some(Value::String(remark)) => crate::base::text::one_line(&remark, REMARK_CAP),
         _ => String::new(),
     };
     Ok((Reply { operations, remark }, few(faults)))

@@ -1,7 +1,7 @@
 //! A run: what a crash left first, then what the last defrag has not seen; and the same by hand.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
@@ -50,7 +50,7 @@ impl Desk<'_> {
         let mut stuck = None;
         for (batch, state) in self.left_behind()? {
             if !self.caller.is_quiet {
-                self.notes.warn(&format!(
+                self.reporter.warn(&format!(
                     "carrying on {}, which an earlier run left at {}",
                     batch.id,
                     state.name()
@@ -100,12 +100,12 @@ impl Desk<'_> {
             let state: Option<State> = match batch.load() {
                 Ok(state) => state,
                 Err(error) => {
-                    self.notes.warn(&error.line());
+                    self.reporter.warn(&error.line());
                     continue;
                 }
             };
             if Desk::is_being_undone(&batch) {
-                self.notes.warn(&format!("carrying on the undoing of {}", batch.id));
+                self.reporter.warn(&format!("carrying on the undoing of {}", batch.id));
                 let id = batch.id.clone();
                 self.batch = Some(batch);
                 self.undone = Some((self.carry_on_undoing()?, id));

@@ -1,6 +1,6 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
-use crate::ground::text::in_line;
+use crate::base::text::in_line;
 use crate::memory::defrag::plan::{Look, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::store::persistence::Place;

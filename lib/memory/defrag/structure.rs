@@ -1,6 +1,6 @@
 //! What belongs together among all notes, shared out over calls.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::call::Kind;
 use crate::memory::defrag::ask;
 use crate::memory::defrag::corpus::{self, CorpusNote};
@@ -41,7 +41,7 @@ impl Desk<'_> {
     pub(crate) fn share_out(&mut self, work: &mut Work) -> Result<()> {
         let room = self.room()?;
         let (notes, broken) = corpus::read(&self.topics(), |_| true)?;
-        warn_of(&broken, self.notes);
+        warn_of(&broken, self.reporter);
         let ids: Vec<EntryId> = notes.iter().map(|note| note.id().clone()).collect();
         let places: BTreeMap<&EntryId, usize> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
         let texts: Vec<String> = notes
@@ -91,11 +91,11 @@ impl Desk<'_> {
         shares.sort_by_key(|(news, _)| Reverse(*news));
         work.parts = shares.into_iter().flat_map(|(_, parts)| parts).collect();
         for note in too_large.iter().filter_map(|&at| notes.get(at)) {
-            self.notes.warn(&format!(
+            self.reporter.warn(&format!(
                 "{} \"{}\" is larger than a call has room for, and is not asked about: split it by hand, or raise \
                  llm.maxPromptBytes",
                 note.id(),
-                crate::ground::text::one_line(&note.meta().title, 80)
+                crate::base::text::one_line(&note.meta().title, 80)
             ));
             seen.see(note.id().clone(), note.mark.clone());
         }

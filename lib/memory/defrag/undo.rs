@@ -1,7 +1,7 @@
 //! The last defrag, taken back byte for byte.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::memory::call::Kind;
 use crate::memory::defrag::State;
 use crate::memory::defrag::applied::applied;
@@ -110,12 +110,12 @@ impl Desk<'_> {
                 Ok(()) => count += usize::from(revision.after.is_some()),
                 Err(why) => {
                     is_whole = false;
-                    self.notes.warn(&format!("not taken back: {why}"));
+                    self.reporter.warn(&format!("not taken back: {why}"));
                 }
             }
         }
         for id in applied(self.batch()?)?.into_iter().flat_map(|applied| applied.deleted) {
-            self.notes
+            self.reporter
                 .warn(&format!("{id} is not brought back: it was deleted for good (memory-remove --purge)"));
         }
         // What somebody took back is not asked about again until it changes.
@@ -136,8 +136,8 @@ impl Desk<'_> {
         } else {
             // What somebody changed at that moment has its earlier text nowhere else.
             let batch = self.batch()?;
-            file::remove(&batch.file(MARK)).map_err(|e| Error::io(e.to_string()))?;
-            self.notes.warn(&format!("what these notes were before stays in \"{}\"", batch.dir.display()));
+            file::remove(&batch.file(MARK))?;
+            self.reporter.warn(&format!("what these notes were before stays in \"{}\"", batch.dir.display()));
         }
         Ok(count)
     }

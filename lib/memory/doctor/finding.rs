@@ -1,6 +1,6 @@
 //! What a check has to say: how bad it is, of which file, and how to mend it.
 
-use crate::ground::text::one_line;
+use crate::base::text::one_line;
 use crate::memory::redact::Redactor;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};

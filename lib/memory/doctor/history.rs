@@ -1,8 +1,8 @@
 //! Is the notes' history kept, and can the next commit be made?
 
-use crate::ground::command_line::first_word;
-use crate::ground::file::is_older;
-use crate::ground::lookup::on_path;
+use crate::base::command_line::first_word;
+use crate::base::file::is_older;
+use crate::base::lookup::on_path;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
 use crate::store::history_state::HistoryState;

@@ -1,6 +1,6 @@
 //! What killed programs left half written. Readers do not see it; it only takes room.
 
-use crate::ground::file;
+use crate::base::file;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
 use crate::store::batch::Batches;

@@ -1,8 +1,8 @@
 //! What can be mended without a risk: names, leftovers, a status out of step. A file that does not parse is never
 //! touched, and neither is one that a link leads to.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::leftovers;
 use crate::memory::doctor::notes::{Fact, round};
@@ -81,7 +81,7 @@ fn one(fact: &Fact, topics: &Topics, lock: &StoreLock, mended: &mut Mended) -> R
     let name = note.entry.meta().file_name();
     let path = note.path.with_file_name(&name);
     if !is_changed && fact.right_name.is_some() && path != note.path && is_free(&path, &note.path) {
-        file::rename(&note.path, &path).map_err(|e| Error::io(e.to_string()))?;
+        file::rename(&note.path, &path)?;
         let now = match fact.shown == fact.path {
             true => format!("renamed to \"{name}\""),
             false => "renamed".to_owned(),

@@ -1,7 +1,7 @@
 //! The notes, each read once: what is wrong with it alone, and the small facts that the checks of all of them need.
 
-use crate::ground::file;
-use crate::ground::text::one_line;
+use crate::base::file;
+use crate::base::text::one_line;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
 use crate::memory::doctor::prose;

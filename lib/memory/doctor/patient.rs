@@ -1,8 +1,8 @@
 //! What is looked at, and with what.
 
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::config::memory::MemoryConfig;
-use crate::ground::env::Env;
-use crate::ground::error::{Error, Result};
 use crate::memory::redact::Redactor;
 use crate::store::place::Root;
 use std::path::PathBuf;

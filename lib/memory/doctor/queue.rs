@@ -1,7 +1,7 @@
 //! What waits, what has failed, what was claimed and not seen to its end.
 
-use crate::ground::file;
-use crate::ground::lookup::on_path;
+use crate::base::file;
+use crate::base::lookup::on_path;
 use crate::memory::budget::Budget;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
@@ -112,7 +112,7 @@ pub(crate) fn look_at_ledgers(patient: &Patient) -> Vec<Finding> {
     findings.extend(resting(patient));
     for (name, error) in all {
         if let Some(error) = error {
-            let mend = error.next_step().unwrap_or_else(|| "make it a file that you can read".to_owned());
+            let mend = error.next_step().unwrap_or("make it a file that you can read").to_owned();
             findings.push(Finding::error(Check::Ledger, &state.join(name), error.message(), &mend));
         }
     }
@@ -163,7 +163,7 @@ fn left_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) ->
     let known: Known = match batch.load() {
         Ok(known) => known.unwrap_or_default(),
         Err(error) => {
-            let mend = error.next_step().unwrap_or_else(|| "make it a file that you can read".to_owned());
+            let mend = error.next_step().unwrap_or("make it a file that you can read").to_owned();
             return Some(Finding::error(Check::Batch, &batch.dir, error.message(), &mend));
         }
     };

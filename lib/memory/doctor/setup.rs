@@ -1,7 +1,7 @@
 //! The configuration, held against this machine: what parses may still not work here.
 
-use crate::ground::command_line::first_word;
-use crate::ground::lookup::on_path;
+use crate::base::command_line::first_word;
+use crate::base::lookup::on_path;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
 use crate::memory::redact::Redactor;

@@ -2,7 +2,7 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
-use crate::ground::text::{border, one_line};
+use crate::base::text::{border, one_line};
 use crate::memory::redact::span::{Rank, Span};
 
 /// More patterns than anybody needs, and as many as the speed allows.

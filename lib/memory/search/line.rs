@@ -1,6 +1,6 @@
 //! The line of a note that shows why it was found.
 
-use crate::ground::text::{border, one_line};
+use crate::base::text::{border, one_line};
 use crate::memory::search::count::{BODY, Document, SUMMARY, Spot, TITLE, bits};
 use crate::memory::search::query::Query;
 use std::collections::VecDeque;

@@ -5,7 +5,7 @@
 //! that is not closed is taken as words. A hyphen before a word excludes nothing, since people look for
 //! flags: `cargo test --no-fail-fast`.
 
-use crate::ground::text::border;
+use crate::base::text::border;
 use crate::memory::search::language::{Nearness, is_empty_word, is_framing, others, stem};
 use crate::memory::search::lexicon::{Guise, Lexicon, Meaning};
 use crate::memory::search::words::{Kind, each};

@@ -1,6 +1,6 @@
 //! Which notes an audience is shown, and how much of each.
 
-use crate::ground::error::Result;
+use crate::base::error::Result;
 use crate::memory::section::note::{self, Link};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};

@@ -15,9 +15,9 @@ mod target;
 pub(crate) use crate::memory::section::gather::{Share, Shown};
 pub(crate) use crate::memory::section::target::Standing;
 
+use crate::base::cli::Reporter;
+use crate::base::error::{Error, Result};
 use crate::config::memory::{MemoryConfig, Target};
-use crate::ground::cli::Notes;
-use crate::ground::error::{Error, Result};
 use crate::memory::section::gather::{Limits, Shelf, gather};
 use crate::memory::section::target::{File, Placed};
 use crate::store::entry::Tier;
@@ -51,8 +51,8 @@ pub(crate) struct HotUse {
 
 /// Refreshes all configured targets. One that fails does not stop the others; `Err` is for the store itself.
 /// Warns of notes that cannot be read, and of hot ones that there is no room for.
-pub(crate) fn refresh(config: &MemoryConfig, root: &Root, notes: &Notes) -> Result<Vec<Outcome>> {
-    each_target(config, root, Some(notes), true)
+pub(crate) fn refresh(config: &MemoryConfig, root: &Root, reporter: &Reporter) -> Result<Vec<Outcome>> {
+    each_target(config, root, Some(reporter), true)
 }
 
 /// The same, touching nothing and saying nothing: which targets are stale, or cannot be refreshed and why.
@@ -65,12 +65,12 @@ pub(crate) fn text(
     config: &MemoryConfig,
     root: &Root,
     repo: Option<&str>,
-    notes: &Notes,
+    reporter: &Reporter,
 ) -> Result<(String, Shown)> {
     let (shelves, broken) = gather(root, &[repo], limits(config))?;
-    warn_of(&broken, notes);
+    warn_of(&broken, reporter);
     let shelf = shelves.into_iter().next().unwrap_or_default();
-    warn_of_room(&shelf, repo, config, notes);
+    warn_of_room(&shelf, repo, config, reporter);
     Ok((render::section(&shelf), shelf.shown()))
 }
 
@@ -131,7 +131,7 @@ fn limits(config: &MemoryConfig) -> Limits {
 fn each_target(
     config: &MemoryConfig,
     root: &Root,
-    notes: Option<&Notes>,
+    reporter: Option<&Reporter>,
     is_to_write: bool,
 ) -> Result<Vec<Outcome>> {
     let targets = &config.agents_md.targets;
@@ -141,7 +141,7 @@ fn each_target(
     }
     let audiences = audiences(config);
     let (shelves, broken) = gather(root, &audiences, limits(config))?;
-    if let Some(notes) = notes {
+    if let Some(notes) = reporter {
         for (repo, shelf) in audiences.iter().zip(&shelves) {
             warn_of_room(shelf, *repo, config, notes);
         }
@@ -188,7 +188,7 @@ fn only_one_section(file: &File, target: &Target, seen: &[(PathBuf, &Target)]) -
     }
 }
 
-fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, notes: &Notes) {
+fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, reporter: &Reporter) {
     let crowded_out = &shelf.crowded_out;
     let most = config.agents_md.max_hot_tokens;
     // Who leaves no room at all wants none shown whole.
@@ -200,7 +200,7 @@ fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, notes:
         named.push(format!("{} more", crowded_out.len() - NAMED));
     }
     let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
-    notes.warn(&format!(
+    reporter.warn(&format!(
         "hot notes{whose} take {} tokens, and agentsMd.maxHotTokens is {most}; shown as links: {}",
         shelf.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
         named.join(", ")

@@ -1,7 +1,7 @@
 //! One note as it stands in the section: whole, or as a link. Notes are data: what is in them cannot end the
 //! section, nor reach what follows it.
 
-use crate::ground::text::cut;
+use crate::base::text::cut;
 use crate::memory::section::defuse;
 use crate::store::entry::{Meta, one_line};
 use crate::store::persistence::Note;

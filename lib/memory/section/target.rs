@@ -3,8 +3,8 @@
 //! What somebody else writes meanwhile is not lost: two of our runs exclude each other by a lock, and right before
 //! the new file takes its place the old one is read again. If it has changed, all begins anew.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::harness::recalled::START;
 use crate::memory::section::splice::{find, spliced};
 use atomic_write_file::AtomicWriteFile;
@@ -152,7 +152,7 @@ impl File {
 
     /// `false`: somebody else has changed it meanwhile.
     fn replace(&self, placed: &Placed) -> Result<bool> {
-        let metadata = fs::metadata(&self.real).map_err(|e| Error::io(e.to_string()))?;
+        let metadata = fs::metadata(&self.real)?;
         if metadata.permissions().readonly() {
             let error = self.error("it is read-only");
             return Err(if self.real.starts_with("/nix/store") {
@@ -162,8 +162,7 @@ impl File {
                 error.hint("make it writable, or name another file")
             });
         }
-        let Some(_lock) = file::lock_for_change(&self.real, false).map_err(|e| Error::io(e.to_string()))?
-        else {
+        let Some(_lock) = file::lock_for_change(&self.real, false)? else {
             return Ok(false);
         };
         // Read again, now that no other run of ours writes.

@@ -1,8 +1,8 @@
 //! The forms of the command line: which one was meant, what is missing, what does not go together.
 
-use crate::ground::cli::apart;
-use crate::ground::error::{Error, Result};
-use crate::ground::text::{nearest, one_line};
+use crate::base::cli::apart;
+use crate::base::error::{Error, Result};
+use crate::base::text::{nearest, one_line};
 use crate::store::entry::{Scope, tag};
 use crate::store::journal::entry::{Harness, TAG_FORM, id_fault};
 

@@ -1,8 +1,8 @@
 //! Calls to a scripted server on this machine.
 
 use super::*;
+use crate::base::env::pretend;
 use crate::config::global::Endpoint;
-use crate::ground::env::pretend;
 use crate::provider::Provider;
 use crate::provider::message::Stop;
 use crate::provider::wire::examples::plain;
@@ -176,7 +176,7 @@ fn nobody_there_and_no_time_left() {
 #[test]
 fn a_missing_key_matters_where_one_is_needed() {
     let error = |api, base: &str| {
-        provider(api, base, KeySource::Missing, &[]).err().map(|e| (e.message(), e.exit_code()))
+        provider(api, base, KeySource::Missing, &[]).err().map(|e| (e.message().to_owned(), e.exit_code()))
     };
     let missing = "API key for provider \"mine\" is not configured (set MINE_API_KEY or add to config.toml)";
     let missing = Some((missing.to_owned(), 3));

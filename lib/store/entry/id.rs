@@ -1,7 +1,7 @@
 //! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and the
 //! time of its making, and never changes; links, file names and aliases hang on it.
 
-use crate::ground::text::base58;
+use crate::base::text::base58;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -89,7 +89,7 @@ pub(crate) fn links(body: &str) -> Vec<EntryId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::text::BASE58;
+    use crate::base::text::BASE58;
 
     fn id(text: &str) -> EntryId {
         EntryId::whole(text).unwrap()

@@ -3,7 +3,7 @@
 //! Lenient about how a value is written, strict about what it is: a wrong one is told with its line, key and
 //! value, because the next rewrite would else lose what somebody meant.
 
-use crate::ground::text::one_line;
+use crate::base::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};

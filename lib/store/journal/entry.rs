@@ -1,9 +1,9 @@
 //! A queue entry, version 1: where a session or a note is to be had, and where it comes from. Checked when it
 //! is written and again when it is read; every fault is named at once.
 
-use crate::ground::fields::{Fields, PATH_CAP, brief, kind, shown};
-use crate::ground::repository::name_of_url;
-use crate::ground::text::base58;
+use crate::base::fields::{Fields, PATH_CAP, brief, kind, shown};
+use crate::base::repository::name_of_url;
+use crate::base::text::base58;
 use crate::store::entry::{Scope, tag};
 use jiff::Timestamp;
 use serde::Serialize;

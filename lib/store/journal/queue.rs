@@ -1,7 +1,7 @@
 //! The directory of the queue. Putting takes no lock: every entry is a file of its own, whole from its first moment.
 
-use crate::ground::error::{Error, Result};
-use crate::ground::file;
+use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::place::Root;
 use std::io;
@@ -134,14 +134,14 @@ impl Journal {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed,
             });
-            removed.map_err(|e| Error::io(e.to_string()))?;
+            removed?;
         }
         Ok(())
     }
 
     /// The ids of all entries in a directory, whether they can be read or not.
     pub(crate) fn ids_in(dir: &Path) -> Result<Vec<String>> {
-        let names = names(dir).map_err(|e| Error::io(e.to_string()))?;
+        let names = names(dir)?;
         Ok(names.iter().map(|name| id_of(name)).collect())
     }
 }

@@ -45,7 +45,7 @@ impl Bench {
             config: &self.config,
             redactor: &self.redactor,
             sessions: &self.sessions,
-            notes: &Notes::new(false),
+            reporter: &Reporter::new(false),
             vars: Vec::new(),
         };
         match gatherer.gather(&entry, &batch, 0).unwrap() {

@@ -46,7 +46,7 @@ impl<'a> Drafts<'a> {
 
     /// The note that is meant, if `op` may be done with it.
     pub(crate) fn resolved(&self, id: &str, op: Op) -> Result<EntryId, String> {
-        let said = crate::ground::text::one_line(id, 40);
+        let said = crate::base::text::one_line(id, 40);
         let id = EntryId::parse(id).ok_or_else(|| format!("\"{said}\" is not a note's id"))?;
         if self.changed.contains(&id) {
             return Err(format!("{id} has been changed since it was shown"));

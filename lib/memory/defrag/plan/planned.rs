@@ -80,7 +80,7 @@ pub(crate) struct Dropped {
 impl std::fmt::Display for Dropped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ids: Vec<String> =
-            self.ids.iter().take(NAMED).map(|id| crate::ground::text::one_line(id, 40)).collect();
+            self.ids.iter().take(NAMED).map(|id| crate::base::text::one_line(id, 40)).collect();
         let more = if self.ids.len() > NAMED { " …" } else { "" };
         write!(f, "dropped: {} {}{more}: {}", self.op.name(), ids.join(" "), self.why)
     }

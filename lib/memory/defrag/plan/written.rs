@@ -1,6 +1,6 @@
 //! What a model wrote in the place of notes: made fit to be filed, and held against what it replaces.
 
-use crate::ground::text::whole_lines;
+use crate::base::text::whole_lines;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::defrag::plan::planned::NAMED;
 use crate::memory::defrag::reply::Text;

@@ -1,0 +1,142 @@
+//! Shell completions, from the same tables as `--help`: commands and flags of every program.
+
+use crate::base::cli::about::About;
+use std::fmt::Write;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl Shell {
+    pub(crate) fn named(name: &str) -> Option<Shell> {
+        match name {
+            "bash" => Some(Shell::Bash),
+            "zsh" => Some(Shell::Zsh),
+            "fish" => Some(Shell::Fish),
+            _ => None,
+        }
+    }
+}
+
+/// A script for `shell` that completes `programs`.
+pub(crate) fn completions(shell: Shell, programs: &[&About]) -> String {
+    match shell {
+        Shell::Bash => bash(programs),
+        Shell::Zsh => zsh(programs),
+        Shell::Fish => fish(programs),
+    }
+}
+
+fn bash(programs: &[&About]) -> String {
+    let mut out = String::new();
+    for about in programs {
+        let function = function_name(about);
+        let words: Vec<String> = about
+            .commands
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .chain(about.all_flags().map(|flag| format!("--{}", flag.long)))
+            .chain(about.all_flags().filter_map(|flag| flag.short).map(|short| format!("-{short}")))
+            .collect();
+        // Commands of a dispatcher are completed as the programs that they are.
+        let below = match about.name.contains('-') {
+            true => String::new(),
+            false => format!(
+                "    local below=\"{function}_${{COMP_WORDS[1]//-/_}}\"\n    \
+                 if [ \"$COMP_CWORD\" -gt 1 ] && declare -F \"$below\" >/dev/null; then\n        \
+                 \"$below\"\n        return\n    fi\n"
+            ),
+        };
+        // compgen expands what it is given as the shell would: only names that mean nothing to it go in.
+        let agents = match about.usage.iter().any(|usage| usage.contains("AGENT")) {
+            true => {
+                "    words=\"$words $(axe-agents list 2>/dev/null | sed -n 's/ - .*//; /^[A-Za-z0-9_.-]*$/p')\"\n"
+            }
+            false => "",
+        };
+        // Arrays are filled as bash 3.2 can, which macOS has.
+        let _ = write!(
+            out,
+            "{function}() {{\n{below}    local words={}\n{agents}    \
+             COMPREPLY=($(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n}}\n\
+             complete -o default -F {function} {}\n",
+            quote(&words.join(" ")),
+            about.name
+        );
+    }
+    out
+}
+
+fn zsh(programs: &[&About]) -> String {
+    let names: Vec<_> = programs.iter().map(|about| about.name).collect();
+    let mut out = format!("#compdef {}\n", names.join(" "));
+    for about in programs {
+        let _ = writeln!(out, "{}() {{\n    _arguments -s \\", function_name(about));
+        for flag in about.all_flags() {
+            let help = flag.help.replace('[', "(").replace(']', ")").replace(':', "\\:");
+            let tail = flag.value.map(|value| format!(":{value}:_files")).unwrap_or_default();
+            for spelling in
+                flag.short.map(|s| format!("-{s}")).into_iter().chain([format!("--{}", flag.long)])
+            {
+                let _ = writeln!(out, "        {} \\", quote(&format!("{spelling}[{help}]{tail}")));
+            }
+        }
+        let commands: Vec<_> = about.commands.iter().map(|(name, _)| *name).collect();
+        if !commands.is_empty() {
+            let _ = writeln!(out, "        {} \\", quote(&format!("1:command:({})", commands.join(" "))));
+        }
+        out.push_str("        '*:file:_files'\n}\n");
+    }
+    // Read by eval, it says which function is for which program; as a file on fpath, it is the first of them, and
+    // from then on not the file any more.
+    for about in programs {
+        let _ = writeln!(out, "compdef {} {}", function_name(about), about.name);
+    }
+    out.push_str("if [ -n \"$service\" ]; then\n    case \"$service\" in\n");
+    for about in programs {
+        let _ = writeln!(out, "        {}) {} \"$@\" ;;", about.name, function_name(about));
+    }
+    out.push_str("    esac\nfi\n");
+    out
+}
+
+fn fish(programs: &[&About]) -> String {
+    let mut out = String::new();
+    for about in programs {
+        for (command, help) in about.commands {
+            let _ = writeln!(
+                out,
+                "complete -c {} -n __fish_use_subcommand -a {command} -d {}",
+                about.name,
+                quote_fish(help)
+            );
+        }
+        for flag in about.all_flags() {
+            let _ = write!(out, "complete -c {} -l {}", about.name, flag.long);
+            if let Some(short) = flag.short {
+                let _ = write!(out, " -s {short}");
+            }
+            if flag.value.is_some() {
+                out.push_str(" -r");
+            }
+            let _ = writeln!(out, " -d {}", quote_fish(flag.help));
+        }
+    }
+    out
+}
+
+fn function_name(about: &About) -> String {
+    format!("_{}", about.name.replace('-', "_"))
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// In fish a backslash escapes inside single quotes too.
+fn quote_fish(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}

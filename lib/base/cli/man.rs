@@ -1,0 +1,199 @@
+//! Man pages in `man(7)` macros, which both groff and mandoc read: a program's, from the same table as `--help`, and
+//! a family's on its files and formats, from a text.
+
+use crate::base::cli::about::{About, is_verbatim};
+use crate::base::text::wrap;
+use std::fmt::Write;
+
+/// Of the source of a page, in columns.
+const WIDTH: usize = 78;
+
+/// What a family's programs have in common: a page of section 7.
+#[derive(Debug)]
+pub(crate) struct Manual {
+    pub(crate) name: &'static str,
+    pub(crate) caption: &'static str,
+    /// Markdown, as far as these pages use it: `## SECTION`, `### Part`, paragraphs, lines indented by four spaces that
+    /// stand as they are, "- `term`: text", and `words` that are bold.
+    pub(crate) text: &'static str,
+}
+
+#[cfg(test)]
+impl Manual {
+    /// What the items of a section are called, up to its first part with a heading.
+    pub(crate) fn terms(&self, section: &str) -> Vec<&str> {
+        let (_, rest) = self.text.split_once(&format!("\n## {section}\n")).unwrap();
+        let section = rest.split("\n##").next().unwrap();
+        let items = section.lines().filter_map(|line| line.strip_prefix("- `"));
+        items.map(|item| item.split_once('`').unwrap().0).collect()
+    }
+}
+
+/// The page of a program.
+pub(crate) fn man_page(about: &About, version: &str) -> String {
+    let mut out = head(about.name, 1, about.caption, version);
+    out.push_str(".SH SYNOPSIS\n");
+    for (n, usage) in about.usage.iter().enumerate() {
+        let _ = writeln!(out, "{}{}", if n == 0 { "" } else { ".br\n" }, escape(usage));
+    }
+    out.push_str(".SH DESCRIPTION\n");
+    paragraphs(&mut out, about.more);
+    if !about.commands.is_empty() {
+        out.push_str(".SH COMMANDS\n");
+        for (name, help) in about.commands {
+            let _ = writeln!(out, ".TP\n.B {}\n{}", escape(name), filled(&escape(help)));
+        }
+    }
+    out.push_str(".SH OPTIONS\n");
+    for flag in about.all_flags() {
+        let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&flag.spelling()), filled(&escape(flag.help)));
+    }
+    for (title, text) in about.sections {
+        let _ = writeln!(out, ".SH {}", escape(title));
+        paragraphs(&mut out, text);
+    }
+    out.push_str(".SH EXIT STATUS\n");
+    for (code, meaning) in [
+        ("0", "done, or nothing to do"),
+        ("1", "the operation failed, or the arguments are wrong"),
+        ("2", "configuration: a file is missing or invalid, a path cannot be resolved"),
+        ("3", "the LLM or its API failed: no key, unreachable, rate limit, timeout, command"),
+        ("128+N", "ended by signal N: 130 is SIGINT, 143 is SIGTERM"),
+    ] {
+        let _ = writeln!(out, ".TP\n.B {code}\n{meaning}");
+    }
+    let family = about.name.split('-').next().unwrap_or(about.name);
+    let others = (about.name != family).then_some((family, 1)).into_iter().chain([(family, 7)]);
+    see_also(&mut out, others);
+    out
+}
+
+/// The page of a family of `programs`.
+pub(crate) fn manual_page(manual: &Manual, programs: &[&About], version: &str) -> String {
+    let mut out = head(manual.name, 7, manual.caption, version);
+    let mut is_below_heading = false;
+    // The first block is the text's own title.
+    for block in manual.text.split("\n\n").skip(1) {
+        let block = block.trim_matches('\n');
+        let heading = block.strip_prefix("## ").map(|title| (".SH", title));
+        let heading = heading.or_else(|| block.strip_prefix("### ").map(|title| (".SS", title)));
+        if let Some((request, title)) = heading {
+            let _ = writeln!(out, "{request} {}", escape(title));
+        } else if block.starts_with("- ") {
+            items(&mut out, block);
+        } else if is_verbatim(block) {
+            verbatim(&mut out, block, is_below_heading);
+        } else {
+            let _ = writeln!(out, "{}{}", if is_below_heading { "" } else { ".PP\n" }, running(block));
+        }
+        is_below_heading = heading.is_some();
+    }
+    see_also(&mut out, programs.iter().map(|about| (about.name, 1)));
+    out
+}
+
+fn head(name: &str, section: u8, caption: &str, version: &str) -> String {
+    let title = escape(&name.to_uppercase());
+    let volume = if section == 1 { "User Commands" } else { "Miscellaneous Information" };
+    format!(
+        ".TH \"{title}\" \"{section}\" \"\" \"axe {}\" \"{volume}\"\n.SH NAME\n{} \\- {}\n",
+        escape(version),
+        escape(name),
+        escape(caption)
+    )
+}
+
+fn see_also<'a>(out: &mut String, pages: impl Iterator<Item = (&'a str, u8)>) {
+    let pages: Vec<String> =
+        pages.map(|(name, section)| format!(".BR {} ({section})", escape(name))).collect();
+    let _ = writeln!(out, ".SH SEE ALSO\n{}", pages.join(",\n"));
+}
+
+/// "- `term`: text", each up to the next.
+fn items(out: &mut String, block: &str) {
+    for item in block.strip_prefix("- ").unwrap_or(block).split("\n- ") {
+        let (term, text) = item.split_once(": ").unwrap_or((item, ""));
+        let term: String = term.chars().filter(|c| *c != '`').collect();
+        let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&term), running(text));
+    }
+}
+
+/// A paragraph; what is between backquotes is bold.
+fn running(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(n, part)| match n % 2 {
+        0 => escape(part),
+        _ => format!("\\fB{}\\fP", escape(part)),
+    });
+    filled(&parts.collect::<String>())
+}
+
+/// Lines that are short enough for both formatters' taste, none of which is a request.
+fn filled(escaped: &str) -> String {
+    wrap(escaped, WIDTH).into_iter().map(guarded).collect::<Vec<_>>().join("\n")
+}
+
+/// A line that begins with `.` or `'` would be taken for a request.
+fn guarded(line: String) -> String {
+    if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+}
+
+fn paragraphs(out: &mut String, text: &str) {
+    for (n, paragraph) in text.split("\n\n").enumerate() {
+        if is_verbatim(paragraph) {
+            verbatim(out, paragraph, n == 0);
+        } else {
+            if n > 0 {
+                out.push_str(".PP\n");
+            }
+            let _ = writeln!(out, "{}", filled(&escape(paragraph)));
+        }
+    }
+}
+
+/// `is_first`: it stands right below a heading, where a paragraph needs no macro.
+fn verbatim(out: &mut String, paragraph: &str, is_first: bool) {
+    out.push_str(if is_first { ".RS 4\n.nf\n" } else { ".PP\n.RS 4\n.nf\n" });
+    for line in paragraph.lines().filter(|line| !line.is_empty()) {
+        let _ = writeln!(out, "{}", escape_line(&line[4..]));
+    }
+    out.push_str(".fi\n.RE\n");
+}
+
+/// Backslashes and hyphens mean something in troff; flags must be copyable from the page.
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('~', "\\(ti")
+        .replace('^', "\\(ha")
+        .replace('…', "...")
+}
+
+fn escape_line(line: &str) -> String {
+    guarded(escape(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manual_is_markdown_made_into_macros() {
+        const MANUAL: Manual = Manual {
+            name: "axe",
+            caption: "all of it",
+            text: "# axe(7)\n\n## FILES\n\n    ~/x\n\nOne `--flag` more.\n.x\n\n- `a.b`: first\nand on\n- `c`: last\n",
+        };
+        assert_eq!(
+            manual_page(&MANUAL, &[], "1.0"),
+            ".TH \"AXE\" \"7\" \"\" \"axe 1.0\" \"Miscellaneous Information\"\n.SH NAME\naxe \\- all of it\n.SH FILES\n\
+             .RS 4\n.nf\n\\(ti/x\n.fi\n.RE\n.PP\nOne \\fB\\-\\-flag\\fP more. .x\n\
+             .TP\n.B a.b\nfirst and on\n.TP\n.B c\nlast\n.SH SEE ALSO\n\n"
+        );
+    }
+
+    #[test]
+    fn troff_requests_and_hyphens_are_escaped() {
+        assert_eq!(escape_line(".git is skipped"), "\\&.git is skipped");
+        assert_eq!(escape("--dry-run ~/x \\n"), "\\-\\-dry\\-run \\(ti/x \\en");
+    }
+}

@@ -1,0 +1,71 @@
+//! The one way to stdout: locked, buffered, complete or an error.
+
+use crate::base::error::{Error, Result};
+use serde::Serialize;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+
+/// Remembers whether its reader left (`| head -1`): that alone is success, and everything after it is
+/// thrown away. Any other fault, a full disk say, is an error. A child's broken pipe is not seen here.
+pub(crate) struct Stdout {
+    out: BufWriter<StdoutLock<'static>>,
+    reader_left: bool,
+    broken: bool,
+}
+
+impl Stdout {
+    #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
+    pub(crate) fn open() -> Stdout {
+        Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false, broken: false }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.out.write_all(bytes);
+        self.judge(written)
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
+        self.text(text)?;
+        self.text("\n")
+    }
+
+    /// One JSON document on one line.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        self.line(&text)
+    }
+
+    /// Hands everything to the reader. Only after this is what was printed known to have arrived.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        let written = self.out.flush();
+        self.judge(written)
+    }
+
+    /// Does a person look at it?
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.out.get_ref().is_terminal()
+    }
+
+    /// Has a write failed for a reason that is not the reader's leaving?
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    fn judge(&mut self, written: io::Result<()>) -> Result<()> {
+        match written {
+            _ if self.reader_left => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.reader_left = true;
+                Ok(())
+            }
+            Err(e) => {
+                self.broken = true;
+                Err(Error::io(format!("cannot write to stdout: {e}")))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The process's surroundings, read once at the start and handed down: variables, home, places, the clock.
+
+use crate::base::error::{Error, Result};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Env {
+    vars: BTreeMap<OsString, OsString>,
+    pinned: Option<Timestamp>,
+}
+
+impl Env {
+    /// Reads the real environment. `AXE_NOW` (RFC 3339) pins the clock; a malformed one is an error.
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub(crate) fn read() -> Result<Env> {
+        Env::from_vars(std::env::vars_os())
+    }
+
+    fn from_vars(vars: impl Iterator<Item = (OsString, OsString)>) -> Result<Env> {
+        let mut env = Env { vars: vars.collect(), pinned: None };
+        if let Some(text) = env.text("AXE_NOW") {
+            let time = text.parse().map_err(|_| {
+                Error::config(format!("AXE_NOW is not an RFC 3339 time: \"{text}\""))
+                    .hint("write it like 2026-02-28T15:04:05Z, or unset it")
+            })?;
+            env.pinned = Some(time);
+        }
+        Ok(env)
+    }
+
+    /// A variable's value; empty counts as unset.
+    pub(crate) fn os(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// Like [`Env::os`], for values that must be text; other bytes count as unset.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.os(name).and_then(OsStr::to_str)
+    }
+
+    /// The names of all variables that start with `prefix`.
+    pub(crate) fn names(&self, prefix: &str) -> Vec<OsString> {
+        let starts = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+        self.vars.keys().filter(starts).cloned().collect()
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.pinned.unwrap_or_else(Timestamp::now)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the one place that reads the working directory")]
+    pub(crate) fn current_dir(&self) -> Result<PathBuf> {
+        std::env::current_dir().map_err(|e| {
+            Error::config(format!("the current directory cannot be read: {e}")).hint("cd to one that exists")
+        })
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(Path::new)
+    }
+
+    /// `~/x` with the home directory put in; any other path as it stands.
+    pub(crate) fn expand(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), self.home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(path),
+        }
+    }
+
+    /// `$XDG_CONFIG_HOME/axe`, else the platform's own folder for configuration.
+    pub(crate) fn config_dir(&self) -> Result<PathBuf> {
+        let base = match self.os("XDG_CONFIG_HOME") {
+            None if cfg!(windows) => {
+                self.os("APPDATA").map(PathBuf::from).ok_or_else(|| nowhere("config"))?
+            }
+            None if cfg!(target_os = "macos") => self.below_home("Library/Application Support", "config")?,
+            _ => self.xdg_config()?,
+        };
+        Ok(base.join("axe"))
+    }
+
+    /// `$XDG_DATA_HOME/axe`, else `~/.local/share/axe` on every platform (M6 3.1). Makes nothing.
+    pub(crate) fn data_dir(&self) -> Result<PathBuf> {
+        Ok(self.xdg_data()?.join("axe"))
+    }
+
+    /// `$XDG_CONFIG_HOME/agent-memory`, else `~/.config/agent-memory` on every platform (US-012).
+    pub(crate) fn memory_config_dir(&self) -> Result<PathBuf> {
+        Ok(self.xdg_config()?.join("agent-memory"))
+    }
+
+    /// `$XDG_DATA_HOME/agent-memory`, else `~/.local/share/agent-memory`. Makes nothing.
+    pub(crate) fn memory_data_dir(&self) -> Result<PathBuf> {
+        Ok(self.xdg_data()?.join("agent-memory"))
+    }
+
+    fn xdg_config(&self) -> Result<PathBuf> {
+        self.os("XDG_CONFIG_HOME").map_or_else(|| self.below_home(".config", "config"), |dir| Ok(dir.into()))
+    }
+
+    fn xdg_data(&self) -> Result<PathBuf> {
+        self.os("XDG_DATA_HOME").map_or_else(|| self.below_home(".local/share", "data"), |dir| Ok(dir.into()))
+    }
+
+    fn below_home(&self, path: &str, what: &str) -> Result<PathBuf> {
+        Ok(self.home().ok_or_else(|| nowhere(what))?.join(path))
+    }
+}
+
+fn nowhere(what: &str) -> Error {
+    let variable = match (cfg!(windows), what) {
+        (true, "config") => "%APPDATA%",
+        (true, _) => "%USERPROFILE%",
+        (false, _) => "$HOME",
+    };
+    Error::config(format!("unable to determine {what} directory: {variable} is not defined"))
+        .hint(format!("set it, or XDG_{}_HOME", what.to_uppercase()))
+}
+
+#[cfg(any(test, fuzzing))]
+#[allow(clippy::unwrap_used, reason = "for tests alone")]
+pub(crate) fn pretend(vars: &[(&str, &str)]) -> Env {
+    Env::from_vars(vars.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)))).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_dir_follows_xdg_data_home() {
+        let env = pretend(&[("XDG_DATA_HOME", "/x"), ("HOME", "/h")]);
+        assert_eq!(env.data_dir().unwrap(), Path::new("/x/axe"));
+    }
+
+    #[test]
+    fn an_empty_or_missing_xdg_data_home_falls_back_to_home() {
+        for vars in [&[("XDG_DATA_HOME", ""), ("HOME", "/h")][..], &[("HOME", "/h")]] {
+            assert_eq!(pretend(vars).data_dir().unwrap(), Path::new("/h/.local/share/axe"));
+        }
+    }
+
+    #[test]
+    fn the_memory_family_has_places_of_its_own() {
+        let env = pretend(&[("HOME", "/h")]);
+        assert_eq!(env.memory_config_dir().unwrap(), Path::new("/h/.config/agent-memory"));
+        assert_eq!(env.memory_data_dir().unwrap(), Path::new("/h/.local/share/agent-memory"));
+        let env = pretend(&[("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "/d")]);
+        assert_eq!(env.memory_config_dir().unwrap(), Path::new("/c/agent-memory"));
+        assert_eq!(env.memory_data_dir().unwrap(), Path::new("/d/agent-memory"));
+    }
+
+    #[test]
+    fn without_a_home_the_error_names_the_directory() {
+        let error = pretend(&[("HOME", "")]).data_dir().unwrap_err();
+        assert_eq!(error.message(), "unable to determine data directory: $HOME is not defined");
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn places_are_named_not_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = pretend(&[("XDG_DATA_HOME", dir.path().to_str().unwrap())]);
+        assert!(!env.data_dir().unwrap().exists());
+    }
+
+    #[test]
+    fn axe_now_pins_the_clock() {
+        let env = pretend(&[("AXE_NOW", "2026-02-28T15:04:05Z")]);
+        assert_eq!(env.now().to_string(), "2026-02-28T15:04:05Z");
+    }
+
+    #[test]
+    fn only_a_leading_tilde_slash_is_the_home() {
+        let env = pretend(&[("HOME", "/h")]);
+        assert_eq!(env.expand("~/a"), Path::new("/h/a"));
+        assert_eq!(env.expand("a/~/b"), Path::new("a/~/b"));
+    }
+}

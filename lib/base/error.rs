@@ -1,0 +1,286 @@
+//! The one error type: what kind it is, what went wrong, what to do next, and the cause.
+//!
+//! The kind tells whose turn it is to act, and picks the exit code. Most conversions from a library's error are made
+//! where the path or the value is known, so there are few `From`s here.
+
+use serde_json::json;
+use std::fmt;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of failure it is. Its name in JSON is that of the variant, in snake case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The arguments, or an input that the caller gave, are wrong.
+    Usage,
+    /// What was asked for does not exist.
+    NotFound,
+    /// Somebody else is at work on it. Try again later.
+    Busy,
+    /// It changed meanwhile, or it would overwrite what somebody else wrote.
+    Conflict,
+    /// A file of ours holds what we did not write.
+    Corrupt,
+    /// A file or variable that the user wrote is missing or wrong.
+    Config,
+    /// The model or its service did not answer, or its answer cannot be used.
+    Api,
+    /// The service answered that the request itself is wrong, or the agent broke a limit.
+    Refused,
+    /// A file or a pipe could not be read or written.
+    Io,
+}
+
+impl ErrorKind {
+    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            ErrorKind::Usage
+            | ErrorKind::NotFound
+            | ErrorKind::Busy
+            | ErrorKind::Conflict
+            | ErrorKind::Corrupt
+            | ErrorKind::Refused
+            | ErrorKind::Io => 1,
+            ErrorKind::Config => 2,
+            ErrorKind::Api => 3,
+        }
+    }
+
+    /// One word for programs that read the JSON form.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Usage => "usage",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::Busy => "busy",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::Corrupt => "corrupt",
+            ErrorKind::Config => "config",
+            ErrorKind::Api => "api",
+            ErrorKind::Refused => "refused",
+            ErrorKind::Io => "io",
+        }
+    }
+}
+
+/// One of several things wrong with an input, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Fault {
+    /// The path of the field, like `entries[0].title`; empty for the input as a whole.
+    pub path: String,
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+/// What went wrong, for a person and for a program.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    /// A flag that the program does not have: its table knows the nearest.
+    unknown_flag: Option<String>,
+    faults: Vec<Fault>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error {
+            kind,
+            message: message.into(),
+            hint: None,
+            unknown_flag: None,
+            faults: Vec::new(),
+            source: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Usage, message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NotFound, message)
+    }
+
+    pub(crate) fn busy(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Busy, message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Conflict, message)
+    }
+
+    pub(crate) fn corrupt(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Corrupt, message)
+    }
+
+    pub(crate) fn config(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Config, message)
+    }
+
+    pub(crate) fn api(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Api, message)
+    }
+
+    pub(crate) fn refused(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Refused, message)
+    }
+
+    pub(crate) fn io(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Io, message)
+    }
+
+    /// Adds the next step.
+    #[must_use]
+    pub fn hint(mut self, next: impl Into<String>) -> Error {
+        self.hint = Some(next.into());
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Adds the single things that are wrong.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Vec<Fault>) -> Error {
+        self.faults = faults;
+        self
+    }
+
+    /// The same failure, with `kind` instead of its own.
+    #[must_use]
+    pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
+        self.kind = kind;
+        self
+    }
+
+    /// The same failure, with `words` put before its message: what was being done.
+    #[must_use]
+    pub fn context(mut self, words: impl fmt::Display) -> Error {
+        self.message = format!("{words}: {}", self.message);
+        self
+    }
+
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    pub(crate) fn unknown_flag(&self) -> Option<&str> {
+        self.unknown_flag.as_deref()
+    }
+
+    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API.
+    pub fn exit_code(&self) -> u8 {
+        self.kind.exit_code()
+    }
+
+    /// What to do next, where there is something.
+    pub fn next_step(&self) -> Option<&str> {
+        self.hint.as_deref().or(self.unknown_flag.as_ref().map(|_| "see --help"))
+    }
+
+    /// The line that a person reads: the message, then the next step.
+    pub fn line(&self) -> String {
+        match self.next_step() {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
+    /// The form that a program reads.
+    pub(crate) fn json(&self) -> String {
+        let mut error =
+            json!({ "kind": self.kind.name(), "message": self.message, "hint": self.next_step() });
+        if !self.faults.is_empty() {
+            error["faults"] = json!(self.faults);
+        }
+        json!({ "error": error, "exit_code": self.exit_code() }).to_string()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.line())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// fs-err's errors name the path.
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::io(error.to_string()).because(error)
+    }
+}
+
+impl From<lexopt::Error> for Error {
+    fn from(error: lexopt::Error) -> Error {
+        match error {
+            lexopt::Error::UnexpectedOption(flag) => Error {
+                unknown_flag: Some(flag.clone()),
+                ..Error::usage(format!("unknown option \"{flag}\""))
+            },
+            lexopt::Error::MissingValue { option: Some(flag) } => {
+                Error::usage(format!("option \"{flag}\" needs a value"))
+            }
+            lexopt::Error::UnexpectedArgument(value) => {
+                Error::usage(format!("unexpected argument \"{}\"", value.to_string_lossy()))
+            }
+            lexopt::Error::UnexpectedValue { option, value } => Error::usage(format!(
+                "option \"{option}\" takes no value, got \"{}\"",
+                value.to_string_lossy()
+            )),
+            lexopt::Error::NonUnicodeValue(value) => {
+                Error::usage(format!("argument is not valid UTF-8: \"{}\"", value.to_string_lossy()))
+            }
+            other => Error::usage(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_ends_with_the_next_step() {
+        let error = Error::config("agent config not found: x").hint("run \"axe agents init x\"");
+        assert_eq!(error.line(), "agent config not found: x; run \"axe agents init x\"");
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn the_json_form_has_kind_message_hint_and_code() {
+        let value: serde_json::Value = serde_json::from_str(&Error::api("timeout: \"x\"").json()).unwrap();
+        assert_eq!(value["error"]["kind"], "api");
+        assert_eq!(value["error"]["message"], "timeout: \"x\"");
+        assert_eq!(value["exit_code"], 3);
+    }
+}

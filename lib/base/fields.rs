@@ -1,0 +1,139 @@
+//! JSON from outside, looked at key by key: every fault is named, with the path of its key, and so are keys that
+//! nobody asked for.
+
+use crate::base::text::{nearest, one_line};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+
+/// The longest path, in bytes.
+pub(crate) const PATH_CAP: usize = 4096;
+
+/// The keys of one JSON object, taken one by one; what stays at the end is unknown.
+pub(crate) struct Fields {
+    prefix: String,
+    object: Map<String, Value>,
+    asked: Vec<&'static str>,
+    pub(crate) faults: Vec<String>,
+}
+
+impl Fields {
+    pub(crate) fn new(prefix: &str, object: Map<String, Value>) -> Fields {
+        Fields { prefix: prefix.to_owned(), object, asked: Vec::new(), faults: Vec::new() }
+    }
+
+    /// The path of this object, for those inside it.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(crate) fn end(mut self) -> Vec<String> {
+        for key in self.object.keys() {
+            let near = match nearest(key, self.asked.iter().copied()) {
+                Some(near) => format!("; did you mean \"{near}\"?"),
+                None => String::new(),
+            };
+            self.faults.push(format!("{}{}: unknown key{near}", self.prefix, brief(key)));
+        }
+        self.faults
+    }
+
+    pub(crate) fn fault(&mut self, key: &str, what: &str) {
+        self.faults.push(format!("{}{key}: {what}", self.prefix));
+    }
+
+    pub(crate) fn missing(&mut self, key: &str) {
+        self.fault(key, "is missing");
+    }
+
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<Value> {
+        self.asked.push(key);
+        self.object.remove(key)
+    }
+
+    /// Whether a key that may be left out or be null has a value; if not, it is taken.
+    pub(crate) fn nullable(&mut self, key: &'static str) -> bool {
+        let has_value = self.object.get(key).is_some_and(|value| !value.is_null());
+        if !has_value {
+            self.take(key);
+        }
+        has_value
+    }
+
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
+        match self.take(key) {
+            Some(Value::String(text)) => return Some(text),
+            Some(other) => self.fault(key, &format!("a string is expected, not {}", kind(&other))),
+            None => self.missing(key),
+        }
+        None
+    }
+
+    pub(crate) fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
+        match self.take(key) {
+            Some(Value::Object(object)) => return Some(object),
+            Some(other) => self.fault(key, &format!("an object is expected, not {}", kind(&other))),
+            None => self.missing(key),
+        }
+        None
+    }
+
+    pub(crate) fn one_of(&mut self, key: &'static str, known: &[&str]) -> Option<String> {
+        let text = self.text(key)?;
+        if known.contains(&text.as_str()) {
+            return Some(text);
+        }
+        let near = nearest(&text, known.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
+        let near = near.unwrap_or_default();
+        self.fault(key, &format!("\"{}\" is none of {}{near}", brief(&text), known.join(", ")));
+        None
+    }
+
+    /// One line that is not empty.
+    pub(crate) fn line(&mut self, key: &'static str, cap: usize) -> Option<String> {
+        let text = self.text(key)?;
+        let fault = if text.trim().is_empty() {
+            "is empty".to_owned()
+        } else if text.len() > cap {
+            format!("has {} bytes; at most {cap} are taken", text.len())
+        } else if text.contains(|c: char| c.is_control()) {
+            format!("\"{}\" has line breaks or control characters", brief(&text))
+        } else {
+            return Some(text);
+        };
+        self.fault(key, &fault);
+        None
+    }
+
+    pub(crate) fn path(&mut self, key: &'static str) -> Option<PathBuf> {
+        let text = self.line(key, PATH_CAP)?;
+        if text.starts_with('/') {
+            return Some(PathBuf::from(text));
+        }
+        self.fault(key, &format!("\"{}\" is not an absolute path", brief(&text)));
+        None
+    }
+}
+
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A value for a message.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("\"{}\"", brief(text)),
+        Value::Number(_) | Value::Bool(_) | Value::Null => value.to_string(),
+        Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
+    }
+}
+
+pub(crate) fn brief(text: &str) -> String {
+    one_line(text, 80)
+}

@@ -1,0 +1,138 @@
+//! Process groups: a command and all that it starts, ended together.
+
+use crate::base::deadline::Deadline;
+use std::collections::BTreeMap;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a group gets between SIGTERM and SIGKILL.
+pub(crate) const GRACE: Duration = Duration::from_millis(150);
+
+/// The groups that run now. Whoever holds the lock keeps new ones from starting.
+static GROUPS: Mutex<BTreeMap<u32, Group>> = Mutex::new(BTreeMap::new());
+
+fn groups() -> MutexGuard<'static, BTreeMap<u32, Group>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes what `command` starts the leader of a group of its own.
+pub(crate) fn lead(command: &mut Command) {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    #[cfg(not(unix))]
+    let _ = command;
+}
+
+/// Ends every group, and lets no other start: the program is about to leave. Waits within the grace while
+/// somebody is still `speaking`.
+#[cfg(unix)]
+pub(crate) fn end_all(speaking: impl Fn() -> bool) {
+    let groups = groups();
+    for group in groups.values() {
+        group.signal(rustix::process::Signal::TERM);
+    }
+    let grace = Deadline::after(groups.values().map(|group| group.grace).max().unwrap_or_default());
+    while (groups.values().any(Group::is_alive) || speaking()) && !grace.passed() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for group in groups.values() {
+        group.signal(rustix::process::Signal::KILL);
+    }
+    // Never unlocked again: a command that died of our signal must not be reported as a failure.
+    std::mem::forget(groups);
+}
+
+/// A process group, named by the id of its first process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group {
+    id: u32,
+    grace: Duration,
+}
+
+impl Group {
+    /// Runs `spawn`, whose child leads a group of its own (see [`lead`]), and takes note of it. `level` says how
+    /// many commands of ours are above this process: an inner one must be done with its group before the outer
+    /// one ends it, so each level has two thirds of the grace of the one above.
+    pub(crate) fn start(level: u32, spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Group)> {
+        // Held over the spawn, so that nobody who ends all groups can miss one.
+        let mut groups = groups();
+        let child = spawn()?;
+        let grace = (0..level).fold(GRACE, |grace, _| grace * 2 / 3);
+        let group = Group { id: child.id(), grace };
+        groups.insert(group.id, group);
+        Ok((child, group))
+    }
+
+    /// Ends everything in the group: SIGTERM, a short grace, SIGKILL. `None`: even that did not end the child.
+    pub(crate) fn end(self, child: &mut Child) -> Option<ExitStatus> {
+        let status = self.end_processes(child);
+        groups().remove(&self.id);
+        status
+    }
+}
+
+#[cfg(unix)]
+impl Group {
+    /// Tells of the exit without reaping, so that the id stays ours until the whole group is gone.
+    pub(crate) fn watch_exit(&self, tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let Some(pid) = self.pid() else { return Ok(()) };
+        let watch = move || {
+            while let Err(rustix::io::Errno::INTR) =
+                waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+            {}
+            tell();
+        };
+        std::thread::Builder::new().spawn(watch).map(drop)
+    }
+
+    fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
+        self.signal(rustix::process::Signal::TERM);
+        let grace = Deadline::after(self.grace);
+        let mut status = child.try_wait().ok().flatten();
+        while status.is_none() || self.is_alive() {
+            if grace.passed() {
+                self.signal(rustix::process::Signal::KILL);
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+            status = status.or_else(|| child.try_wait().ok().flatten());
+        }
+        // A process in an uninterruptible system call outlives even SIGKILL; we do not wait for it.
+        let killed = Deadline::after(GRACE / 3);
+        while status.is_none() && !killed.passed() {
+            std::thread::sleep(Duration::from_millis(2));
+            status = child.try_wait().ok().flatten();
+        }
+        status
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(pid) = self.pid() {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.pid().is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
+    }
+
+    fn pid(&self) -> Option<rustix::process::Pid> {
+        i32::try_from(self.id).ok().and_then(rustix::process::Pid::from_raw)
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    pub(crate) fn watch_exit(&self, _tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Without process groups only the command itself can be ended.
+    fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
+        let _ = child.kill();
+        child.wait().ok()
+    }
+}

@@ -1,0 +1,182 @@
+//! Which way a call takes: straight, or through the proxy that the environment names.
+
+use crate::base::env::Env;
+use crate::base::http::url::{Url, host_and_port};
+use crate::base::secret::Secret;
+use base64::prelude::{BASE64_STANDARD, Engine};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    Direct,
+    /// By way of a tunnel of our own, to the proxy or, without one, to the service itself.
+    Tunnel(Option<Proxy>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Proxy {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// `user:password`, as `Proxy-Authorization` wants it.
+    pub(crate) login: Option<Secret>,
+    /// The variable it came from.
+    pub(crate) variable: &'static str,
+}
+
+impl Route {
+    /// The way to `url`. The error names the variable that is wrong, not its value: it may hold a password.
+    ///
+    /// `https_proxy` or `http_proxy` by the URL's scheme, then `all_proxy`, each in small letters first.
+    /// `NO_PROXY` and calls to this machine go straight.
+    pub(crate) fn to(url: &Url, env: &Env) -> Result<Route, String> {
+        let names: [&'static str; 4] = match url.https {
+            true => ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
+            false => ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],
+        };
+        let proxy = match names.into_iter().find_map(|name| Some((name, env.text(name)?))) {
+            _ if url.is_loopback() || excepted(url, env) => None,
+            Some((name, value)) => Some(parse(name, value)?),
+            None => None,
+        };
+        // minreq reads variables by itself where it is not given a proxy, and cannot be told not to. It
+        // cannot parse an IPv6 address either. Both times the tunnel is the proxy that it is given.
+        let minreq_sees_one =
+            ["http_proxy", "https_proxy", "all_proxy"].iter().any(|name| env.os(name).is_some());
+        let tunnel = proxy.is_some() || minreq_sees_one || url.host.contains(':');
+        Ok(if tunnel { Route::Tunnel(proxy) } else { Route::Direct })
+    }
+}
+
+/// Schemes of proxies that are named in a message.
+const SCHEMES: &[&str] = &["https", "socks", "socks4", "socks4a", "socks5", "socks5h", "ftp"];
+
+/// `[http://][user:password@]host[:port]`
+fn parse(variable: &'static str, value: &str) -> Result<Proxy, String> {
+    let rest = match value.trim().split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+        Some((scheme, _)) => {
+            // Of a value that is no address at all, what stands there may be a password.
+            let known = SCHEMES.iter().find(|known| scheme.eq_ignore_ascii_case(known));
+            let by = known.map(|scheme| format!(" by {scheme}://")).unwrap_or_default();
+            return Err(format!("{variable}: proxies{by} are not supported, only http://"));
+        }
+        None => value.trim(),
+    };
+    let rest = rest.split('/').next().unwrap_or_default();
+    let (login, authority) = match rest.rsplit_once('@') {
+        Some((login, authority)) => {
+            (Some(Secret::new(BASE64_STANDARD.encode(percent_decoded(login)))), authority)
+        }
+        None => (None, rest),
+    };
+    let (host, port) = host_and_port(authority).map_err(|why| format!("{variable}: not a proxy: {why}"))?;
+    Ok(Proxy { host, port: port.unwrap_or(80), login, variable })
+}
+
+/// Does `NO_PROXY` except this host? Its entries are host names that also stand for what is below them, with
+/// or without a leading dot and a port; `*` is every host.
+fn excepted(url: &Url, env: &Env) -> bool {
+    let list = env.text("no_proxy").or_else(|| env.text("NO_PROXY")).unwrap_or_default();
+    list.split([',', ' ']).map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
+        let entry = entry.to_ascii_lowercase();
+        let name = entry.strip_prefix("*.").unwrap_or(&entry).trim_start_matches('.');
+        if name == "*" {
+            return true;
+        }
+        let Ok((name, port)) = host_and_port(name) else { return false };
+        let host = url.host.trim_end_matches('.');
+        let below = host.strip_suffix(&name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+        below && port.is_none_or(|port| port == url.port)
+    })
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::pretend;
+
+    fn route(url: &str, vars: &[(&str, &str)]) -> Result<Route, String> {
+        Route::to(&Url::parse(url).unwrap(), &pretend(vars))
+    }
+
+    fn proxy_host(url: &str, vars: &[(&str, &str)]) -> Option<String> {
+        match route(url, vars).unwrap() {
+            Route::Tunnel(Some(proxy)) => Some(format!("{}:{}", proxy.host, proxy.port)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_scheme_chooses_the_variable() {
+        let vars = [("HTTPS_PROXY", "http://s:1"), ("HTTP_PROXY", "h:2"), ("ALL_PROXY", "a")];
+        assert_eq!(proxy_host("https://x", &vars).as_deref(), Some("s:1"));
+        assert_eq!(proxy_host("http://x", &vars).as_deref(), Some("h:2"));
+        assert_eq!(proxy_host("http://x", &vars[2..]).as_deref(), Some("a:80"));
+        assert_eq!(route("https://x", &[]).unwrap(), Route::Direct);
+        assert_eq!(
+            proxy_host("https://x", &[("https_proxy", "small"), vars[0]]).as_deref(),
+            Some("small:80")
+        );
+    }
+
+    #[test]
+    fn what_minreq_would_take_by_itself_is_kept_from_it() {
+        let vars = [("http_proxy", "http://p:1")];
+        assert_eq!(route("http://localhost:1", &vars).unwrap(), Route::Tunnel(None));
+        assert_eq!(route("http://localhost:1", &[("HTTP_PROXY", "p")]).unwrap(), Route::Direct);
+        assert_eq!(route("http://[::1]:1", &[]).unwrap(), Route::Tunnel(None));
+    }
+
+    #[test]
+    fn no_proxy_knows_suffixes_dots_ports_and_stars() {
+        for (list, goes_straight) in [
+            ("example.com", true),
+            (".example.com", true),
+            ("*.example.com", true),
+            ("a, api.example.com", true),
+            ("api.example.com:443", true),
+            ("api.example.com:80", false),
+            ("ample.com", false),
+            ("*", true),
+            ("com", true),
+            ("b.api.example.com", false),
+        ] {
+            let vars = [("HTTPS_PROXY", "p"), ("NO_PROXY", list)];
+            assert_eq!(proxy_host("https://api.example.com", &vars).is_none(), goes_straight, "{list}");
+        }
+    }
+
+    #[test]
+    fn other_kinds_of_proxy_are_refused_without_showing_the_password() {
+        for value in ["socks5://u:secret@h", "https://u:secret@h", "http://u:secret@h:99999"] {
+            let why = route("https://x", &[("ALL_PROXY", value)]).unwrap_err();
+            assert!(why.starts_with("ALL_PROXY: ") && !why.contains("secret"), "{why}");
+        }
+        assert!(route("http://127.0.0.1", &[("ALL_PROXY", "socks5://h")]).is_ok());
+    }
+
+    #[test]
+    fn a_login_is_decoded_and_encoded() {
+        let vars = [("ALL_PROXY", "http://user:p%40ss@h:3128/")];
+        let Ok(Route::Tunnel(Some(proxy))) = route("https://x", &vars) else { panic!() };
+        assert_eq!(proxy.login.unwrap().expose(), "dXNlcjpwQHNz");
+    }
+}

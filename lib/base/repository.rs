@@ -1,0 +1,177 @@
+//! Which git repository a directory belongs to, read from its files: no program is started for it.
+
+use crate::base::file;
+use std::path::{Path, PathBuf};
+
+/// The largest git file that is read, in bytes.
+const CAP: u64 = 1 << 20;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// `host/owner/name` of the remote `origin`; `local:<main worktree>` without one. The worktrees of a
+    /// repository share it. No login, no password.
+    pub(crate) name: String,
+    /// The top of this worktree.
+    pub(crate) top: PathBuf,
+}
+
+/// The repository that `dir` lies in; `None` if in none.
+///
+/// `url.….insteadOf` and included files are not followed: an address that needs them keeps its short form.
+pub(crate) fn of(dir: &Path) -> Option<Repository> {
+    let dir = dir.canonicalize().ok()?;
+    let (top, git) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?)))?;
+    let common = match file::read(&git.join("commondir"), CAP) {
+        Ok(path) => git.join(text_of(&path)).canonicalize().ok()?,
+        Err(_) => git,
+    };
+    let url = file::read(&common.join("config"), CAP).ok().and_then(|config| origin(&text_of(&config)));
+    let name = url.as_deref().and_then(name_of_url).unwrap_or_else(|| {
+        let main = if common.ends_with(".git") { common.parent().unwrap_or(&common) } else { &common };
+        format!("local:{}", main.display())
+    });
+    Some(Repository { name, top: top.to_path_buf() })
+}
+
+/// `.git` itself, or where a worktree's or submodule's file of that name points.
+pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    if git.join("HEAD").is_file() {
+        return Some(git);
+    }
+    let pointer = file::read(&git, CAP).ok()?;
+    let dir = top.join(text_of(&pointer).strip_prefix("gitdir:")?.trim());
+    dir.canonicalize().ok().filter(|dir| dir.join("HEAD").is_file())
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+/// The first `url` of `[remote "origin"]` in a git configuration file.
+fn origin(config: &str) -> Option<String> {
+    let mut inside = false;
+    for line in config.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            let (kind, name) = section.split_once('"').unwrap_or((section, ""));
+            inside = kind.trim().eq_ignore_ascii_case("remote") && name.starts_with("origin\"");
+        } else if let (true, Some((key, value))) = (inside, line.split_once('='))
+            && key.trim().eq_ignore_ascii_case("url")
+        {
+            return Some(unquote(value.trim()));
+        }
+    }
+    None
+}
+
+/// A value without quotes, escapes and the comment after it.
+fn unquote(value: &str) -> String {
+    let mut plain = String::new();
+    let mut quoted = false;
+    let mut characters = value.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => plain.extend(characters.next()),
+            '#' | ';' if !quoted => break,
+            c => plain.push(c),
+        }
+    }
+    plain.trim_end().to_owned()
+}
+
+/// `https://user:pw@Host:443/owner/name.git`, `git@host:owner/name`, `ssh://…` → `host/owner/name`. `None` for a
+/// path on this machine.
+pub(crate) fn name_of_url(url: &str) -> Option<String> {
+    let (host, path) = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.split_once('/')?,
+        // As scp writes it: a colon before the first slash.
+        None => url.split_once(':').filter(|(host, _)| !host.contains('/'))?,
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    // An IPv6 address keeps its own colons.
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let is_fine = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_control() || c == '@');
+    (is_fine(host) && is_fine(path)).then(|| format!("{}/{path}", host.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "a test may write files")]
+
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_repository_have_one_name() {
+        for url in [
+            "https://github.com/owner/repo.git",
+            "https://user:pa%40ss@GitHub.com/owner/repo",
+            "https://token@github.com:443/owner/repo.git/",
+            "git@github.com:owner/repo.git",
+            "github.com:owner/repo",
+            "ssh://git@github.com:22/owner/repo.git",
+            "git://github.com/owner/repo?x=1",
+        ] {
+            assert_eq!(name_of_url(url).as_deref(), Some("github.com/owner/repo"), "{url}");
+        }
+        assert_eq!(name_of_url("https://gitlab.com/a/b/c.git").as_deref(), Some("gitlab.com/a/b/c"));
+    }
+
+    #[test]
+    fn paths_are_not_addresses() {
+        for url in ["/srv/git/x.git", "../x", "file:///srv/x", "", ":", "https://", "https://host/", "./a:b"]
+        {
+            assert_eq!(name_of_url(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_login_is_left() {
+        for url in
+            ["https://me:s3cret@h/o/r", "https://h/o/r?token=s3cret", "https://a@b:s3cret@h/o/r#s3cret"]
+        {
+            assert!(!name_of_url(url).unwrap().contains("s3cret"), "{url}");
+        }
+        assert_eq!(name_of_url("https://h/s3cret@h/o"), None);
+    }
+
+    #[test]
+    fn the_origin_is_found_among_other_sections() {
+        let config = "[core]\n\turl = no\n[remote \"upstream\"]\n url = no\n[Remote \"origin\"]\n\
+                      \tfetch = +refs\n\tURL = \"git@h:o/r.git\" ; mine\n[branch \"url\"]\nurl = no\n";
+        assert_eq!(origin(config).as_deref(), Some("git@h:o/r.git"));
+        assert_eq!(origin("[remote \"origin2\"]\nurl = x\n"), None);
+    }
+
+    #[test]
+    fn worktrees_share_the_name_of_their_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let main = dir.join("main");
+        let linked = main.join(".git/worktrees/w");
+        std::fs::create_dir_all(&linked).unwrap();
+        std::fs::create_dir_all(main.join("src")).unwrap();
+        std::fs::create_dir_all(dir.join("w/deep")).unwrap();
+        for (path, text) in [
+            ("main/.git/HEAD", "ref: refs/heads/main\n"),
+            ("main/.git/config", ""),
+            ("main/.git/worktrees/w/HEAD", "x"),
+            ("main/.git/worktrees/w/commondir", "../..\n"),
+        ] {
+            std::fs::write(dir.join(path), text).unwrap();
+        }
+        std::fs::write(dir.join("w/.git"), format!("gitdir: {}\n", linked.display())).unwrap();
+        let local = format!("local:{}", main.display());
+        assert_eq!(of(&main.join("src")), Some(Repository { name: local.clone(), top: main.clone() }));
+        assert_eq!(of(&dir.join("w/deep")), Some(Repository { name: local, top: dir.join("w") }));
+        std::fs::write(main.join(".git/config"), "[remote \"origin\"]\nurl = https://u:p@h/o/r\n").unwrap();
+        assert_eq!(of(&dir.join("w")).unwrap().name, "h/o/r");
+        assert_eq!(of(&dir), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT: end what we started, let a half-done write finish, leave with 128+N.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How long the last line may take.
+#[cfg(unix)]
+const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
+
+static SHIELD: Mutex<()> = Mutex::new(());
+
+/// While this is held, a signal waits. For writes that must not be torn or leave something behind: microseconds
+/// for an entry, longer only for a trim that keeps gigabytes.
+pub(crate) fn shield() -> MutexGuard<'static, ()> {
+    SHIELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From here on a signal ends the program's commands too, each with its whole process group.
+///
+/// With `json`, what is said of it is a JSON object, as every error is.
+///
+/// A signal that was ignored when the program started (`nohup`, a background job) stays ignored.
+#[cfg(unix)]
+pub(crate) fn watch(program: &'static str, json: bool) {
+    use crate::base::{exec, stderr};
+    use serde_json::json;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+    let ignored = ignored_at_start();
+    let wanted: Vec<i32> = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
+        .into_iter()
+        .filter(|signal| ignored & (1 << (signal - 1)) == 0)
+        .collect();
+    let (ready, registered) = std::sync::mpsc::channel::<()>();
+    // Registered in the thread: without one a signal must end the program as it always does.
+    let watcher = std::thread::Builder::new().spawn(move || {
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
+        drop(ready);
+        if let Some(signal) = signals.forever().next() {
+            exec::end_all();
+            let _finish_the_write = shield();
+            let name = match signal {
+                SIGHUP => "SIGHUP",
+                SIGINT => "SIGINT",
+                SIGQUIT => "SIGQUIT",
+                _ => "SIGTERM",
+            };
+            let said = format!("ended by {name}");
+            let code = 128 + signal;
+            let line = match json {
+                true => {
+                    json!({"error": {"kind": "signal", "message": said, "hint": null}, "exit_code": code})
+                        .to_string()
+                }
+                false => format!("{program}: {said}"),
+            };
+            stderr::last_line(&line, LAST_LINE);
+            leave(code);
+        }
+    });
+    if watcher.is_ok() {
+        // Until the channel closes.
+        let _ = registered.recv();
+    }
+}
+
+#[cfg(unix)]
+#[allow(clippy::exit, clippy::disallowed_methods, reason = "a signal ends the program from its own thread")]
+fn leave(code: i32) -> ! {
+    std::process::exit(code)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn watch(_program: &'static str, _json: bool) {}
+
+/// The set of ignored signals, bit N-1 for signal N. Known on Linux only; elsewhere none counts as ignored.
+#[cfg(unix)]
+fn ignored_at_start() -> u64 {
+    let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0)
+}

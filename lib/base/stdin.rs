@@ -1,0 +1,136 @@
+//! Standard input: read up to its end, never waited for beyond the deadline.
+
+use crate::base::cli::Reporter;
+use crate::base::deadline::Deadline;
+use crate::base::error::{Error, Result};
+use crate::base::text::{lossy, size};
+use std::io::{self, IsTerminal, Read};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// An open pipe that has said nothing for so long gets a word about what to do.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// How a program takes its stdin, and what it tells someone whose pipe does not end.
+pub(crate) struct Terms {
+    pub(crate) deadline: Deadline,
+    /// The most that is taken, in bytes.
+    pub(crate) cap: usize,
+    /// Whether what is typed on a terminal is taken too, up to Ctrl-D.
+    pub(crate) typed: bool,
+    /// Whether what has come is the whole of it, though the pipe is still open.
+    pub(crate) is_whole: fn(&[u8]) -> bool,
+    /// What to do about a pipe that is silent.
+    pub(crate) if_silent: &'static str,
+    /// What to do about one that has not ended by the deadline.
+    pub(crate) if_late: &'static str,
+}
+
+/// What was piped in, as text; `None` for a terminal and for nothing but white space.
+pub(crate) fn read(terms: &Terms, reporter: &Reporter) -> Result<Option<String>> {
+    let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
+    let (text, damaged) = lossy(bytes);
+    if damaged {
+        reporter.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
+    }
+    Ok(if text.trim().is_empty() { None } else { Some(text) })
+}
+
+/// What was piped in, byte for byte; `None` for a terminal that is not to be read.
+pub(crate) fn read_bytes(terms: &Terms, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
+    let stdin = io::stdin();
+    let is_terminal = stdin.is_terminal();
+    if is_terminal && !terms.typed {
+        return Ok(None);
+    }
+    enum Event {
+        Speaks,
+        Ended(io::Result<Vec<u8>>),
+    }
+    let (cap, is_whole) = (terms.cap, terms.is_whole);
+    if ends_by_itself() {
+        let all = read_all(&mut stdin.lock(), cap, is_whole, || {}).map_err(unreadable)?;
+        return within(all, cap);
+    }
+    let (sender, events) = channel();
+    let reader = std::thread::Builder::new().spawn(move || {
+        let ended = read_all(&mut stdin.lock(), cap, is_whole, || {
+            let _ = sender.send(Event::Speaks);
+        });
+        let _ = sender.send(Event::Ended(ended));
+    });
+    reader.map_err(unreadable)?;
+
+    // Whoever types needs no word about a pipe.
+    let mut patience = if is_terminal { Duration::MAX } else { QUIET };
+    loop {
+        match events.recv_timeout(patience.min(terms.deadline.remaining())) {
+            Ok(Event::Speaks) => patience = Duration::MAX,
+            Ok(Event::Ended(ended)) => return within(ended.map_err(unreadable)?, cap),
+            Err(RecvTimeoutError::Timeout) if !terms.deadline.passed() => {
+                reporter.warn(&format!("stdin is open but silent; waiting for its end. {}", terms.if_silent));
+                patience = Duration::MAX;
+            }
+            Err(_) => {
+                return Err(Error::io("stdin did not end before the timeout").hint(terms.if_late));
+            }
+        }
+    }
+}
+
+fn within(bytes: Vec<u8>, cap: usize) -> Result<Option<Vec<u8>>> {
+    if bytes.len() > cap {
+        return Err(Error::io(format!("stdin is larger than {}", size(cap as u64))).hint("pipe in less"));
+    }
+    Ok(Some(bytes))
+}
+
+fn unreadable(e: io::Error) -> Error {
+    Error::io(format!("cannot read stdin: {e}"))
+}
+
+/// A file or `/dev/null` needs no thread to be waited for.
+#[cfg(unix)]
+fn ends_by_itself() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let Ok(stdin) = io::stdin().as_fd().try_clone_to_owned() else { return false };
+    let Ok(metadata) = std::fs::File::from(stdin).metadata() else { return false };
+    let is_null = |null: std::fs::Metadata| (null.rdev(), null.mode()) == (metadata.rdev(), metadata.mode());
+    metadata.is_file() || std::fs::metadata("/dev/null").is_ok_and(is_null)
+}
+
+#[cfg(not(unix))]
+fn ends_by_itself() -> bool {
+    false
+}
+
+/// Everything up to the end, or a little more than `cap`. `speaks` is called at the first byte.
+fn read_all(
+    from: &mut impl Read,
+    cap: usize,
+    is_whole: fn(&[u8]) -> bool,
+    speaks: impl Fn(),
+) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    while all.len() <= cap {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => {
+                if all.is_empty() {
+                    speaks();
+                }
+                all.extend_from_slice(&buffer[..n]);
+                if is_whole(&all) {
+                    break;
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // Some parents hand down a pipe that does not block. The deadline is kept by who waits for us.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(all)
+}
