@@ -1,18 +1,15 @@
 //! Notes: taken in, found again, kept in order.
 
 pub(crate) mod budget;
-pub(crate) mod call;
 pub(crate) mod capture;
 pub(crate) mod consolidate;
 pub(crate) mod defrag;
 pub(crate) mod doctor;
-pub(crate) mod extract;
 pub(crate) mod hash;
 pub(crate) mod links;
 pub(crate) mod loss;
-pub(crate) mod prompt;
+pub(crate) mod pipeline;
 pub(crate) mod redact;
-pub(crate) mod reply;
 pub(crate) mod search;
 pub(crate) mod section;
 pub(crate) mod service;

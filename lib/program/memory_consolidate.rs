@@ -3,18 +3,26 @@
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, at_most_one, flag, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::signal;
-use crate::memory::call::{Kind, Why};
-use crate::memory::consolidate::desk::{Desk, Tally};
-use crate::memory::consolidate::plan::Plan;
-use crate::memory::consolidate::run::{Ended, Preview};
-use crate::memory::section;
-use crate::program::pipeline::{Beginning, Bench, COMMAND_HINT, quoted};
+use crate::base::text::whole_lines;
+use crate::base::{signal, stdin};
+use crate::memory::consolidate::Consolidate;
+use crate::memory::consolidate::host::ConsolidateHost;
+use crate::memory::consolidate::plan::PlannedNote;
+use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, sessions_waiting, waiting};
+use crate::memory::consolidate::work::Written;
+use crate::memory::pipeline::runner::{Applied, Host, Run, Runner};
+use crate::memory::pipeline::saved::Kind;
+use crate::memory::pipeline::{Ending, Failure};
+use crate::program::notes::piped_in;
+use crate::program::pipeline::{
+    Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted,
+};
 use crate::store::batch::Batches;
-use crate::store::journal::Journal;
-use crate::store::ledger::Tries;
-use crate::store::place::Root;
-use serde_json::json;
+use crate::store::overlay::Overlay;
+use crate::store::persistence::Persistence;
+use crate::store::topics::Topics;
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +31,7 @@ pub(crate) const ABOUT: About = About {
     name: "memory-consolidate",
     caption: "make notes of what waits in the queue",
     usage: &[
-        "memory-consolidate [--limit N] [--retry-failed] [--json] [--quiet]",
+        "memory-consolidate [--limit N] [--retry-failed] [--json] [--quiet] [-]",
         "memory-consolidate --dry-run | --prompt | --apply FILE",
     ],
     commands: &[],
@@ -65,6 +73,8 @@ struct Args {
     retry_failed: bool,
     json: bool,
     quiet: bool,
+    /// Only the entries that are piped in.
+    stdin: bool,
     config: Option<PathBuf>,
 }
 
@@ -95,11 +105,15 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("json") => args.json = true,
             Long("quiet") => args.quiet = true,
             Long("config") => args.config = Some(p.path()?),
+            Value(word) if word == "-" => args.stdin = true,
             _ => return Err(arg.unexpected().into()),
         }
     }
     if let Some((_, what)) = at_most_one(chosen)? {
         args.what = what;
+    }
+    if let (What::Apply(_), true) = (&args.what, args.stdin) {
+        return Err(apart("--apply", "-").hint("a reply says itself which entries it is about"));
     }
     if let (What::Apply(_), Some(_)) = (&args.what, args.limit) {
         return Err(apart("--apply", "--limit").hint("a reply is carried out as a whole"));
@@ -117,150 +131,188 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         is_by_hand: matches!(args.what, What::Prompt | What::Apply(_)),
         batches: Batches::of_queue,
     };
-    let bench = match Bench::begin(&beginning, env, &reporter)? {
-        Ok(bench) => bench,
-        Err(busy) => {
+    // Read to its end before anything is locked: the program before us in the pipe may still be writing.
+    let only = if args.stdin { Some(queue_ids(&reporter)?) } else { None };
+    let opened = match open(&beginning, env, &reporter)? {
+        Opening::Opened(opened) => opened,
+        Opening::Busy(busy) => {
             reporter.warn(&format!("{busy}; nothing done"));
-            return Ok(ExitCode::SUCCESS);
+            return print_busy(&args, stdout);
         }
     };
     if args.retry_failed {
-        retry_failed(&bench.root, &reporter)?;
+        retry_failed(&opened.root, &reporter)?;
     }
-    let mut desk = Desk {
-        config: &bench.config,
-        root: &bench.root,
-        env,
-        reporter: &reporter,
-        redactor: &bench.redactor,
-        caller: bench.caller(ABOUT.name, env, args.quiet),
-        kind: match args.what {
-            What::Run => Kind::Run,
-            What::DryRun => Kind::Dry,
-            What::Prompt | What::Apply(_) => Kind::Hand,
-        },
-        limit: args.limit.unwrap_or(usize::MAX),
-        batch: None,
-        history: None,
-        seen: BTreeSet::new(),
-        is_down: false,
-        tally: Tally::default(),
+    let kind = match args.what {
+        What::Run => Kind::Run,
+        What::DryRun => Kind::DryRun,
+        What::Prompt | What::Apply(_) => Kind::Hand,
     };
-    match (args.what, &bench.reply) {
-        (What::Prompt, _) => match desk.prompt_by_hand()? {
-            Some(prompt) => stdout.text(&prompt)?,
-            None => reporter.warn("nothing waits that may be asked about now"),
-        },
-        (What::DryRun, _) if bench.config.llm.command.is_none() => {
-            return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
+    let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
+    let queue = Queue::new(args.limit.unwrap_or(usize::MAX), only);
+    let notes = Topics::at(&opened.root);
+    match &args.what {
+        What::DryRun if opened.config.llm.command.is_none() => {
+            Err(Error::config("a dry run asks the LLM, and no LLM command is set").hint(COMMAND_HINT))
         }
-        (What::DryRun, _) => return dry_run(&mut desk, args.json, stdout),
-        (_, Some(reply)) => {
-            let parts = desk.apply(reply)?;
-            refresh_targets(&desk);
-            if parts > 0 && !args.quiet {
-                reporter
-                    .warn(&format!("{parts} more parts of it are to be asked about; go on with --prompt"));
+        What::DryRun => dry_run(&mut runner(run, Overlay::over(notes), queue, &opened), &args, stdout),
+        What::Prompt => {
+            let question = runner(run, notes, queue, &opened).prompt()?;
+            if question.is_none() {
+                reporter.warn(NOTHING);
             }
-            summary(&desk, None, args.json, args.quiet, stdout)?;
+            print_question(question.as_ref(), args.json, stdout)?;
+            Ok(ExitCode::SUCCESS)
         }
-        (_, None) => {
-            let ended = desk.run()?;
-            refresh_targets(&desk);
-            summary(&desk, Some(&ended), args.json, args.quiet, stdout)?;
-            return close(&desk, ended, &reporter);
+        What::Run | What::Apply(_) => {
+            consolidate(&mut runner(run, notes, queue, &opened), opened.reply.as_deref(), &args, stdout)
         }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so
-/// a target that cannot be refreshed is a warning.
-fn refresh_targets(desk: &Desk) {
-    if desk.tally.written.is_empty() {
-        return;
-    }
-    match section::refresh(desk.config, desk.root, desk.reporter) {
-        Ok(outcomes) => {
-            for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
-                desk.reporter.warn(&format!("not refreshed: {}", error.line()));
-            }
-        }
-        Err(error) => desk.reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
     }
 }
 
-/// What a run's end means to who called it.
-fn close(desk: &Desk, ended: Ended, reporter: &Reporter) -> Result<ExitCode> {
-    match ended {
-        Ended::Done if desk.tally.failed.is_empty() => Ok(ExitCode::SUCCESS),
-        Ended::Done => {
-            let what = match desk.tally.failed.len() {
+const NOTHING: &str = "nothing waits that may be asked about now";
+
+type Consolidation<'a, P> = Runner<'a, ConsolidateHost<'a, P>>;
+
+fn runner<'a, P: Persistence>(run: Run<'a>, notes: P, queue: Queue, opened: &'a Opened) -> Consolidation<'a, P> {
+    let machine =
+        Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
+    Runner::new(run, ConsolidateHost { machine, notes, queue, written: Vec::new(), planned: Vec::new(), warnings: Vec::new() })
+}
+
+/// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
+fn consolidate<P: Persistence>(
+    runner: &mut Consolidation<P>,
+    reply: Option<&str>,
+    args: &Args,
+    stdout: &mut Stdout,
+) -> Result<ExitCode> {
+    let ending = match reply {
+        None => runner.run()?,
+        Some(reply) => {
+            let root = runner.run.root;
+            let Applied { parts_left } = runner.apply(reply, |batch, state| claim_for(batch, state.sources(), root))?;
+            if parts_left > 0 && !args.quiet {
+                let parts = if parts_left == 1 { "1 part" } else { &format!("{parts_left} parts") };
+                runner.run.reporter.warn(&format!("{parts} of it are still to be asked about; go on with --prompt"));
+            }
+            Ending::Completed
+        }
+    };
+    let (run, host) = (&runner.run, &runner.host);
+    let waiting = waiting(run.root)?;
+    summary(host, &ending, waiting, args, stdout)?;
+    if reply.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    match ending {
+        Ending::Failed(Failure::Spent(why)) | Ending::Paused(Failure::Spent(why)) => {
+            let entries = if waiting == 1 { "1 entry waits" } else { &format!("{waiting} entries wait") };
+            run.reporter.warn(&format!("{why}; {entries}"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
+            Err(Error::api(failure.to_string()).hint("nothing is lost; what waits is tried again"))
+        }
+        Ending::Idle | Ending::Completed if !host.queue.failed.is_empty() => {
+            let what = match host.queue.failed.len() {
                 1 => "1 entry failed".to_owned(),
                 count => format!("{count} entries failed"),
             };
-            Err(Error::api(what).hint("nothing is lost; it is tried again, or lies in inbox/.failed"))
+            Err(Error::api(what).hint("nothing is lost; it is tried again, or is in inbox/.failed"))
         }
-        Ended::Spent(why) => {
-            reporter.warn(&format!("{why}; {} entries wait", desk.waiting()?));
-            Ok(ExitCode::SUCCESS)
-        }
-        Ended::AgentFailed(why) => Err(Error::api(why).hint("nothing is lost; what waits is tried again")),
-        Ended::NoCommand(count) => {
-            let sessions = if count == 1 { "1 session waits" } else { &format!("{count} sessions wait") };
+        Ending::Idle | Ending::Completed => {
+            let sessions = match run.config.llm.command {
+                Some(_) => 0,
+                None => sessions_waiting(run.root)?,
+            };
+            let sessions = match sessions {
+                0 => return Ok(ExitCode::SUCCESS),
+                1 => "1 session waits".to_owned(),
+                count => format!("{count} sessions wait"),
+            };
             Err(Error::config(format!("{sessions} for an LLM, and no command is set")).hint(COMMAND_HINT))
         }
     }
 }
 
-/// Puts everything in `inbox/.failed` back, as if it had never been tried.
-fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
-    // Forgotten first: what is back in the queue must not fail for good at once.
-    let journal = Journal::at(root);
-    let failed = journal.failed()?;
-    let mut tries = Tries::load(root)?;
-    for id in &failed {
-        tries.forget(id);
+/// The entries on stdin, as memory-capture --json prints them: only these are taken.
+fn queue_ids(reporter: &Reporter) -> Result<BTreeSet<String>> {
+    let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
+    let wrong = |why: &str| {
+        Error::usage(format!("stdin has something that is no queue entry: {why}"))
+            .hint("pipe in what memory-capture --json prints")
+    };
+    let mut ids = BTreeSet::new();
+    for object in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+        let object = object.map_err(|e| wrong(&e.to_string()).because(e))?;
+        // What was not queued is not an entry.
+        if object.get("queued") == Some(&Value::Bool(false)) {
+            continue;
+        }
+        let id = object.get("id").and_then(Value::as_str).ok_or_else(|| wrong("it has no string \"id\""))?;
+        ids.insert(id.to_owned());
     }
-    tries.save(root)?;
-    journal.retry(&failed)?;
-    if !failed.is_empty() {
-        reporter.warn(&format!("{} failed entries are back in the queue", failed.len()));
-    }
-    Ok(())
+    Ok(ids)
 }
 
-fn summary(desk: &Desk, ended: Option<&Ended>, json: bool, quiet: bool, stdout: &mut Stdout) -> Result<()> {
-    let tally = &desk.tally;
-    let waiting = desk.waiting()?;
-    if json {
-        let notes: Vec<_> = tally
-            .written
-            .iter()
-            .map(|note| json!({"id": note.id, "title": note.title, "action": if note.is_update { "update" } else { "create" }}))
-            .collect();
-        let failed: Vec<_> =
-            tally.failed.iter().map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
-        let stopped = match ended {
-            Some(Ended::Spent(why)) => Some(why),
+fn print_busy(args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
+    match args.what {
+        What::Prompt => print_question(None, args.json, stdout)?,
+        _ if args.json => stdout.json(&result(&[], 0, &[], None, Some("busy")))?,
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result as a program reads it.
+fn result(
+    written: &[Written],
+    processed: usize,
+    failed: &[(String, String)],
+    waiting: Option<usize>,
+    stopped: Option<&str>,
+) -> Value {
+    let action = |note: &Written| if note.is_update { "update" } else { "create" };
+    let notes: Vec<_> = written
+        .iter()
+        .map(|note| json!({"id": note.id, "title": note.title, "action": action(note)}))
+        .collect();
+    let failed: Vec<_> = failed.iter().map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
+    json!({
+        "processed": processed,
+        "written": written.len(),
+        "failed": failed,
+        "waiting": waiting,
+        "notes": notes,
+        "proposals": [],
+        "stopped": stopped,
+    })
+}
+
+fn summary<P>(
+    host: &ConsolidateHost<P>,
+    ending: &Ending,
+    waiting: usize,
+    args: &Args,
+    stdout: &mut Stdout,
+) -> Result<()> {
+    let queue = &host.queue;
+    if args.json {
+        let stopped = match ending {
+            Ending::Failed(Failure::Spent(why)) | Ending::Paused(Failure::Spent(why)) => Some(why.as_str()),
             _ => None,
         };
-        return stdout.json(&json!({
-            "processed": tally.processed,
-            "written": tally.written.len(),
-            "failed": failed,
-            "waiting": waiting,
-            "notes": notes,
-            "stopped": stopped,
-        }));
+        return stdout.json(&result(&host.written, queue.processed, &queue.failed, Some(waiting), stopped));
     }
-    if quiet {
+    if args.quiet {
         return Ok(());
     }
-    let mut line =
-        format!("{} entries processed, {} kb entries written", tally.processed, tally.written.len());
-    if !tally.failed.is_empty() {
-        line.push_str(&format!(", {} failed", tally.failed.len()));
+    let (processed, written) = (queue.processed, host.written.len());
+    let entries = if processed == 1 { "entry" } else { "entries" };
+    let mut line = format!("{processed} {entries} processed, {written} kb entries written");
+    if !queue.failed.is_empty() {
+        line.push_str(&format!(", {} failed", queue.failed.len()));
     }
     if waiting > 0 {
         line.push_str(&format!(", {waiting} waiting"));
@@ -268,26 +320,59 @@ fn summary(desk: &Desk, ended: Option<&Ended>, json: bool, quiet: bool, stdout: 
     stdout.line(&line)
 }
 
-fn dry_run(desk: &mut Desk, json: bool, stdout: &mut Stdout) -> Result<ExitCode> {
-    match desk.preview()? {
-        Ok(Some(preview)) if json => stdout.json(&json!({"plan": preview.plan, "reply": preview.reply}))?,
-        Ok(Some(Preview { plan, reply })) => {
-            show(&plan, stdout)?;
-            stdout.line(&format!("\nto write this: memory-consolidate --apply {}", quoted(&reply)))?;
+/// What a run would do, batch by batch, with the store left as it is.
+fn dry_run<P: Persistence>(
+    runner: &mut Consolidation<P>,
+    args: &Args,
+    stdout: &mut Stdout,
+) -> Result<ExitCode> {
+    let mut replies = Vec::new();
+    let ending = loop {
+        let (ending, previewed) = runner.dry_run()?;
+        let goes_on = ending == Ending::Completed && runner.host.begins_again();
+        replies.extend(previewed.reply);
+        if !goes_on {
+            break ending;
         }
-        Ok(None) => desk.reporter.warn("nothing waits that may be asked about now"),
-        Err(Why::Spent(why)) => desk.reporter.warn(&format!("{why}; {} entries wait", desk.waiting()?)),
-        Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
+    };
+    let host = &runner.host;
+    let failure = match &ending {
+        Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => Some(failure),
+        Ending::Idle | Ending::Completed => None,
+    };
+    let stopped = match failure {
+        Some(Failure::Spent(why)) => Some(why),
+        Some(failure) if host.planned.is_empty() => return Err(Error::api(failure.to_string())),
+        _ => None,
+    };
+    if args.json {
+        stdout.json(&json!({
+            "plan": {"notes": host.planned, "warnings": host.warnings},
+            "replies": replies,
+            "stopped": stopped,
+        }))?;
+    } else {
+        match (replies.is_empty(), stopped) {
+            (true, None) => runner.run.reporter.warn(NOTHING),
+            (true, Some(_)) => {}
+            (false, _) => show(&host.planned, &replies, stdout)?,
+        }
     }
-    Ok(ExitCode::SUCCESS)
+    if let Some(why) = stopped {
+        runner.run.reporter.warn(&format!("{why}; {} entries wait", waiting(runner.run.root)?));
+    }
+    match failure {
+        Some(failure) if stopped.is_none() => Err(Error::api(failure.to_string())),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// The plan, for a person.
-fn show(plan: &Plan, stdout: &mut Stdout) -> Result<()> {
-    if plan.notes.is_empty() {
+fn show(planned: &[PlannedNote], replies: &[PathBuf], stdout: &mut Stdout) -> Result<()> {
+    if planned.is_empty() {
         stdout.line("nothing would be written")?;
     }
-    for note in &plan.notes {
+    for note in planned {
         let what = match &note.update {
             Some(id) => format!("update {id}"),
             None => format!("new note {}", note.id),
@@ -299,12 +384,29 @@ fn show(plan: &Plan, stdout: &mut Stdout) -> Result<()> {
         if !note.tags.is_empty() {
             stdout.line(&format!("  {}", note.tags.join(" ")))?;
         }
-        for line in note.body.lines() {
-            stdout.line(&format!("  | {line}"))?;
+        for line in body_lines(note) {
+            stdout.line(&format!("  {line}"))?;
         }
     }
-    for warning in &plan.warnings {
-        stdout.line(&format!("warning: {warning}"))?;
+    stdout.line("")?;
+    for reply in replies {
+        stdout.line(&format!("to write this: memory-consolidate --apply {}", quoted(reply)))?;
     }
     Ok(())
+}
+
+/// A new note's text, or how an update differs from what it replaces.
+fn body_lines(note: &PlannedNote) -> Vec<String> {
+    let Some(before) = &note.before else { return note.body.lines().map(|line| format!("| {line}")).collect() };
+    let after = whole_lines(&note.body);
+    let diff = TextDiff::from_lines(before.as_str(), &after);
+    let line = |change: similar::Change<&str>| {
+        let sign = match change.tag() {
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => ' ',
+        };
+        format!("{sign} {}", change.value().trim_end_matches(['\n', '\r']))
+    };
+    diff.iter_all_changes().map(line).collect()
 }

@@ -4,14 +4,22 @@ use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, at_mo
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::signal;
-use crate::memory::call::{Kind, Why};
-use crate::memory::defrag::desk::{Desk, Tally};
+use crate::memory::defrag::Defrag;
+use crate::memory::defrag::host::{DefragHost, Summary};
 use crate::memory::defrag::plan::Planned;
-use crate::memory::defrag::run::{Ended, Preview};
 use crate::memory::defrag::show;
+use crate::memory::defrag::undo::{self, Undone};
+use crate::memory::pipeline::runner::{Applied, Run, Runner};
+use crate::memory::pipeline::saved::Kind;
+use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
-use crate::program::pipeline::{Beginning, Bench, COMMAND_HINT, quoted};
+use crate::program::pipeline::{
+    Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted,
+};
 use crate::store::batch::Batches;
+use crate::store::overlay::Overlay;
+use crate::store::persistence::Persistence;
+use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -134,138 +142,174 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         is_by_hand: matches!(args.what, What::Prompt | What::Apply(_) | What::Undo),
         batches: Batches::of_defrag,
     };
-    let bench = match Bench::begin(&beginning, env, &reporter)? {
-        Ok(bench) => bench,
-        Err(busy) if args.what == What::Undo => {
-            return Err(Error::io(busy).hint("try again when it is done"));
+    let opened = match open(&beginning, env, &reporter)? {
+        Opening::Opened(opened) => opened,
+        Opening::Busy(busy) if args.what == What::Undo => {
+            return Err(Error::busy(busy).hint("try again when it is done"));
         }
-        Err(busy) => {
+        Opening::Busy(busy) => {
             reporter.warn(&format!("{busy}; nothing done"));
-            return Ok(ExitCode::SUCCESS);
+            return print_busy(&args, stdout);
         }
     };
-    let mut desk = Desk {
-        config: &bench.config,
-        root: &bench.root,
-        env,
-        reporter: &reporter,
-        redactor: &bench.redactor,
-        caller: bench.caller(ABOUT.name, env, args.quiet),
-        kind: match args.what {
-            What::Run | What::Undo => Kind::Run,
-            What::DryRun => Kind::Dry,
-            What::Prompt | What::Apply(_) => Kind::Hand,
-        },
-        is_forced: args.force,
-        allows_loss: args.allow_loss,
-        batch: None,
-        undone: None,
-        tally: Tally::default(),
+    let kind = match args.what {
+        What::Run | What::Undo => Kind::Run,
+        What::DryRun => Kind::DryRun,
+        What::Prompt | What::Apply(_) => Kind::Hand,
     };
-    match (&args.what, &bench.reply) {
-        (What::Prompt, _) => match desk.prompt_by_hand()? {
-            Some(prompt) => stdout.text(&prompt)?,
-            None => reporter.warn(NOTHING),
-        },
-        (What::DryRun, _) if bench.config.llm.command.is_none() => {
-            return Err(Error::config("a dry run asks, and no LLM command is set").hint(COMMAND_HINT));
+    let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
+    let notes = Topics::at(&opened.root);
+    // What a crash left of an undoing comes first, whatever is asked for.
+    let undone = if args.what == What::DryRun { None } else { undo::finish(&notes, &run)? };
+    match &args.what {
+        What::DryRun if opened.config.llm.command.is_none() => {
+            Err(Error::config("a dry run asks the LLM, and no LLM command is set").hint(COMMAND_HINT))
         }
-        (What::DryRun, _) => return dry_run(&mut desk, &args, stdout),
-        (What::Undo, _) => {
-            let (count, batch) = desk.undo()?;
-            undone(&desk, count, &batch, &args, stdout)?;
-            return targets(&desk);
-        }
-        (What::Run | What::Apply(_), Some(reply)) => {
-            let parts = desk.apply(reply)?;
-            if parts > 0 && !args.quiet {
-                reporter.warn(&format!("{parts} more parts are to be asked about; go on with --prompt"));
+        What::DryRun => dry_run(&mut runner(run, Overlay::over(notes), &opened, &args), &args, stdout),
+        What::Prompt => {
+            let question = runner(run, notes, &opened, &args).prompt()?;
+            if question.is_none() {
+                reporter.warn(NOTHING);
             }
-            summary(&desk, None, &args, stdout)?;
-            return targets(&desk);
+            print_question(question.as_ref(), args.json, stdout)?;
+            Ok(ExitCode::SUCCESS)
         }
-        (What::Run | What::Apply(_), None) => {
-            let ended = desk.run()?;
-            // Where nothing was asked there is nothing to sum up.
-            if !matches!(ended, Ended::NoCommand) || args.json || !desk.tally.made.is_empty() {
-                summary(&desk, Some(&ended), &args, stdout)?;
-            }
-            return close(&desk, ended);
+        What::Undo => take_back(undone, runner(run, notes, &opened, &args), &args, stdout),
+        What::Run | What::Apply(_) => {
+            defrag(&mut runner(run, notes, &opened, &args), opened.reply.as_deref(), &args, stdout)
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 const NOTHING: &str = "nothing has changed since the last defrag (--force asks all the same)";
 
-/// What a run's end means to who called it.
-fn close(desk: &Desk, ended: Ended) -> Result<ExitCode> {
-    match ended {
-        Ended::Done => targets(desk),
-        Ended::Spent(why) => {
-            desk.reporter.warn(&format!("{why}; the next run goes on"));
-            targets(desk)
+type Defragmentation<'a, P> = Runner<'a, DefragHost<'a, P>>;
+
+fn runner<'a, P: Persistence>(
+    run: Run<'a>,
+    notes: P,
+    opened: &'a Opened,
+    args: &Args,
+) -> Defragmentation<'a, P> {
+    let machine = Defrag {
+        redactor: &opened.redactor,
+        max_prompt_bytes: opened.config.llm.max_prompt(),
+        allows_loss: args.allow_loss,
+    };
+    Runner::new(run, DefragHost { machine, notes, is_forced: args.force, summary: Summary::default() })
+}
+
+/// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
+fn defrag<P: Persistence>(
+    runner: &mut Defragmentation<P>,
+    reply: Option<&str>,
+    args: &Args,
+    stdout: &mut Stdout,
+) -> Result<ExitCode> {
+    let ending = match reply {
+        None => match runner.run() {
+            Ok(ending) => ending,
+            // Nobody is to be asked about notes that are half changed, but what they are now is shown.
+            Err(error) => {
+                runner.host.refresh_targets(&runner.run)?;
+                return Err(error);
+            }
+        },
+        Some(reply) => {
+            let Applied { parts_left } = runner.apply(reply, |_, _| Ok(()))?;
+            if parts_left > 0 && !args.quiet {
+                let parts = if parts_left == 1 { "1 part is" } else { &format!("{parts_left} parts are") };
+                runner.run.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));
+            }
+            Ending::Completed
         }
-        Ended::AgentFailed(why) => {
-            let so_far = if desk.tally.made.is_empty() {
-                "no note is changed by it"
-            } else {
-                "what earlier calls changed stands"
-            };
-            Err(Error::api(why).hint(so_far))
-        }
-        Ended::NoCommand => {
+    };
+    let (done, reporter) = (&runner.host.summary, runner.run.reporter);
+    // Where nothing could be asked there is nothing to sum up.
+    let is_unable = ending == Ending::Failed(Failure::NoCommand);
+    if !is_unable || args.json || !done.made.is_empty() {
+        summary(done, &ending, args, stdout)?;
+    }
+    match ending {
+        Ending::Idle | Ending::Completed => targets(done, reporter),
+        Ending::Failed(Failure::NoCommand) | Ending::Stopped(Failure::NoCommand) => {
             Err(Error::config("notes have changed, and no LLM command is set to put them in order")
                 .hint(COMMAND_HINT))
+        }
+        Ending::Failed(Failure::Spent(why))
+        | Ending::Paused(Failure::Spent(why))
+        | Ending::Stopped(Failure::Spent(why)) => {
+            reporter.warn(&format!("{why}; the next run goes on"));
+            targets(done, reporter)
+        }
+        Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
+            let so_far = match done.made.is_empty() {
+                true => "it changed no note",
+                false => "what earlier calls changed stands",
+            };
+            Err(Error::api(failure.to_string()).hint(so_far))
         }
     }
 }
 
 /// The notes are in order; is AGENTS.md?
-fn targets(desk: &Desk) -> Result<ExitCode> {
-    let mut faults = desk.tally.targets.iter().filter_map(|outcome| {
+fn targets(done: &Summary, reporter: &Reporter) -> Result<ExitCode> {
+    let mut faults = done.targets.iter().filter_map(|outcome| {
         let error = outcome.standing.as_ref().err()?;
         Some(error.line())
     });
     match faults.next() {
         None => Ok(ExitCode::SUCCESS),
         Some(fault) => {
-            for further in faults {
-                desk.reporter.warn(&further);
-            }
+            faults.for_each(|further| reporter.warn(&further));
             Err(Error::io(fault).hint("the notes are in order; afterwards run memory-agents-md"))
         }
     }
 }
 
-fn summary(desk: &Desk, ended: Option<&Ended>, args: &Args, stdout: &mut Stdout) -> Result<()> {
-    let tally = &desk.tally;
+fn print_busy(args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
+    match args.what {
+        What::Prompt => print_question(None, args.json, stdout)?,
+        _ if args.json => stdout.json(&result(&Summary::default(), Some("busy")))?,
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The result as a program reads it.
+fn result(done: &Summary, stopped: Option<&str>) -> Value {
+    let mut object = json!({
+        "operations": done.made.iter().map(operation).collect::<Vec<_>>(),
+        "dropped": done.dropped,
+        "warnings": done.warnings,
+        "remarks": done.remarks,
+        "agentsMd": outcomes(&done.targets),
+        "stopped": stopped,
+    });
+    for (name, count) in show::numbers(done.made.iter()) {
+        object[name] = count.into();
+    }
+    object
+}
+
+fn summary(done: &Summary, ending: &Ending, args: &Args, stdout: &mut Stdout) -> Result<()> {
     if args.json {
-        let stopped = match ended {
-            Some(Ended::Spent(why) | Ended::AgentFailed(why)) => Some(why),
-            _ => None,
+        let stopped = match ending {
+            Ending::Idle | Ending::Completed | Ending::Failed(Failure::NoCommand) => None,
+            Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
+                Some(failure.to_string())
+            }
         };
-        let mut object = json!({
-            "operations": tally.made.iter().map(operation).collect::<Vec<_>>(),
-            "dropped": tally.dropped,
-            "warnings": tally.warnings,
-            "remarks": tally.remarks,
-            "agentsMd": outcomes(tally),
-            "stopped": stopped,
-        });
-        for (name, count) in show::numbers(tally.made.iter()) {
-            object[name] = count.into();
-        }
-        return stdout.json(&object);
+        return stdout.json(&result(done, stopped.as_deref()));
     }
     if args.quiet {
         return Ok(());
     }
-    let dropped = match tally.dropped.len() {
+    let dropped = match done.dropped.len() {
         0 => String::new(),
         count => format!(", {count} dropped"),
     };
-    stdout.line(&format!("{}{dropped}", show::counts(tally.made.iter())))
+    stdout.line(&format!("{}{dropped}", show::counts(done.made.iter())))
 }
 
 /// Without the files' bytes.
@@ -275,58 +319,87 @@ fn operation(planned: &Planned) -> Value {
     })
 }
 
-fn outcomes(tally: &Tally) -> Vec<Value> {
+fn outcomes(targets: &[Outcome]) -> Vec<Value> {
     let outcome = |outcome: &Outcome| {
         let status = outcome.standing.as_ref().map_or("failed", |standing| standing.as_str());
         let error = outcome.standing.as_ref().err().map(Error::line);
         json!({"path": outcome.path.to_string_lossy(), "repo": outcome.repo, "status": status, "error": error})
     };
-    tally.targets.iter().map(outcome).collect()
+    targets.iter().map(outcome).collect()
 }
 
-fn undone(desk: &Desk, count: usize, batch: &str, args: &Args, stdout: &mut Stdout) -> Result<()> {
+/// Takes the last defrag back. What a crash left of an undoing is what was asked for, and no reason to take back one
+/// more.
+fn take_back<P: Persistence>(
+    undone: Option<Undone>,
+    mut runner: Defragmentation<P>,
+    args: &Args,
+    stdout: &mut Stdout,
+) -> Result<ExitCode> {
+    if runner.run.config.storage.foreign {
+        return Err(Error::usage(
+            "the store is named by a file that is not trusted: its batches are left alone",
+        ));
+    }
+    let undone = match undone {
+        Some(undone) => undone,
+        None => {
+            runner.finish_writing()?;
+            undo::undo(&runner.host.notes, &runner.run)?
+        }
+    };
+    let Undone { batch, notes, targets: outcomes_of } = undone;
     if args.json {
-        return stdout.json(&json!({"undone": batch, "notes": count, "agentsMd": outcomes(&desk.tally)}));
+        stdout.json(&json!({"undone": batch, "notes": notes, "agentsMd": outcomes(&outcomes_of)}))?;
+    } else if !args.quiet {
+        let notes = if notes == 1 { "1 note is".to_owned() } else { format!("{notes} notes are") };
+        stdout.line(&format!("{notes} as before {batch}"))?;
     }
-    if args.quiet {
-        return Ok(());
-    }
-    let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
-    stdout.line(&format!("{notes} as before {batch}"))
+    targets(&Summary { targets: outcomes_of, ..Summary::default() }, runner.run.reporter)
 }
 
-fn dry_run(desk: &mut Desk, args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
-    match desk.preview()? {
-        Ok(Some(preview)) if args.json => {
-            let Preview { plan, total, reply, more } = preview;
-            stdout.json(&json!({
-                "operations": plan.operations.iter().map(operation).collect::<Vec<_>>(),
-                "dropped": plan.dropped,
-                "warnings": plan.warnings,
-                "remark": plan.remark,
-                "notes": total,
-                "moreCalls": more,
-                "reply": reply,
-            }))?;
+/// What a run would do, with the store left as it is.
+fn dry_run<P: Persistence>(
+    runner: &mut Defragmentation<P>,
+    args: &Args,
+    stdout: &mut Stdout,
+) -> Result<ExitCode> {
+    let (ending, previewed) = runner.dry_run()?;
+    let (done, reporter) = (&runner.host.summary, runner.run.reporter);
+    let failure = match &ending {
+        Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => Some(failure),
+        Ending::Idle | Ending::Completed => None,
+    };
+    if args.json {
+        stdout.json(&json!({
+            "operations": done.made.iter().map(operation).collect::<Vec<_>>(),
+            "dropped": done.dropped,
+            "warnings": done.warnings,
+            "remarks": done.remarks,
+            "notes": done.total,
+            "reply": previewed.reply,
+            "stopped": failure.map(Failure::to_string),
+        }))?;
+    } else if let Some(reply) = &previewed.reply {
+        for line in show::lines(&done.made, &done.dropped, &done.warnings, &done.remarks, done.total) {
+            stdout.line(&line)?;
         }
-        Ok(Some(Preview { plan, total, reply, more })) => {
-            for line in show::lines(&plan, total) {
-                stdout.line(&line)?;
-            }
-            if more > 0 {
-                stdout.line(&format!("{more} more calls are to be made for the rest"))?;
-            }
-            // Without them it would not be this.
-            let loss = if args.allow_loss { " --allow-loss" } else { "" };
-            let config =
-                args.config.as_deref().map_or_else(String::new, |path| format!(" --config {}", quoted(path)));
-            stdout.line(&format!("\nto do this: memory-defrag --apply {}{loss}{config}", quoted(&reply)))?;
-        }
-        Ok(None) => desk.reporter.warn(NOTHING),
-        Err(Why::Spent(why)) => desk.reporter.warn(&why),
-        Err(Why::NotStarted(why) | Why::Agent(why) | Why::Reply(why)) => return Err(Error::api(why)),
+        // Without them it would not be this.
+        let loss = if args.allow_loss { " --allow-loss" } else { "" };
+        let config =
+            args.config.as_deref().map_or_else(String::new, |path| format!(" --config {}", quoted(path)));
+        stdout.line(&format!("\nto do this: memory-defrag --apply {}{loss}{config}", quoted(reply)))?;
+    } else if failure.is_none() {
+        reporter.warn(NOTHING);
     }
-    Ok(ExitCode::SUCCESS)
+    match failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(Failure::Spent(why)) => {
+            reporter.warn(why);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(failure) => Err(Error::api(failure.to_string())),
+    }
 }
 
 #[cfg(test)]

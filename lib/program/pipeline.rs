@@ -1,7 +1,7 @@
 //! What the two programs that ask a model have in common: one of them at a time on a store, a reply from outside, and
 //! the way to it.
 
-use crate::base::cli::Reporter;
+use crate::base::cli::{Reporter, Stdout};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -9,13 +9,17 @@ use crate::base::text::lossy;
 use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::Budget;
-use crate::memory::call::Caller;
+use crate::memory::pipeline::Question;
+use crate::memory::pipeline::call::Caller;
+use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::memory::reply::batch_of;
+use crate::memory::pipeline::reply::batch_of;
 use crate::program::notes::piped_in;
 use crate::provider::command::level;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
+use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,16 +41,22 @@ fn not_inside_a_command(env: &Env) -> Result<()> {
         .hint("llm.command must not be a program that asks itself"))
 }
 
-/// What both begin with: the configuration, the store, a reply that somebody brings, and the lock of the one run.
-pub(crate) struct Bench {
+/// What both work with: the configuration, the store, a reply that somebody brings, and the lock of the one run.
+pub(crate) struct Opened {
     pub(crate) config: MemoryConfig,
     pub(crate) redactor: Redactor,
     pub(crate) root: Root,
     pub(crate) reply: Option<String>,
-    _alone: fs_err::File,
+    _lock: fs_err::File,
 }
 
-/// Who begins, and how.
+pub(crate) enum Opening {
+    Opened(Box<Opened>),
+    /// Another run is at work on the store; this says which.
+    Busy(String),
+}
+
+/// Which program begins, and how.
 pub(crate) struct Beginning<'a> {
     pub(crate) program: &'a str,
     pub(crate) config: Option<&'a Path>,
@@ -57,62 +67,97 @@ pub(crate) struct Beginning<'a> {
     pub(crate) batches: fn(&Root) -> Batches,
 }
 
-impl Bench {
-    /// The inner error says who is at work on the store.
-    pub(crate) fn begin(
-        how: &Beginning,
-        env: &Env,
-        reporter: &Reporter,
-    ) -> Result<std::result::Result<Bench, String>> {
-        not_inside_a_command(env)?;
-        let config = memory::load(how.config, env, reporter)?;
-        let redactor = Redactor::of(&config.redact)?;
-        let root = Root::at(&config.storage.root);
-        // Read to its end before anything is locked: a model may still be writing it.
-        let reply = how.apply.map(|from| reply(from, &config, reporter)).transpose()?;
-        root.make()?;
-        let patience = if how.is_by_hand { PATIENCE } else { Duration::ZERO };
-        match (hold(how.program, &root, env, patience)?, how.apply.zip(reply.as_deref())) {
-            (Ok(alone), _) => Ok(Ok(Bench { config, redactor, root, reply, _alone: alone })),
-            (Err(other), None) => Ok(Err(format!("{other} is at work on this store"))),
-            (Err(other), Some((from, reply))) => Err(Error::busy(format!(
-                "{other} is at work on this store"
-            ))
-            .hint(keep(how.program, from, reply, &(how.batches)(&root))?)),
+pub(crate) fn open(how: &Beginning, env: &Env, reporter: &Reporter) -> Result<Opening> {
+    not_inside_a_command(env)?;
+    let config = memory::load(how.config, env, reporter)?;
+    let redactor = Redactor::of(&config.redact)?;
+    let root = Root::at(&config.storage.root);
+    // Read to its end before anything is locked: a model may still be writing it.
+    let reply = how.apply.map(|from| reply(from, &config, reporter)).transpose()?;
+    root.make()?;
+    let patience = if how.is_by_hand { PATIENCE } else { Duration::ZERO };
+    match (hold(how.program, &root, env, patience)?, how.apply.zip(reply.as_deref())) {
+        (Held::Ours(lock), _) => {
+            Ok(Opening::Opened(Box::new(Opened { config, redactor, root, reply, _lock: lock })))
         }
-    }
-
-    /// What `program` asks with, within the caps.
-    pub(crate) fn caller<'a>(&'a self, program: &'static str, env: &'a Env, is_quiet: bool) -> Caller<'a> {
-        let llm = &self.config.llm;
-        Caller {
-            program,
-            llm,
-            env,
-            redactor: &self.redactor,
-            budget: Budget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
-            level: level(env),
-            is_quiet,
+        (Held::By(other), None) => Ok(Opening::Busy(format!("{other} is at work on this store"))),
+        (Held::By(other), Some((from, reply))) => {
+            Err(Error::busy(format!("{other} is at work on this store"))
+                .hint(keep(how.program, from, reply, &(how.batches)(&root))?))
         }
     }
 }
 
-/// The lock of the one run that may be at work; the error is who has it.
+impl Opened {
+    /// A run of `program` that asks within the caps; `kind`: who answers.
+    pub(crate) fn run<'a>(
+        &'a self,
+        program: &'static str,
+        kind: Kind,
+        is_quiet: bool,
+        env: &'a Env,
+        reporter: &'a Reporter,
+    ) -> Run<'a> {
+        let llm = &self.config.llm;
+        let caller = Caller {
+            program,
+            llm,
+            root: &self.root,
+            env,
+            reporter,
+            redactor: &self.redactor,
+            budget: Budget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
+            level: level(env),
+            is_quiet,
+        };
+        Run {
+            config: &self.config,
+            root: &self.root,
+            env,
+            reporter,
+            redactor: &self.redactor,
+            caller,
+            kind,
+            batch: None,
+        }
+    }
+}
+
+/// The question, for a person or for a program.
+pub(crate) fn print_question(question: Option<&Question>, json: bool, stdout: &mut Stdout) -> Result<()> {
+    match question {
+        _ if json => stdout.json(&json!({
+            "batch": question.map(|question| &question.batch),
+            "part": question.map(|question| question.part + 1),
+            "of": question.map(|question| question.of),
+            "prompt": question.map(|question| &question.prompt),
+        })),
+        Some(question) => stdout.text(&question.prompt),
+        None => Ok(()),
+    }
+}
+
+enum Held {
+    Ours(fs_err::File),
+    By(String),
+}
+
+/// The lock of the one run that may be at work.
 fn hold(
     program: &str,
     root: &Root,
     env: &Env,
     patience: Duration,
-) -> Result<std::result::Result<fs_err::File, String>> {
+) -> Result<Held> {
     let path = root.run_lock();
     let holder = format!("{} (process {}) since {}", program, std::process::id(), env.now());
     let until = Deadline::after(patience);
     loop {
         match file::hold(&path, &holder)? {
             Err(_) if !until.passed() => std::thread::sleep(PAUSE),
-            Err(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
-            Err(other) => return Ok(Err(other.trim().to_owned())),
-            Ok(lock) => return Ok(Ok(lock)),
+            Err(other) if other.is_empty() => return Ok(Held::By("another run".to_owned())),
+            Err(other) => return Ok(Held::By(other.trim().to_owned())),
+            Ok(lock) => return Ok(Held::Ours(lock)),
         }
     }
 }

@@ -1,10 +1,12 @@
-//! The boundary between what is done with notes and where they lie (US-003): files today.
+//! The boundary between what is done with notes and where they are kept (US-003): Markdown files, or a host's own store.
 
 use crate::base::cli::Reporter;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// So many broken files are named one by one.
@@ -13,30 +15,30 @@ const NAMED: usize = 10;
 /// Where a note lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
+pub enum Place {
     Topics,
     Archive,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Note {
-    pub(crate) place: Place,
-    pub(crate) path: PathBuf,
-    pub(crate) entry: Entry,
+pub struct Note {
+    pub place: Place,
+    pub path: PathBuf,
+    pub entry: Entry,
 }
 
 /// A file among the notes that cannot be used, and why. It is left alone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Broken {
-    pub(crate) path: PathBuf,
-    pub(crate) why: String,
+pub struct Broken {
+    pub path: PathBuf,
+    pub why: String,
 }
 
 /// What was made of the notes of a place, in the order of their files' names, and the files that are none.
 #[derive(Debug)]
-pub(crate) struct Scan<T> {
-    pub(crate) found: Vec<T>,
-    pub(crate) broken: Vec<Broken>,
+pub struct Scan<T> {
+    pub found: Vec<T>,
+    pub broken: Vec<Broken>,
 }
 
 /// Names the files that were left out.
@@ -49,7 +51,7 @@ pub(crate) fn warn_of(broken: &[Broken], reporter: &Reporter) {
     }
 }
 
-pub(crate) trait Persistence {
+pub trait Persistence {
     /// While one is held, nobody else changes a note. Held for milliseconds.
     type Lock;
 
@@ -62,24 +64,138 @@ pub(crate) trait Persistence {
     /// What `each` makes of every note in `places`. A note that is being renamed meanwhile is seen once.
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>>;
 
-    /// The note with this id, or the one that it was merged into; archived ones too.
-    fn find(&self, id: &EntryId) -> Result<Note>;
+    /// The note that is kept under this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// There is something under this name that cannot be used as a note.
+    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken>;
 
-    /// The note that bears this id itself.
-    fn find_own(&self, id: &EntryId) -> Result<Note>;
+    /// The note whose name ends with this id, as almost every note's does. It bears that id itself.
+    fn named(&self, id: &EntryId) -> Result<Option<Note>>;
 
-    /// Every id that was ever given and is still known: of notes, of archived ones, and aliases.
-    fn ids(&self) -> Result<BTreeSet<EntryId>>;
+    /// Is anything kept under this name, note or not?
+    fn is_taken(&self, place: Place, name: &OsStr) -> bool;
 
-    /// A new note.
-    fn add(&self, lock: &Self::Lock, entry: Entry) -> Result<Note>;
-
-    /// Puts `entry` in the place of what `note` holds; its file's name follows a new title or new tags.
-    fn replace(&self, lock: &Self::Lock, note: &Note, entry: Entry) -> Result<Note>;
-
-    /// Moves a note to the archive.
-    fn archive(&self, lock: &Self::Lock, note: &Note) -> Result<Note>;
+    /// The one way to write: keeps `entry` under this name, in the place of `old` if there is one. All or nothing.
+    ///
+    /// # Errors
+    /// `Conflict`: something else is kept under this name.
+    fn put(
+        &self,
+        lock: &Self::Lock,
+        old: Option<&Note>,
+        place: Place,
+        name: &OsStr,
+        entry: Entry,
+    ) -> Result<Note>;
 
     /// Deletes a note for good.
     fn purge(&self, lock: &Self::Lock, note: &Note) -> Result<()>;
+
+    /// The note with this id, or the one that it was merged into; archived ones too.
+    fn find(&self, id: &EntryId) -> Result<Note> {
+        let mut id = id.clone();
+        // Each step leads to a note that was written later; more than a few are a circle.
+        for _ in 0..8 {
+            let note = match self.named(&id)? {
+                Some(note) => note,
+                None => searched(self, &id, true)?,
+            };
+            match &note.entry.meta().superseded_by {
+                Some(successor) if note.place == Place::Archive => id = successor.clone(),
+                _ => return Ok(note),
+            }
+        }
+        self.find_own(&id)
+    }
+
+    /// The note that bears this id itself.
+    fn find_own(&self, id: &EntryId) -> Result<Note> {
+        match self.named(id)? {
+            Some(note) => Ok(note),
+            None => searched(self, id, false),
+        }
+    }
+
+    /// Every id that was ever given and is still known: of notes, of archived ones, and aliases.
+    fn ids(&self) -> Result<BTreeSet<EntryId>> {
+        let scan = self.scan(&[Place::Topics, Place::Archive], |note| {
+            let meta = note.entry.into_meta();
+            let mut ids = meta.aliases;
+            ids.push(meta.id);
+            ids
+        })?;
+        let of_broken = scan.broken.iter().filter_map(|broken| {
+            let name = broken.path.file_stem()?.to_str()?;
+            EntryId::parse(name.get(name.len().checked_sub(10)?..)?)
+        });
+        Ok(scan.found.into_iter().flatten().chain(of_broken).collect())
+    }
+
+    /// A new note.
+    fn add(&self, lock: &Self::Lock, entry: Entry) -> Result<Note> {
+        let name = OsString::from(entry.meta().file_name());
+        self.put(lock, None, Place::Topics, &name, entry)
+    }
+
+    /// Puts `entry` in the place of what `note` holds; its file's name follows a new title or new tags.
+    fn replace(&self, lock: &Self::Lock, note: &Note, entry: Entry) -> Result<Note> {
+        // A name that somebody gave the file by hand stays until what it is made of changes.
+        let (old, new) = (note.entry.meta().file_name(), entry.meta().file_name());
+        let name = match old == new || self.is_taken(note.place, OsStr::new(&new)) {
+            true => note.name(),
+            false => OsString::from(new),
+        };
+        self.put(lock, Some(note), note.place, &name, entry)
+    }
+
+    /// Moves a note to the archive.
+    fn archive(&self, lock: &Self::Lock, note: &Note) -> Result<Note> {
+        let name = note.name();
+        if self.is_taken(Place::Archive, &name) {
+            let (path, name) = (note.path.display(), name.to_string_lossy().into_owned());
+            return Err(Error::conflict(format!(
+                "\"{path}\" cannot be archived: \"archive/{name}\" exists"
+            )));
+        }
+        self.put(lock, Some(note), Place::Archive, &name, note.entry.clone())
+    }
+}
+
+impl Note {
+    /// The name that it is kept under.
+    pub fn name(&self) -> OsString {
+        self.path.file_name().unwrap_or_default().to_owned()
+    }
+}
+
+/// A note that was renamed by hand, or a moment ago, or that took another in.
+fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) -> Result<Note> {
+    let scan = notes.scan(&[Place::Topics, Place::Archive], |note| {
+        let meta = note.entry.meta();
+        let rank =
+            if meta.id == *id { Some(0) } else { (by_alias && meta.aliases.contains(id)).then_some(1) };
+        (meta.id.clone(), rank.map(|rank| ((rank, note.place), note)))
+    })?;
+    let ids: Vec<String> = scan.found.iter().map(|(id, _)| id.to_string()).collect();
+    let best = scan.found.into_iter().filter_map(|(_, found)| found).min_by_key(|(rank, _)| *rank);
+    best.map(|(_, note)| note).ok_or_else(|| {
+        if let Some(broken) = scan.broken.iter().find(|broken| broken.is_named_after(id)) {
+            let (path, why) = (broken.path.display(), &broken.why);
+            return Error::corrupt(format!("\"{path}\" is not a note that can be used: {why}"))
+                .hint("mend it in an editor");
+        }
+        let error = Error::not_found(format!("no note has the id \"{id}\""));
+        match nearest(id.as_str(), ids.iter().map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+            None => error.hint("see them with: memory-list"),
+        }
+    })
+}
+
+impl Broken {
+    /// Does the file's name end as that of the note with this id?
+    fn is_named_after(&self, id: &EntryId) -> bool {
+        self.path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
+    }
 }

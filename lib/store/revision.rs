@@ -4,14 +4,11 @@
 //! Reads may be counted at any time. Counters are no reason to call a note changed, and none is lost.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::store::entry::{Entry, EntryId};
-use crate::store::persistence::{Note, Place};
-use crate::store::topics::{StoreLock, Topics, is_taken, read};
+use crate::store::persistence::{Note, Persistence, Place};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsStr;
 
 /// A note's file at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,17 +73,6 @@ impl Version {
         Entry::parse(self.bytes().to_vec())
             .map_err(|why| Error::io(format!("the plan's \"{}\" is no note: {why}", self.name)))
     }
-
-    /// A plan is a file, and a file may have been tampered with: a name is one name.
-    fn path(&self, topics: &Topics) -> Result<PathBuf> {
-        let mut parts = Path::new(&self.name).components();
-        match (parts.next(), parts.next()) {
-            (Some(Component::Normal(name)), None) if !self.name.contains('\0') => {
-                Ok(topics.dir(self.place).join(name))
-            }
-            _ => Err(Error::io(format!("the plan's \"{}\" is not the name of a file", self.name))),
-        }
-    }
 }
 
 impl Revision {
@@ -99,8 +85,8 @@ impl Revision {
         Revision { id: self.id.clone(), before: self.after.clone(), after: self.before.clone() }
     }
 
-    pub(crate) fn standing(&self, topics: &Topics) -> Result<Standing> {
-        let standing = self.found(topics)?;
+    pub(crate) fn standing<P: Persistence>(&self, notes: &P) -> Result<Standing> {
+        let standing = self.found(notes)?;
         // A link that does not name its target's whole path leads nowhere from another directory.
         if let (Standing::Before(Some(note)), Some(after)) = (&standing, &self.after)
             && note.place != after.place
@@ -110,22 +96,22 @@ impl Revision {
         }
         // Where the new name is taken, nothing can be made.
         if let (Standing::Before(note), Some(after)) = (&standing, &self.after) {
-            let path = after.path(topics)?;
-            if note.as_ref().is_none_or(|note| note.path != path) && is_taken(&path) {
-                return Ok(Standing::Other(format!("\"{}\" is in the way", path.display())));
+            let name = OsStr::new(&after.name);
+            let is_there = |note: &Note| note.place == after.place && note.name() == name;
+            if !note.as_ref().is_some_and(is_there) && notes.is_taken(after.place, name) {
+                return Ok(Standing::Other(format!("\"{}\" is in the way", after.name)));
             }
         }
         Ok(standing)
     }
 
-    fn found(&self, topics: &Topics) -> Result<Standing> {
+    fn found<P: Persistence>(&self, notes: &P) -> Result<Standing> {
         let (before, after) = (self.before.as_ref(), self.after.as_ref());
         for version in [after, before].into_iter().flatten() {
-            let path = version.path(topics)?;
-            let note = match read(version.place, &path) {
-                Ok(note) if note.entry.meta().id == self.id => note,
-                Ok(_) | Err(None) => continue,
-                Err(Some(broken)) => return Ok(Standing::Other(broken.why)),
+            let note = match notes.read(version.place, OsStr::new(&version.name)) {
+                Ok(Some(note)) if note.entry.meta().id == self.id => note,
+                Ok(_) => continue,
+                Err(broken) => return Ok(Standing::Other(broken.why)),
             };
             let bytes = note.entry.without_counters();
             let is = |other: &Version| other.entry().map(|entry| entry.without_counters() == bytes);
@@ -146,7 +132,7 @@ impl Revision {
         Ok(match (before, after) {
             (Some(_), Some(_)) => moved("moved, renamed or removed"),
             // A note that is new, or that goes, is nowhere; under another name it is somebody's by now.
-            _ if topics.named(&self.id)?.is_some() => moved("moved or renamed"),
+            _ if notes.named(&self.id)?.is_some() => moved("moved or renamed"),
             (None, _) => Standing::Before(None),
             (Some(_), None) => Standing::After(None),
         })
@@ -161,37 +147,25 @@ impl Revision {
         Ok(Reads { more, last: new.last_used.filter(|_| is_read) })
     }
 
-    /// Makes it, of a note that stands as before. The new name comes first: until the file has its new bytes nothing
-    /// has changed, and whoever tries again succeeds.
-    pub(crate) fn make(
+    /// Makes it, of a note that stands as before; `reads` were counted since.
+    pub(crate) fn make<P: Persistence>(
         &self,
-        topics: &Topics,
-        _lock: &StoreLock,
+        notes: &P,
+        lock: &P::Lock,
         note: Option<&Note>,
         reads: Reads,
     ) -> Result<()> {
-        let failed = |e: io::Error| Error::io(e.to_string());
         let Some(after) = &self.after else {
-            return note.map_or(Ok(()), |note| file::remove(&note.path).map_err(failed));
+            return note.map_or(Ok(()), |note| notes.purge(lock, note));
         };
-        let path = after.path(topics)?;
         let mut entry = after.entry()?;
         if reads != Reads::default() {
             let counted = entry.update(|meta| {
                 meta.used = meta.used.saturating_add(reads.more);
                 meta.last_used = meta.last_used.max(reads.last);
             });
-            counted.map_err(|why| Error::io(format!("\"{}\": {why}", path.display())))?;
+            counted.map_err(|why| Error::io(format!("\"{}\": {why}", after.name)))?;
         }
-        let Some(note) = note else {
-            return file::install(&path, entry.bytes(), 0o600).map_err(failed);
-        };
-        if note.path != path {
-            file::rename(&note.path, &path).map_err(failed)?;
-        }
-        if note.entry.bytes() == entry.bytes() {
-            return Ok(());
-        }
-        file::replace(&path, |new| io::Write::write_all(new, entry.bytes())).map_err(failed)
+        notes.put(lock, note, after.place, OsStr::new(&after.name), entry).map(drop)
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::place::Root;
 use std::collections::{BTreeSet, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest note that is read, in bytes. The largest that is written is an eighth of it.
@@ -18,7 +18,7 @@ const READERS: usize = 4;
 /// A thread takes so many files at a time. A scan with fewer is done before a second thread has started.
 const SHARE: usize = 64;
 
-pub(crate) struct Topics {
+pub struct Topics {
     root: Root,
 }
 
@@ -31,6 +31,20 @@ impl Topics {
         match place {
             Place::Topics => self.root.topics(),
             Place::Archive => self.root.archive(),
+        }
+    }
+
+    /// The file of this name. A plan is a file, and may have been tampered with: a name is one name.
+    fn path(&self, place: Place, name: &OsStr) -> Result<PathBuf, Broken> {
+        let mut parts = Path::new(name).components();
+        match (parts.next(), parts.next()) {
+            (Some(Component::Normal(name)), None) if !name.as_encoded_bytes().contains(&0) => {
+                Ok(self.dir(place).join(name))
+            }
+            _ => Err(Broken {
+                path: PathBuf::from(name),
+                why: format!("\"{}\" is not the name of a file", name.to_string_lossy()),
+            }),
         }
     }
 
@@ -62,43 +76,6 @@ impl Topics {
         // By their bytes: comparing paths part by part is a tenth of a listing.
         files.sort_unstable_by(|(_, a), (_, b)| a.as_os_str().cmp(b.as_os_str()));
         Ok(files)
-    }
-
-    /// The note whose file's name tells that it has this id: almost always there is one.
-    pub(crate) fn named(&self, id: &EntryId) -> Result<Option<Note>> {
-        for place in [Place::Topics, Place::Archive] {
-            for (place, path) in self.files_named(place, &format!("{id}.md"))? {
-                // One that cannot be used may have a twin that can.
-                if let Ok(note) = read(place, &path)
-                    && note.entry.meta().id == *id
-                {
-                    return Ok(Some(note));
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// A note that was renamed by hand, or a moment ago, or that took another in.
-    fn searched(&self, id: &EntryId, by_alias: bool) -> Result<Note> {
-        let scan = self.scan(&[Place::Topics, Place::Archive], |note| {
-            let meta = note.entry.meta();
-            let rank =
-                if meta.id == *id { Some(0) } else { (by_alias && meta.aliases.contains(id)).then_some(1) };
-            (meta.id.clone(), rank.map(|rank| ((rank, note.place), note)))
-        })?;
-        let ids: Vec<String> = scan.found.iter().map(|(id, _)| id.to_string()).collect();
-        let best = scan.found.into_iter().filter_map(|(_, found)| found).min_by_key(|(rank, _)| *rank);
-        best.map(|(_, note)| note).ok_or_else(|| {
-            if let Some(broken) = scan.broken.iter().find(|broken| is_named_after(&broken.path, id)) {
-                return unusable(broken);
-            }
-            let error = Error::not_found(format!("no note has the id \"{id}\""));
-            match nearest(id.as_str(), ids.iter().map(String::as_str)) {
-                Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                None => error.hint("see them with: memory-list"),
-            }
-        })
     }
 
     /// One pass over `files`; `true` if one of them was gone when its turn came.
@@ -210,18 +187,8 @@ fn is_named_after(path: &Path, id: &EntryId) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }
 
-/// By a link to nowhere too: it is somebody's.
-pub(crate) fn is_taken(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
-}
-
-fn unusable(broken: &Broken) -> Error {
-    Error::io(format!("\"{}\" is not a note that can be used: {}", broken.path.display(), broken.why))
-        .hint("mend it in an editor")
-}
-
 /// A held lock. Dropped, it is free again; so is a killed holder's.
-pub(crate) struct StoreLock {
+pub struct StoreLock {
     _file: fs_err::File,
 }
 
@@ -266,87 +233,66 @@ impl Persistence for Topics {
         }
     }
 
-    fn find(&self, id: &EntryId) -> Result<Note> {
-        let mut id = id.clone();
-        // Each step leads to a note that was written later; more than a few are a circle.
-        for _ in 0..8 {
-            let note = match self.named(&id)? {
-                Some(note) => note,
-                None => self.searched(&id, true)?,
-            };
-            match &note.entry.meta().superseded_by {
-                Some(heir) if note.place == Place::Archive => id = heir.clone(),
-                _ => return Ok(note),
+    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
+        match read(place, &self.path(place, name)?) {
+            Ok(note) => Ok(Some(note)),
+            Err(None) => Ok(None),
+            Err(Some(broken)) => Err(broken),
+        }
+    }
+
+    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
+        for place in [Place::Topics, Place::Archive] {
+            for (place, path) in self.files_named(place, &format!("{id}.md"))? {
+                // One that cannot be used may have a twin that can.
+                if let Ok(note) = read(place, &path)
+                    && note.entry.meta().id == *id
+                {
+                    return Ok(Some(note));
+                }
             }
         }
-        self.find_own(&id)
+        Ok(None)
     }
 
-    fn find_own(&self, id: &EntryId) -> Result<Note> {
-        match self.named(id)? {
-            Some(note) => Ok(note),
-            None => self.searched(id, false),
-        }
+    /// By a link to nowhere too: it is somebody's.
+    fn is_taken(&self, place: Place, name: &OsStr) -> bool {
+        self.dir(place).join(name).symlink_metadata().is_ok()
     }
 
-    fn ids(&self) -> Result<BTreeSet<EntryId>> {
-        let scan = self.scan(&[Place::Topics, Place::Archive], |note| {
-            let meta = note.entry.meta();
-            let mut ids = meta.aliases.clone();
-            ids.push(meta.id.clone());
-            ids
-        })?;
-        let of_broken = scan.broken.iter().filter_map(|broken| {
-            let name = broken.path.file_stem()?.to_str()?;
-            EntryId::parse(name.get(name.len().checked_sub(10)?..)?)
-        });
-        Ok(scan.found.into_iter().flatten().chain(of_broken).collect())
-    }
-
-    fn add(&self, _lock: &StoreLock, entry: Entry) -> Result<Note> {
-        let path = self.dir(Place::Topics).join(entry.meta().file_name());
-        if is_taken(&path) {
+    fn put(
+        &self,
+        _lock: &StoreLock,
+        old: Option<&Note>,
+        place: Place,
+        name: &OsStr,
+        entry: Entry,
+    ) -> Result<Note> {
+        let path = self.path(place, name).map_err(|broken| Error::corrupt(broken.why))?;
+        if old.is_none_or(|old| old.path != path) && self.is_taken(place, name) {
             return Err(Error::conflict(format!("\"{}\" exists already", path.display())));
         }
-        file::install(&path, entry.bytes(), 0o600)?;
-        Ok(Note { place: Place::Topics, path, entry })
-    }
-
-    fn replace(&self, _lock: &StoreLock, note: &Note, entry: Entry) -> Result<Note> {
-        let failed = |e: io::Error| Error::io(e.to_string());
-        // A name that somebody gave the file by hand stays until what it is made of changes.
-        let (old, new) = (note.entry.meta().file_name(), entry.meta().file_name());
-        let path = note.path.with_file_name(&new);
-        let path = if old == new || is_taken(&path) { note.path.clone() } else { path };
+        let Some(old) = old else {
+            file::install(&path, entry.bytes(), 0o600)?;
+            return Ok(Note { place, path, entry });
+        };
         // The name first: until the file has its new bytes nothing has changed, and whoever tries again succeeds.
-        let renamed = if path == note.path { Ok(()) } else { file::rename(&note.path, &path) };
-        let done = renamed.and_then(|()| match entry.bytes() == note.entry.bytes() {
+        let renamed = if path == old.path { Ok(()) } else { file::rename(&old.path, &path) };
+        let done = renamed.and_then(|()| match entry.bytes() == old.entry.bytes() {
             true => Ok(()),
             false => file::replace(&path, |new| io::Write::write_all(new, entry.bytes())),
         });
         // Where only the last sync failed the new bytes are there: they keep the new name.
-        let is_old = || file::read(&path, CAP).is_ok_and(|bytes| bytes == note.entry.bytes());
-        if done.is_err() && path != note.path && !is_taken(&note.path) && is_old() {
-            let _ = file::rename(&path, &note.path);
+        let is_old = || file::read(&path, CAP).is_ok_and(|bytes| bytes == old.entry.bytes());
+        if done.is_err() && path != old.path && old.path.symlink_metadata().is_err() && is_old() {
+            let _ = file::rename(&path, &old.path);
         }
-        done.map(|()| Note { place: note.place, path, entry }).map_err(failed)
-    }
-
-    fn archive(&self, _lock: &StoreLock, note: &Note) -> Result<Note> {
-        let path = self.dir(Place::Archive).join(note.path.file_name().unwrap_or_default());
-        if is_taken(&path) {
-            return Err(Error::io(format!(
-                "\"{}\" cannot be archived: \"{}\" exists",
-                note.path.display(),
-                path.display()
-            )));
-        }
-        file::rename(&note.path, &path)?;
-        Ok(Note { place: Place::Archive, path, entry: note.entry.clone() })
+        done?;
+        Ok(Note { place, path, entry })
     }
 
     fn purge(&self, _lock: &StoreLock, note: &Note) -> Result<()> {
-        file::remove(&note.path).map_err(|e| Error::io(e.to_string()))
+        Ok(file::remove(&note.path)?)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// The largest transcript that a command may print, in bytes.
@@ -45,8 +45,8 @@ pub(crate) struct Gatherer<'a> {
 
 impl Gatherer<'_> {
     /// Reads the history of `entry` into the batch. An error is ours, and no entry's: the store cannot be written.
-    pub(crate) fn gather(&self, entry: &QueueEntry, batch: &Batch, index: usize) -> Result<Gathered> {
-        let raw = batch.file(&format!("raw-{index}"));
+    pub(crate) fn gather(&self, entry: &QueueEntry, batch: &Batch, queue_id: &str) -> Result<Gathered> {
+        let raw = batch.file(&format!("{queue_id}.raw"));
         let (format, path) = match &entry.retrieval {
             Retrieval::Inline { title, body, tags, .. } => {
                 let text = format!(
@@ -54,19 +54,19 @@ impl Gatherer<'_> {
                     tags.join(" ")
                 );
                 let text = self.redactor.cleaned(&text);
-                batch.write(&text_name(index), text.as_bytes())?;
+                batch.write(&text_name(queue_id), text.as_bytes())?;
                 let history =
                     History { borders: vec![text.len()], marks: vec![hash(&text)], ..History::default() };
                 return Ok(Gathered::History(history));
             }
             Retrieval::AmpThread { thread_id } => {
-                if let Err(why) = self.run_read_command(Harness::Amp, thread_id, batch, &raw)? {
+                if let Some(why) = self.run_read_command(Harness::Amp, thread_id, batch, &raw)? {
                     return Ok(Gathered::Unreadable(why));
                 }
                 (Format::AmpMarkdown, raw.clone())
             }
             Retrieval::OpencodeSession { thread_id } => {
-                if let Err(why) = self.run_read_command(Harness::Opencode, thread_id, batch, &raw)? {
+                if let Some(why) = self.run_read_command(Harness::Opencode, thread_id, batch, &raw)? {
                     return Ok(Gathered::Unreadable(why));
                 }
                 (Format::OpencodeExport, raw.clone())
@@ -81,7 +81,7 @@ impl Gatherer<'_> {
             Retrieval::CursorSession { session_path } => (Format::Cursor, session_path.clone()),
             Retrieval::File { path } => (Format::Plain, path.clone()),
         };
-        let gathered = self.read(format, &path, entry, batch, index);
+        let gathered = self.read(format, &path, entry, batch, queue_id);
         // Nothing of a session lies about unredacted.
         if raw.exists() {
             file::remove(&raw)?;
@@ -89,14 +89,14 @@ impl Gatherer<'_> {
         gathered
     }
 
-    /// Has the harness print a session. The inner error is the session's or the command's.
+    /// Has the harness print a session. `Some`: why it could not; the error is ours, and no session's.
     fn run_read_command(
         &self,
         harness: Harness,
         thread_id: &str,
         batch: &Batch,
         into: &Path,
-    ) -> Result<Result<()>> {
+    ) -> Result<Option<Error>> {
         let command =
             self.config.harnesses.get(harness.name()).map_or("", |known| known.read_command.as_str());
         let words: Vec<String> = shlex::split(command)
@@ -109,7 +109,7 @@ impl Gatherer<'_> {
                 .hint(format!("see harnesses.{harness}.readCommand in: memory-config show"))
         };
         let Some(program) = words.first() else {
-            return Ok(Err(failed("no command is configured".to_owned())));
+            return Ok(Some(failed("no command is configured".to_owned())));
         };
         let file = file::scratch(into)?;
         let finished = exec::run(Job {
@@ -125,13 +125,13 @@ impl Gatherer<'_> {
             level: 0,
         });
         Ok(match finished {
-            Ok(finished) if finished.status.success() => Ok(()),
+            Ok(finished) if finished.status.success() => None,
             Ok(finished) => {
                 let how = exec::how_it_ended(finished.status);
                 let last = one_line(&self.redactor.redact(&finished.last_line).text, 300);
-                Err(failed(format!("\"{program}\" failed ({how}): {last}")))
+                Some(failed(format!("\"{program}\" failed ({how}): {last}")))
             }
-            Err(fault) => Err(failed(format!("\"{program}\" {fault}"))),
+            Err(fault) => Some(failed(format!("\"{program}\" {fault}"))),
         })
     }
 
@@ -141,11 +141,10 @@ impl Gatherer<'_> {
         path: &Path,
         entry: &QueueEntry,
         batch: &Batch,
-        index: usize,
+        queue_id: &str,
     ) -> Result<Gathered> {
-        let whole = batch.file(&format!("whole-{index}"));
-        let failed = |e: io::Error| Error::io(e.to_string());
-        let mut text = BufWriter::new(file::scratch(&whole).map_err(failed)?);
+        let whole = batch.file(&format!("{queue_id}.whole"));
+        let mut text = BufWriter::new(file::scratch(&whole)?);
         let mut turns: Vec<Seen> = Vec::new();
         let mut end = 0;
         let mut is_first_prompt = true;
@@ -158,7 +157,7 @@ impl Gatherer<'_> {
             let shown = self.shown(&turn);
             text.write_all(shown.as_bytes()).map_err(|e| {
                 is_unwritten = true;
-                failed(e)
+                Error::from(e)
             })?;
             end += shown.len();
             turns.push(Seen { end, mark: hash(&turn.id), cut: turn.cut });
@@ -169,7 +168,7 @@ impl Gatherer<'_> {
             Err(error) if is_unwritten => return Err(error),
             Err(error) => return Ok(Gathered::Unreadable(error)),
         };
-        text.flush().map_err(failed)?;
+        text.flush()?;
         drop(text);
         if report.too_long > 0 {
             let (lines, cap) = (report.too_long, LINE_CAP >> 20);
@@ -192,8 +191,8 @@ impl Gatherer<'_> {
             return Ok(Gathered::Nothing(why.to_owned()));
         }
         let mut history = History { session: key, parent, ..History::default() };
-        copy_turns(&whole, &batch.file(&text_name(index)), &turns, &fresh, &mut history).map_err(failed)?;
-        file::remove(&whole).map_err(failed)?;
+        copy_turns(&whole, &batch.file(&text_name(queue_id)), &turns, &fresh, &mut history)?;
+        file::remove(&whole)?;
         Ok(Gathered::History(history))
     }
 

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// The name of the text of source number `index` in its batch.
-pub(crate) fn text_name(index: usize) -> String {
-    format!("history-{index}.txt")
+/// The name of an entry's text in its batch.
+pub(crate) fn text_name(queue_id: &str) -> String {
+    format!("{queue_id}.history.txt")
 }
 
 /// The name of what is known about that text.
-pub(crate) fn facts_name(index: usize) -> String {
-    format!("history-{index}.json")
+pub(crate) fn facts_name(queue_id: &str) -> String {
+    format!("{queue_id}.history.json")
 }
 
 /// What the text file of a history holds, and where its turns end.

@@ -6,45 +6,62 @@ use crate::memory::hash::hash;
 use crate::memory::links::{new_id, resolve_intra_batch_links};
 use crate::memory::loss::lost;
 use crate::store::entry::{EntryId, Scope, Source, Status, one_line};
+use crate::store::journal::entry::QueueEntry;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
     /// The time that every note of it bears.
-    pub(crate) at: Timestamp,
-    pub(crate) notes: Vec<PlannedNote>,
+    pub at: Timestamp,
+    pub notes: Vec<PlannedNote>,
     /// What was changed or left out, and why.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlannedNote {
+#[serde(rename_all = "camelCase")]
+pub struct PlannedNote {
     /// The new note's id. Of an update: the id that its text gets if the note is gone when it is written.
-    pub(crate) id: EntryId,
+    pub id: EntryId,
     /// The note that is replaced.
-    pub(crate) update: Option<EntryId>,
+    pub update: Option<EntryId>,
     /// The hash of the body that it has until then.
-    pub(crate) replaces: Option<String>,
-    pub(crate) created_at: i64,
-    pub(crate) status: Status,
-    pub(crate) title: String,
-    pub(crate) summary: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) scope: Scope,
-    pub(crate) body: String,
-    pub(crate) sources: Vec<Origin>,
+    pub replaces: Option<String>,
+    /// That body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    pub created_at: i64,
+    pub status: Status,
+    pub title: String,
+    pub summary: String,
+    pub tags: Vec<String>,
+    pub scope: Scope,
+    pub body: String,
+    pub sources: Vec<Origin>,
 }
 
 /// Where a note comes from, as it is saved with a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Origin {
-    pub(crate) harness: String,
-    pub(crate) thread_id: Option<String>,
-    pub(crate) repo: Option<String>,
-    pub(crate) cwd: Option<String>,
+pub struct Origin {
+    pub harness: String,
+    pub thread_id: Option<String>,
+    pub repo: Option<String>,
+    pub cwd: Option<String>,
+}
+
+impl Origin {
+    pub(crate) fn of(entry: &QueueEntry) -> Origin {
+        Origin {
+            harness: entry.harness.name().to_owned(),
+            thread_id: entry.thread_id().map(str::to_owned),
+            repo: entry.context.repo.clone(),
+            cwd: entry.context.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()),
+        }
+    }
 }
 
 impl From<&Origin> for Source {
@@ -149,6 +166,7 @@ fn planned(
     let has_repo = sources.iter().any(|source| source.repo.is_some());
     let note = PlannedNote {
         id: new_id(&title, created_at, ids),
+        before: update.as_ref().and_then(|id| bodies.get(id)).cloned(),
         update,
         replaces,
         created_at,

@@ -2,8 +2,8 @@
 //! the faults go back to it once.
 
 use crate::base::fields::{Fields, brief, shown};
-use crate::memory::extract::object_with;
-use crate::memory::reply::{SUMMARY_CAP, array, element, few, fits};
+use crate::memory::pipeline::extract::object_with;
+use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn skip(fields: &mut Fields, asked: &Asked) -> Option<Skipped> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::reply::FAULTS_CAP;
+    use crate::memory::pipeline::reply::FAULTS_CAP;
     use serde_json::json;
 
     fn parsed(reply: &Value) -> Result<Reply, Vec<String>> {

@@ -1,69 +1,77 @@
-//! One batch: what was claimed, what was read of it, and how far it has come. Saved after every step, so that a
-//! crash costs nothing that was paid for.
+//! One batch: what was claimed, what was read of it, and how far it has come.
 
-use crate::memory::call::Kind;
 use crate::store::entry::EntryId;
-use crate::store::journal::entry::QueueEntry;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Work {
-    pub(crate) batch: String,
-    pub(crate) kind: Kind,
-    pub(crate) begun: Timestamp,
-    pub(crate) sources: Vec<SourceWork>,
+#[serde(rename_all = "camelCase")]
+pub struct Work {
+    pub batch: String,
+    /// Without an LLM, notes are filed as they are, and sessions wait.
+    pub has_llm: bool,
+    pub sources: Vec<BatchSource>,
     /// The calls, in order.
-    pub(crate) parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// Which part is next.
-    pub(crate) next: usize,
-    /// What the part that is under way may replace, and the hash of each body as it was read for the prompt.
-    pub(crate) updatable: BTreeMap<EntryId, String>,
+    pub next: usize,
+    /// What the part under way may replace, and the hash of each body as it was read for the prompt.
+    pub updatable: BTreeMap<EntryId, String>,
     /// The notes that were written.
-    pub(crate) written: Vec<Written>,
+    pub written: Vec<Written>,
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
-    pub(crate) verdicts: BTreeMap<String, Verdict>,
+    pub verdicts: BTreeMap<String, Verdict>,
 }
 
 /// A claimed entry and its history.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SourceWork {
-    pub(crate) queue_id: String,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchSource {
+    pub queue_id: String,
     /// How long the history is, in bytes, as it will be shown.
-    pub(crate) bytes: usize,
+    pub bytes: usize,
     /// How many bytes were left out of it, each place marked.
-    pub(crate) cut: usize,
+    pub cut: usize,
 }
 
 /// What one call shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
-    pub(crate) slices: Vec<Slice>,
+pub struct Part {
+    pub slices: Vec<Slice>,
 }
 
 /// A stretch of one entry's history, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Slice {
+pub struct Slice {
     /// An index into the batch's sources.
-    pub(crate) source: usize,
-    pub(crate) from: usize,
-    pub(crate) to: usize,
+    pub source: usize,
+    pub from: usize,
+    pub to: usize,
     /// Which of how many slices of this entry it is, from 1.
-    pub(crate) number: usize,
-    pub(crate) of: usize,
+    pub number: usize,
+    pub of: usize,
+}
+
+/// A stretch of an entry's history that the model was shown, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    pub queue_id: String,
+    pub from: usize,
+    pub to: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Written {
-    pub(crate) id: EntryId,
-    pub(crate) title: String,
-    pub(crate) is_update: bool,
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    pub id: EntryId,
+    pub title: String,
+    pub is_update: bool,
 }
 
+/// What becomes of a queue entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// Done with; the reason where nothing was to be kept.
     Processed(Option<String>),
     /// A failed try.
@@ -83,15 +91,20 @@ impl std::fmt::Display for Verdict {
     }
 }
 
+impl Verdict {
+    /// Is there more to it than that all went well?
+    pub(crate) fn is_worth_saying(&self) -> bool {
+        !matches!(self, Verdict::Processed(None))
+    }
+}
+
 impl Work {
-    pub(crate) fn new(batch: String, kind: Kind, begun: Timestamp, entries: &[(String, QueueEntry)]) -> Work {
-        let sources =
-            entries.iter().map(|(id, _)| SourceWork { queue_id: id.clone(), bytes: 0, cut: 0 }).collect();
+    pub(crate) fn new(claimed: Claimed) -> Work {
+        let sources = claimed.queue_ids.into_iter().map(|queue_id| BatchSource { queue_id, bytes: 0, cut: 0 });
         Work {
-            batch,
-            kind,
-            begun,
-            sources,
+            batch: claimed.batch,
+            has_llm: claimed.has_llm,
+            sources: sources.collect(),
             parts: Vec::new(),
             next: 0,
             updatable: BTreeMap::new(),
@@ -100,14 +113,15 @@ impl Work {
         }
     }
 
+    /// The slices that the part under way shows.
+    pub(crate) fn slices(&self) -> &[Slice] {
+        self.parts.get(self.next).map_or(&[], |part| &part.slices)
+    }
+
     /// The queue ids that the part under way shows.
     pub(crate) fn shown_ids(&self) -> Vec<&str> {
-        let slices = self.parts.get(self.next).map_or(&[][..], |part| &part.slices[..]);
-        let mut ids: Vec<&str> = slices
-            .iter()
-            .filter_map(|slice| self.sources.get(slice.source))
-            .map(|source| source.queue_id.as_str())
-            .collect();
+        let sources = self.slices().iter().filter_map(|slice| self.sources.get(slice.source));
+        let mut ids: Vec<&str> = sources.map(|source| source.queue_id.as_str()).collect();
         ids.dedup();
         ids
     }
@@ -117,12 +131,50 @@ impl Work {
         let later = self.parts.iter().skip(self.next.saturating_add(1)).flat_map(|part| &part.slices);
         !later.filter_map(|slice| self.sources.get(slice.source)).any(|source| source.queue_id == queue_id)
     }
+
+    /// What of the part under way has been seen: all but what was given up.
+    pub(crate) fn seen(&self) -> Vec<Stretch> {
+        let stretch = |slice: &Slice| {
+            let source = self.sources.get(slice.source)?;
+            let is_given_up =
+                matches!(self.verdicts.get(&source.queue_id), Some(Verdict::Failed(_) | Verdict::Alone));
+            let queue_id = source.queue_id.clone();
+            (!is_given_up).then_some(Stretch { queue_id, from: slice.from, to: slice.to })
+        };
+        self.slices().iter().filter_map(stretch).collect()
+    }
+
+    /// Is there anything in the part under way that was not given up?
+    pub(crate) fn is_alive(&self) -> bool {
+        let is_given_up = |id: &str| matches!(self.verdicts.get(id), Some(Verdict::Failed(_) | Verdict::Alone));
+        self.shown_ids().into_iter().any(|id| !is_given_up(id))
+    }
+
+    /// What a failed call does to the entries that nothing is decided of: several are asked about alone the next time,
+    /// one alone has had its try.
+    pub(crate) fn take_failure(&mut self, why: &str) {
+        let ids = self.sources.iter().map(|source| &source.queue_id);
+        let undecided: Vec<String> = ids.filter(|id| !self.verdicts.contains_key(*id)).cloned().collect();
+        let verdict = match undecided.len() {
+            1 => Verdict::Failed(why.to_owned()),
+            _ => Verdict::Alone,
+        };
+        self.verdicts.extend(undecided.into_iter().map(|id| (id, verdict.clone())));
+    }
+}
+
+/// What was taken out of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    pub batch: String,
+    pub queue_ids: Vec<String>,
+    pub has_llm: bool,
 }
 
 /// Shares histories of these lengths out over calls with `room` bytes each: whole ones together while they fit,
 /// one that is larger alone in as many slices as it needs. `borders` are the ends of the turns of a history; a
 /// turn that is larger than the room is cut where `cut_at` says.
-pub(crate) fn share_out(
+pub fn share_out(
     lengths: &[usize],
     room: usize,
     borders: impl Fn(usize) -> Vec<usize>,

@@ -1,61 +1,25 @@
-//! What is written: planned notes, and notes of a person as they are.
+//! What a plan says is written, once, whatever crash comes between.
 
+use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
-use crate::memory::consolidate::desk::Desk;
-use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
+use crate::memory::consolidate::plan::PlannedNote;
 use crate::memory::consolidate::work::Written;
 use crate::memory::hash::hash;
-use crate::memory::links::new_id;
-use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
-use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::entry::{Entry, Meta, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place};
-use crate::store::topics::Topics;
-use std::collections::BTreeSet;
+use jiff::Timestamp;
 
-impl Desk<'_> {
-    pub(crate) fn origin(entry: &QueueEntry) -> Origin {
-        Origin {
-            harness: entry.harness.name().to_owned(),
-            thread_id: entry.thread_id().map(str::to_owned),
-            repo: entry.context.repo.clone(),
-            cwd: entry.context.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()),
-        }
-    }
-
-    /// A note that a person wrote, filed as it is.
-    pub(crate) fn as_it_is(
-        &self,
-        entry: &QueueEntry,
-        status: Status,
-        ids: &mut BTreeSet<EntryId>,
-    ) -> Option<PlannedNote> {
-        let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return None };
-        let clean = |text: &str| self.redactor.cleaned(text);
-        let title = clean(title);
-        let created_at = entry.timestamp.as_millisecond();
-        let has_repo = entry.context.repo.is_some();
-        Some(PlannedNote {
-            id: new_id(&title, created_at, ids),
-            update: None,
-            replaces: None,
-            created_at,
-            status,
-            title,
-            summary: String::new(),
-            tags: tags.clone(),
-            scope: if has_repo { *scope } else { Scope::Global },
-            body: clean(body),
-            sources: vec![Desk::origin(entry)],
-        })
-    }
-
-    /// Replaces the note that `note` updates, or adds a new one; when it is written already, nothing.
-    pub(crate) fn write_note(&self, note: &PlannedNote, plan: &Plan) -> Result<Written> {
-        let topics = Topics::at(self.root);
+/// Replaces the note that `note` updates, or adds a new one; when it is written already, nothing.
+pub(crate) fn write<P: Persistence>(
+    topics: &P,
+    note: &PlannedNote,
+    at: Timestamp,
+    reporter: &Reporter,
+) -> Result<Written> {
         let lock = topics.lock()?;
         let title = note.title.clone();
-        let at = plan.at.as_millisecond();
+        let at = at.as_millisecond();
         let mut body = whole_lines(&note.body);
         if let Some(id) = &note.update
             && let Ok(old) = topics.find_own(id)
@@ -93,7 +57,7 @@ impl Desk<'_> {
                     return Ok(Written { id: id.clone(), title, is_update: true });
                 }
                 Err(why) => {
-                    self.reporter.warn(&format!(
+                    reporter.warn(&format!(
                         "\"{}\" is not updated: {why}; see {}",
                         old.path.display(),
                         note.id
@@ -130,12 +94,11 @@ impl Desk<'_> {
         }
         if meta.sources.len() < note.sources.len() {
             let (kept, all) = (meta.sources.len(), note.sources.len());
-            self.reporter.warn(&format!("\"{}\": only {kept} of its {all} sources have room", note.title));
+            reporter.warn(&format!("\"{}\": only {kept} of its {all} sources have room", note.title));
         }
         entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", note.title)))?;
         topics.add(&lock, entry)?;
         Ok(written)
-    }
 }
 
 /// Does the note still say what was to be replaced, or, after a crash, already what replaces it?

@@ -2,164 +2,155 @@
 
 use crate::base::error::Result;
 use crate::memory::defrag::applied::{Applied, applied_name};
-use crate::memory::defrag::desk::Desk;
+use crate::memory::defrag::news::forget_gone;
 use crate::memory::defrag::plan::{Dropped, Plan, Planned};
-use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::work::{Part, Work};
+use crate::memory::pipeline::runner::Run;
 use crate::store::ledger::Seen;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::revision::{Reads, Revision, Standing};
-use crate::store::topics::Topics;
 
-impl Desk<'_> {
-    /// Makes the changes of the part under way; those that are made already, not again.
-    pub(crate) fn apply_part(&mut self, work: &mut Work, plan: &Plan) -> Result<()> {
-        for warning in &plan.warnings {
-            self.reporter.warn(warning);
+/// Makes the changes of the part under way; those that are made already, not again. What was made, and what was not.
+pub(crate) fn apply<P: Persistence>(
+    notes: &P,
+    work: &Work,
+    plan: &Plan,
+    run: &Run,
+) -> Result<(Vec<Planned>, Vec<Dropped>)> {
+    let mut dropped = plan.dropped.clone();
+    let name = applied_name(work.next);
+    // Once it is written down what was done, nobody's later change of a note makes it undone.
+    let is_done = run.batch()?.file(&name).exists();
+    let mut applied = if is_done { run.batch()?.read_json(&name)? } else { Applied::default() };
+    if !is_done {
+        for (at, planned) in plan.operations.iter().enumerate() {
+            let later: Vec<&Revision> =
+                plan.operations.iter().skip(at + 1).flat_map(|planned| &planned.revisions).collect();
+            match make(notes, &planned.revisions, &later)? {
+                None => applied.made.push(planned.clone()),
+                Some(why) => {
+                    let ids = planned.from.iter().map(|look| look.id.to_string()).collect();
+                    dropped.push(Dropped { op: planned.op, ids, why });
+                }
+            }
         }
-        self.tally.warnings.extend(plan.warnings.iter().cloned());
-        let mut dropped = plan.dropped.clone();
-        let name = applied_name(work.next);
-        // Once it is written down what was done, nobody's later change of a note makes it undone.
-        let is_done = self.batch()?.file(&name).exists();
-        let mut applied = if is_done { self.batch()?.read_json(&name)? } else { Applied::default() };
+    }
+    if !run.is_dry() {
         if !is_done {
-            for (at, planned) in plan.operations.iter().enumerate() {
-                let later: Vec<&Revision> =
-                    plan.operations.iter().skip(at + 1).flat_map(|planned| &planned.revisions).collect();
-                match self.make(&planned.revisions, &later)? {
-                    Ok(()) => applied.made.push(planned.clone()),
-                    Err(why) => {
-                        let ids = planned.from.iter().map(|look| look.id.to_string()).collect();
-                        dropped.push(Dropped { op: planned.op, ids, why });
-                    }
-                }
-            }
-            self.batch()?.write_json(&name, &applied)?;
+            run.batch()?.write_json(&name, &applied)?;
         }
-        for one in &dropped {
-            self.reporter.warn(&one.to_string());
-        }
-        work.archived += applied.made.iter().filter(|planned| planned.op == Op::Archive).count();
-        self.see(work, &applied.made)?;
-        self.tally.made.append(&mut applied.made);
-        self.tally.dropped.append(&mut dropped);
-        if !plan.remark.is_empty() {
-            self.tally.remarks.push(plan.remark.clone());
-        }
-        Ok(())
+        see(notes, work, &applied.made, run)?;
     }
+    Ok((applied.made, dropped))
+}
 
-    /// Makes all that belongs to an operation, or nothing of it; the inner error is why not.
-    ///
-    /// After a crash some of it may be made already, or all, and `later` operations on the same notes too: a note
-    /// that stands as one of those leaves it has been through this one.
-    pub(crate) fn make(
-        &self,
-        revisions: &[Revision],
-        later: &[&Revision],
-    ) -> Result<std::result::Result<(), String>> {
-        let topics = self.topics();
-        let lock = topics.lock()?;
-        let mut standings = Vec::new();
-        for revision in revisions {
-            standings.push(match revision.standing(&topics)? {
-                Standing::Other(why) => match self.passed(revision, later, &topics)? {
-                    Some(note) => Standing::After(note),
-                    None => Standing::Other(why),
-                },
-                standing => standing,
-            });
-        }
-        let mut all = revisions.iter().zip(&standings);
-        if let Some((revision, Standing::Other(why))) =
-            all.find(|(_, standing)| matches!(standing, Standing::Other(_)))
-        {
-            match (revisions.last(), standings.last()) {
-                // Made before a crash, to its end, and changed since.
-                (_, Some(Standing::After(_))) => return Ok(Ok(())),
-                // The parts of a split are there, and of the note that was split only its owner knows how much it
-                // still says: better twice than not at all.
-                (Some(last), Some(Standing::Other(_)))
-                    if last.before.is_some()
-                        && revisions.iter().any(|revision| revision.before.is_none()) =>
-                {
-                    let has_begun = standings.iter().any(|standing| matches!(standing, Standing::After(_)));
-                    return Ok(if has_begun { Ok(()) } else { Err(format!("{}: {why}", revision.id)) });
-                }
-                _ => {}
-            }
-            for (made, standing) in revisions.iter().zip(&standings).rev() {
-                if let Standing::After(note) = standing {
-                    let back = made.reversed();
-                    back.make(&topics, &lock, note.as_ref(), back.reads(note.as_ref())?)?;
-                }
-            }
-            return Ok(Err(format!("{}: {why}", revision.id)));
-        }
-        // Whoever takes the others' place takes their reads, those of this moment too.
-        let mut reads = Vec::new();
-        for (revision, standing) in revisions.iter().zip(&standings) {
-            reads.push(match standing {
-                Standing::Before(note) => revision.reads(note.as_ref())?,
-                Standing::After(_) | Standing::Other(_) => Reads::default(),
-            });
-        }
-        let all_reads = reads.iter().fold(Reads::default(), |sum, one| Reads {
-            more: sum.more + one.more,
-            last: sum.last.max(one.last),
+/// Makes all that belongs to an operation, or nothing of it; `Some`: why not.
+///
+/// After a crash some of it may be made already, or all, and `later` operations on the same notes too: a note
+/// that stands as one of those leaves it has been through this one.
+pub(crate) fn make<P: Persistence>(
+    topics: &P,
+    revisions: &[Revision],
+    later: &[&Revision],
+) -> Result<Option<String>> {
+    let lock = topics.lock()?;
+    let mut standings = Vec::new();
+    for revision in revisions {
+        standings.push(match revision.standing(topics)? {
+            Standing::Other(why) => match passed(revision, later, topics)? {
+                Some(note) => Standing::After(note),
+                None => Standing::Other(why),
+            },
+            standing => standing,
         });
-        for (at, (revision, standing)) in revisions.iter().zip(&standings).enumerate() {
-            if let Standing::Before(note) = standing {
-                let is_heir = at == 0 && revisions.len() > 1 && revision.before.is_some();
-                let reads = if is_heir { all_reads } else { reads[at] };
-                revision.make(&topics, &lock, note.as_ref(), reads)?;
+    }
+    let mut all = revisions.iter().zip(&standings);
+    if let Some((revision, Standing::Other(why))) =
+        all.find(|(_, standing)| matches!(standing, Standing::Other(_)))
+    {
+        match (revisions.last(), standings.last()) {
+            // Made before a crash, to its end, and changed since.
+            (_, Some(Standing::After(_))) => return Ok(None),
+            // The parts of a split are there, and of the note that was split only its owner knows how much it
+            // still says: better twice than not at all.
+            (Some(last), Some(Standing::Other(_)))
+                if last.before.is_some()
+                    && revisions.iter().any(|revision| revision.before.is_none()) =>
+            {
+                let has_begun = standings.iter().any(|standing| matches!(standing, Standing::After(_)));
+                return Ok((!has_begun).then(|| format!("{}: {why}", revision.id)));
+            }
+            _ => {}
+        }
+        for (made, standing) in revisions.iter().zip(&standings).rev() {
+            if let Standing::After(note) = standing {
+                let back = made.reversed();
+                back.make(topics, &lock, note.as_ref(), back.reads(note.as_ref())?)?;
             }
         }
-        Ok(Ok(()))
+        return Ok(Some(format!("{}: {why}", revision.id)));
     }
+    // Whoever takes the others' place takes their reads, those of this moment too.
+    let mut reads = Vec::new();
+    for (revision, standing) in revisions.iter().zip(&standings) {
+        reads.push(match standing {
+            Standing::Before(note) => revision.reads(note.as_ref())?,
+            Standing::After(_) | Standing::Other(_) => Reads::default(),
+        });
+    }
+    let all_reads = reads.iter().fold(Reads::default(), |sum, one| Reads {
+        more: sum.more + one.more,
+        last: sum.last.max(one.last),
+    });
+    for (at, (revision, standing)) in revisions.iter().zip(&standings).enumerate() {
+        if let Standing::Before(note) = standing {
+            let is_successor = at == 0 && revisions.len() > 1 && revision.before.is_some();
+            let reads = if is_successor { all_reads } else { reads[at] };
+            revision.make(topics, &lock, note.as_ref(), reads)?;
+        }
+    }
+    Ok(None)
+}
 
-    /// The note as a later operation has left it, if one has.
-    fn passed(
-        &self,
-        revision: &Revision,
-        later: &[&Revision],
-        topics: &Topics,
-    ) -> Result<Option<Option<Note>>> {
-        for further in later.iter().filter(|further| further.id == revision.id) {
-            if let Standing::After(note) = further.standing(topics)? {
-                return Ok(Some(note));
-            }
+/// The note as a later operation has left it, if one has.
+fn passed<P: Persistence>(
+    revision: &Revision,
+    later: &[&Revision],
+    topics: &P,
+) -> Result<Option<Option<Note>>> {
+    for further in later.iter().filter(|further| further.id == revision.id) {
+        if let Standing::After(note) = further.standing(topics)? {
+            return Ok(Some(note));
         }
-        Ok(None)
     }
+    Ok(None)
+}
 
-    /// Takes note of what has been seen: what was shown as it was shown, what was changed as it is now.
-    fn see(&self, work: &Work, made: &[Planned]) -> Result<()> {
-        let mut seen = Seen::load(self.root)?;
-        // A list of titles is no look at a note.
-        if !matches!(work.part(), Some(Part::Tiers(_))) {
-            for (id, mark) in &work.shown {
-                seen.see(id.clone(), mark.clone());
-            }
+/// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
+fn see<P: Persistence>(notes: &P, work: &Work, made: &[Planned], run: &Run) -> Result<()> {
+    let mut seen = Seen::load(run.root)?;
+    // A list of titles is no look at a note.
+    if !matches!(work.part(), Some(Part::Tiers(_))) {
+        for (id, mark) in &work.shown {
+            seen.see(id.clone(), mark.clone());
         }
-        for revision in made.iter().flat_map(|planned| &planned.revisions) {
-            let before = match &revision.before {
-                Some(before) => Some(before.entry()?.mark()),
-                None => None,
-            };
-            // One that somebody else has changed is still to be looked at.
-            let is_known = before.is_none_or(|before| seen.has(&revision.id, &before));
-            if let (true, Some(after)) = (is_known, &revision.after) {
-                seen.see(revision.id.clone(), after.entry()?.mark());
-            }
-        }
-        match work.part() {
-            Some(Part::Group(reach, _)) => seen.put_tiers_due(reach.name()),
-            Some(Part::Whole(reach, _) | Part::Tiers(reach)) => seen.tiers_done(reach.name()),
-            None => {}
-        }
-        self.forget_gone(&mut seen)?;
-        seen.save(self.root)
     }
+    for revision in made.iter().flat_map(|planned| &planned.revisions) {
+        let before = match &revision.before {
+            Some(before) => Some(before.entry()?.mark()),
+            None => None,
+        };
+        // One that somebody else has changed is still to be looked at.
+        let is_known = before.is_none_or(|before| seen.has(&revision.id, &before));
+        if let (true, Some(after)) = (is_known, &revision.after) {
+            seen.see(revision.id.clone(), after.entry()?.mark());
+        }
+    }
+    match work.part() {
+        Some(Part::Group(reach, _)) => seen.put_tiers_due(reach.name()),
+        Some(Part::Whole(reach, _) | Part::Tiers(reach)) => seen.tiers_done(reach.name()),
+        None => {}
+    }
+    forget_gone(&mut seen, notes)?;
+    seen.save(run.root)
 }

@@ -3,7 +3,7 @@
 
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::similar::Pair;
-use crate::memory::prompt::{mark_for, push_lines};
+use crate::memory::pipeline::question::{mark_for, push_lines};
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ const PAIRS: usize = 100;
 const FRAME: usize = 400;
 
 /// The whole of a note as it is shown.
+#[derive(Debug, Clone)]
 pub(crate) struct Shown {
     pub(crate) id: EntryId,
     /// Its mark when it was read.
@@ -25,6 +26,7 @@ pub(crate) struct Shown {
 }
 
 /// What is said of all notes of one reach.
+#[derive(Debug, Clone)]
 pub(crate) struct Corpus {
     /// The reach's name.
     pub(crate) whose: String,

@@ -4,16 +4,15 @@ use crate::base::error::Result;
 use crate::memory::defrag::reach::Reach;
 use crate::store::entry::{Entry, EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
-use crate::store::topics::Topics;
 use std::borrow::Cow;
 
 #[derive(Debug, Clone)]
-pub(crate) struct CorpusNote {
+pub struct CorpusNote {
     /// The file's name.
-    pub(crate) name: String,
-    pub(crate) entry: Entry,
+    pub name: String,
+    pub entry: Entry,
     /// What it says, counters aside.
-    pub(crate) mark: String,
+    pub mark: String,
 }
 
 impl CorpusNote {
@@ -37,8 +36,8 @@ impl CorpusNote {
 }
 
 /// The notes in use that are `wanted`, by title, and the files that cannot be used.
-pub(crate) fn read(
-    topics: &Topics,
+pub(crate) fn read<P: Persistence>(
+    topics: &P,
     wanted: impl Fn(&EntryId) -> bool + Sync,
 ) -> Result<(Vec<CorpusNote>, Vec<Broken>)> {
     let scan = topics.scan(&[Place::Topics], |note| {
@@ -71,7 +70,7 @@ pub(crate) struct Marked {
 }
 
 /// All notes in use.
-pub(crate) fn marks(topics: &Topics) -> Result<Vec<Marked>> {
+pub(crate) fn marks<P: Persistence>(topics: &P) -> Result<Vec<Marked>> {
     let scan = topics.scan(&[Place::Topics], |note| {
         let meta = note.entry.meta();
         // One that a plan could not hold is not asked about.

@@ -2,8 +2,8 @@
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::memory::defrag::State;
 use crate::memory::defrag::applied::{Applied, applied, applied_name};
+use crate::memory::pipeline::saved::Progress;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
@@ -17,8 +17,8 @@ const GONE: &str = "(deleted)";
 pub(crate) fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     let mut holding = Vec::new();
     for batch in Batches::of_defrag(root).all()? {
-        match batch.load::<State>() {
-            Ok(Some(State::Completed { .. })) => forget_in(&batch, ids)?,
+        match Progress::of(&batch) {
+            Ok(Some(progress)) if progress.is_over => forget_in(&batch, ids)?,
             _ => holding.extend(may_name_one(&batch, ids).then_some(batch.dir)),
         }
     }

@@ -1,190 +1,288 @@
-//! Notes kept in order: the machine (US-006). It does nothing by itself: every effect goes through [`Adapters`], and
-//! every state can be saved and taken up again.
+//! Notes put in order (US-006): the machine. It does no I/O; see [`crate::memory::pipeline`].
 
-mod applied;
+pub(crate) mod applied;
 mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;
-pub(crate) mod desk;
 mod family;
 pub(crate) mod forget;
 pub(crate) mod group;
+pub(crate) mod host;
+mod material;
 mod news;
-mod part;
 pub(crate) mod plan;
-mod reach;
+pub(crate) mod reach;
 pub(crate) mod reply;
-pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod similar;
 mod structure;
-mod undo;
+pub(crate) mod undo;
 pub(crate) mod work;
 
-use crate::base::error::Result;
-use crate::memory::call::{Asked, Why};
-use crate::memory::defrag::plan::Plan;
-use crate::memory::defrag::work::Work;
+use crate::memory::defrag::material::Material;
+use crate::memory::defrag::plan::{Allows, Found, Known, Plan, plan};
+use crate::memory::defrag::work::{Part, Scanned, Work};
+use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
+use crate::memory::redact::Redactor;
+use crate::store::entry::EntryId;
 use serde::{Deserialize, Serialize};
+
+/// The machine. Its settings are the same for every step of a run.
+pub struct Defrag<'a> {
+    /// Takes secrets out of what the model writes.
+    pub redactor: &'a Redactor,
+    /// How long a prompt may be, in bytes.
+    pub max_prompt_bytes: usize,
+    /// More may be lost than the shares say.
+    pub allows_loss: bool,
+}
 
 /// Where a defrag is. Each state holds just what the next needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
-pub(crate) enum State {
+pub enum State {
     /// Is there anything that the last defrag has not seen?
     ScanEntries,
     /// There is; it is to be shared out over calls.
-    AnalyzeStructure {
-        work: Work,
-    },
-    /// The next part is to be asked about; with `faults` for the second time.
-    RunAgent {
-        work: Work,
-        faults: Vec<String>,
-    },
-    /// It is known what is to be changed.
-    ApplyChanges {
-        work: Work,
-        plan: Plan,
-    },
+    AnalyzeStructure { work: Work },
+    /// The next part is asked about.
+    RunAgent { work: Work, asking: Asking },
+    /// It is known what to change.
+    ApplyChanges { work: Work, plan: Plan },
+    /// The call about this part failed; that is remembered.
+    Stopped { work: Work, failure: Failure },
     /// All parts are done with, or no further one may be asked about.
-    GenerateAgentsMd {
-        work: Work,
-    },
-    CommitChanges {
-        work: Work,
-    },
-    Completed {
-        work: Option<Work>,
-    },
-    Failed {
-        work: Work,
-        why: Why,
-    },
+    GenerateAgentsMd { work: Work },
+    CommitChanges { work: Work },
+    Completed { work: Option<Work> },
+    Failed { failure: Failure },
 }
 
-/// A reply, held against what was asked.
-pub(crate) enum Judged {
-    Plan(Plan),
-    /// All that is wrong with it.
-    Faulty(Vec<String>),
+/// How far the call about a part is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Asking {
+    /// What it shows is to be read.
+    Gather,
+    Ask(Question),
+    /// For the second time, after this reply.
+    Repair(Question, String),
+    /// There is a reply, to be held against the notes. A final one is used as far as it goes; else `spent` says why no
+    /// second could be had.
+    Check { question: Question, reply: String, is_final: bool, spent: Option<String> },
 }
 
-/// Everything that the machine has done for it.
-pub(crate) trait Adapters {
-    /// `None`: all is as the last defrag has left it.
-    fn scan_entries(&mut self) -> Result<Option<Work>>;
-    /// Finds what belongs together, and shares it out over calls.
-    fn analyze_structure(&mut self, work: &mut Work) -> Result<()>;
-    /// Asks about the next part. A whole reply that is there already is as good as a new one.
-    fn run_agent(&mut self, work: &mut Work, faults: &[String]) -> Result<Asked>;
-    /// What a reply comes to. When it is `final`, what can be used of it is, and the rest is dropped.
-    fn judge(&mut self, work: &Work, is_final: bool) -> Result<Judged>;
-    /// Makes the changes; those that are made already, not again.
-    fn apply_changes(&mut self, work: &mut Work, plan: &Plan) -> Result<()>;
-    fn generate_agents_md(&mut self, work: &Work) -> Result<()>;
-    fn commit(&mut self, work: &Work) -> Result<()>;
+/// What the machine wants done, besides asking the model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Task {
+    /// Find out whether anything is new.
+    ScanEntries,
+    /// Find what belongs together among all notes, and share it out over calls.
+    AnalyzeStructure { is_forced: bool },
+    /// Read what the next question shows.
+    Gather(Part),
+    /// Read what these notes are now, and which ids and names are taken.
+    LookUp(Vec<EntryId>),
+    /// Make the changes of one part; those that are made already, not again.
+    Apply { work: Box<Work>, plan: Box<Plan> },
+    /// Remember that the call about this part failed.
+    Remember { work: Box<Work>, failure: Failure },
+    GenerateAgentsMd,
+    Commit,
 }
 
-impl State {
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
+/// What came of a task.
+#[derive(Debug)]
+pub enum Done {
+    Scanned(Scanned),
+    Analyzed { parts: Vec<Part> },
+    Gathered(Material),
+    Found(Found),
+    /// How many notes were archived without a successor.
+    Applied { archived: usize },
+    Remembered,
+    Generated,
+    Committed,
+}
+
+impl Machine for Defrag<'_> {
+    type State = State;
+    type Task = Task;
+    type Done = Done;
+
+    fn start(&self) -> State {
+        State::ScanEntries
+    }
+
+    fn step(&self, state: State, event: Event<Done>) -> (State, Effect<Task>) {
+        let state = self.next(state, event);
+        let effect = effect(&state);
+        (state, effect)
+    }
+
+    fn name(state: &State) -> &'static str {
+        match state {
             State::ScanEntries => "scanEntries",
             State::AnalyzeStructure { .. } => "analyzeStructure",
             State::RunAgent { .. } => "runAgent",
             State::ApplyChanges { .. } => "applyChanges",
+            State::Stopped { .. } => "stopped",
             State::GenerateAgentsMd { .. } => "generateAgentsMd",
             State::CommitChanges { .. } => "commitChanges",
             State::Completed { .. } => "completed",
             State::Failed { .. } => "failed",
         }
     }
+}
 
-    pub(crate) fn work(&self) -> Option<&Work> {
-        match self {
-            State::ScanEntries => None,
-            State::Completed { work } => work.as_ref(),
-            State::AnalyzeStructure { work }
-            | State::RunAgent { work, .. }
-            | State::ApplyChanges { work, .. }
-            | State::GenerateAgentsMd { work }
-            | State::CommitChanges { work }
-            | State::Failed { work, .. } => Some(work),
-        }
-    }
-
-    /// Is it known what is to be changed?
-    pub(crate) fn has_plan(&self) -> bool {
-        matches!(
-            self,
-            State::ApplyChanges { .. } | State::GenerateAgentsMd { .. } | State::CommitChanges { .. }
-        )
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self, State::Completed { .. } | State::Failed { .. })
-    }
-
-    /// One step. An error leaves the saved state as it was: the next run takes it up there.
-    pub(crate) fn step(self, adapters: &mut impl Adapters) -> Result<State> {
-        Ok(match self {
-            State::ScanEntries => match adapters.scan_entries()? {
-                Some(work) => State::AnalyzeStructure { work },
-                None => State::Completed { work: None },
+/// What is to be done in a state.
+fn effect(state: &State) -> Effect<Task> {
+    Effect::Perform(match state {
+        State::ScanEntries => Task::ScanEntries,
+        State::AnalyzeStructure { work } => Task::AnalyzeStructure { is_forced: work.is_forced },
+        State::RunAgent { work, asking } => match asking {
+            Asking::Ask(question) | Asking::Repair(question, _) => return Effect::Ask(question.clone()),
+            Asking::Check { .. } => Task::LookUp(work.shown.keys().cloned().collect()),
+            Asking::Gather => match work.part() {
+                Some(part) => Task::Gather(part.clone()),
+                None => {
+                    let why = "the saved batch has no part to ask about".to_owned();
+                    return Effect::End(Ending::Failed(Failure::Reply(why)));
+                }
             },
-            State::AnalyzeStructure { mut work } => {
-                adapters.analyze_structure(&mut work)?;
-                next_part(work)
+        },
+        State::ApplyChanges { work, plan } => {
+            Task::Apply { work: Box::new(work.clone()), plan: Box::new(plan.clone()) }
+        }
+        State::Stopped { work, failure } => {
+            Task::Remember { work: Box::new(work.clone()), failure: failure.clone() }
+        }
+        State::GenerateAgentsMd { .. } => Task::GenerateAgentsMd,
+        State::CommitChanges { .. } => Task::Commit,
+        State::Completed { work: None } => return Effect::End(Ending::Idle),
+        State::Completed { work: Some(work) } => {
+            return Effect::End(match &work.stopped {
+                Some(failure) => Ending::Stopped(failure.clone()),
+                None => Ending::Completed,
+            });
+        }
+        State::Failed { failure } => return Effect::End(Ending::Failed(failure.clone())),
+    })
+}
+
+impl Defrag<'_> {
+    /// The state that an event leads to. An event that does not belong to a state leaves it as it is.
+    fn next(&self, state: State, event: Event<Done>) -> State {
+        match (state, event) {
+            (State::ScanEntries, Event::Done(Done::Scanned(scanned))) => match scanned {
+                Scanned::News(news) => State::AnalyzeStructure { work: Work::new(news) },
+                Scanned::Nothing => State::Completed { work: None },
+                Scanned::Failed(failure) => State::Failed { failure },
+            },
+            (State::AnalyzeStructure { work }, Event::Done(Done::Analyzed { parts })) => {
+                next_part(Work { parts, ..work })
             }
-            State::RunAgent { mut work, faults } => {
-                let is_repaired = !faults.is_empty();
-                match adapters.run_agent(&mut work, &faults)?.why_none() {
-                    None => match adapters.judge(&work, is_repaired)? {
-                        Judged::Plan(plan) => State::ApplyChanges { work, plan },
-                        Judged::Faulty(faults) if is_repaired => stopped(work, Why::faulty(&faults)),
-                        Judged::Faulty(faults) => State::RunAgent { work, faults },
-                    },
-                    // What is paid for is used as far as it goes.
-                    Some(why @ Why::Spent(_)) if is_repaired => match adapters.judge(&work, true)? {
-                        Judged::Plan(plan) => State::ApplyChanges { work, plan },
-                        Judged::Faulty(_) => stopped(work, why),
-                    },
-                    Some(why) => stopped(work, why),
+            (State::RunAgent { mut work, asking: Asking::Gather }, Event::Done(Done::Gathered(material))) => {
+                let question = Question {
+                    batch: work.batch.clone(),
+                    part: work.next,
+                    of: work.parts.len(),
+                    prompt: material.prompt(&work.batch),
+                    faults: Vec::new(),
+                };
+                work.shown = material.shown();
+                State::RunAgent { work, asking: Asking::Ask(question) }
+            }
+            (State::RunAgent { work, asking: Asking::Ask(question) }, Event::Answered(answer)) => {
+                match answer {
+                    Answer::Reply(reply) => checked(work, question, reply, false, None),
+                    Answer::Failed(failure) => State::Stopped { work, failure },
                 }
             }
-            State::ApplyChanges { mut work, plan } => {
-                adapters.apply_changes(&mut work, &plan)?;
+            (State::RunAgent { work, asking: Asking::Repair(question, first) }, Event::Answered(answer)) => {
+                match answer {
+                    Answer::Reply(reply) => checked(work, question, reply, true, None),
+                    // What is paid for is used as far as it goes.
+                    Answer::Failed(Failure::Spent(why)) => checked(work, question, first, true, Some(why)),
+                    Answer::Failed(failure) => State::Stopped { work, failure },
+                }
+            }
+            (State::RunAgent { work, asking: Asking::Check { question, reply, is_final, spent } }, Event::Done(Done::Found(found))) => {
+                match self.judged(&work, &reply, is_final, found) {
+                    Ok(plan) => State::ApplyChanges { work, plan },
+                    Err(faults) => {
+                        let allows = self.allows(&work);
+                        let rules = ask::rules(allows.texts, allows.tiers);
+                        match question.repaired(&rules, &reply, &faults, self.max_prompt_bytes) {
+                            Some(again) => State::RunAgent { work, asking: Asking::Repair(again, reply) },
+                            None => {
+                                let failure =
+                                    spent.map_or_else(|| Failure::unusable(&faults), Failure::Spent);
+                                State::Stopped { work, failure }
+                            }
+                        }
+                    }
+                }
+            }
+            (State::ApplyChanges { mut work, .. }, Event::Done(Done::Applied { archived })) => {
+                work.archived += archived;
                 work.next += 1;
                 next_part(work)
             }
-            State::GenerateAgentsMd { work } => {
-                adapters.generate_agents_md(&work)?;
-                State::CommitChanges { work }
-            }
-            State::CommitChanges { work } => {
-                adapters.commit(&work)?;
+            // What earlier parts changed is brought to its end all the same.
+            (State::Stopped { mut work, failure }, Event::Done(Done::Remembered)) => match work.next {
+                0 => State::Failed { failure },
+                _ => {
+                    work.stopped = Some(failure).filter(|failure| *failure != Failure::Expired);
+                    State::GenerateAgentsMd { work }
+                }
+            },
+            (State::GenerateAgentsMd { work }, Event::Done(Done::Generated)) => State::CommitChanges { work },
+            (State::CommitChanges { work }, Event::Done(Done::Committed)) => {
                 State::Completed { work: Some(work) }
             }
-            over @ (State::Completed { .. } | State::Failed { .. }) => over,
-        })
+            (state, _) => state,
+        }
     }
+
+    /// What a reply comes to, or what is wrong with it. When it is final, what can be used of it is, and the rest is
+    /// dropped.
+    fn judged(&self, work: &Work, reply: &str, is_final: bool, found: Found) -> Result<Plan, Vec<String>> {
+        let (reply, faults) = reply::parse(reply, &work.batch)?;
+        if !faults.is_empty() && !is_final {
+            return Err(faults);
+        }
+        let known = Known {
+            found,
+            shown: &work.shown,
+            total: work.total,
+            archived: work.archived,
+            allows: self.allows(work),
+            clean: &|text| self.redactor.cleaned(text),
+        };
+        Ok(plan(&reply, faults, known))
+    }
+
+    /// Which operations the call about the part under way is about.
+    fn allows(&self, work: &Work) -> Allows {
+        let (texts, tiers) = match work.part() {
+            Some(Part::Whole(..)) => (true, true),
+            Some(Part::Group(..)) => (true, false),
+            Some(Part::Tiers(_)) | None => (false, true),
+        };
+        Allows { texts, tiers, loss: self.allows_loss }
+    }
+}
+
+fn checked(work: Work, question: Question, reply: String, is_final: bool, spent: Option<String>) -> State {
+    State::RunAgent { work, asking: Asking::Check { question, reply, is_final, spent } }
 }
 
 fn next_part(work: Work) -> State {
-    if work.part().is_some() {
-        State::RunAgent { work, faults: Vec::new() }
-    } else {
-        State::GenerateAgentsMd { work }
+    match work.part() {
+        Some(_) => State::RunAgent { work, asking: Asking::Gather },
+        None => State::GenerateAgentsMd { work },
     }
-}
-
-/// What earlier parts changed is brought to its end all the same.
-fn stopped(mut work: Work, why: Why) -> State {
-    if work.next == 0 {
-        return State::Failed { work, why };
-    }
-    work.stopped = Some(why);
-    State::GenerateAgentsMd { work }
 }
 
 #[cfg(test)]

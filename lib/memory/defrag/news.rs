@@ -1,91 +1,115 @@
-//! What is to be asked about: what no call has seen yet, unless it rests because calls about it have failed.
+//! What is to be asked about: what no call has seen yet, unless calls about it have failed and it rests.
 
 use crate::base::error::Result;
-use crate::memory::call::{Kind, Why};
-use crate::memory::defrag::corpus::{self, Marked};
-use crate::memory::defrag::desk::Desk;
+use crate::memory::defrag::corpus;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::hash::hash;
+use crate::memory::pipeline::Failure;
+use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::saved::Kind;
 use crate::store::entry::EntryId;
 use crate::store::ledger::Seen;
+use crate::store::persistence::Persistence;
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 
-impl Desk<'_> {
+/// What calls have seen so far, and what may be asked about now.
+pub(crate) struct News {
+    pub(crate) seen: Seen,
+    /// Asks about what has not changed, too.
+    pub(crate) is_forced: bool,
+    /// What failed night after night is skipped for a while; not when a person asks.
+    skips_failures: bool,
+    /// The command's hash: another command may do better.
+    command: String,
+    now: Timestamp,
+}
+
+impl News {
+    pub(crate) fn load(run: &Run, is_forced: bool) -> Result<News> {
+        Ok(News {
+            seen: Seen::load(run.root)?,
+            is_forced,
+            skips_failures: run.kind == Kind::Run && !is_forced,
+            command: hash(run.config.llm.command_line().unwrap_or_default()),
+            now: run.env.now(),
+        })
+    }
+
     /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
-    pub(crate) fn news(&self) -> Result<Option<usize>> {
-        let seen = Seen::load(self.root)?;
-        let notes = corpus::marks(&self.topics())?;
-        let is_new = |note: &Marked| {
-            self.is_news(&seen, &note.id, &note.mark) || self.are_tiers_wanted(&seen, &note.reach)
+    pub(crate) fn count<P: Persistence>(&self, notes: &P) -> Result<Option<usize>> {
+        let notes = corpus::marks(notes)?;
+        let is_new = |note: &corpus::Marked| {
+            self.is_news(&note.id, &note.mark) || self.are_tiers_wanted(&note.reach)
         };
         let has_news = !notes.is_empty() && (self.is_forced || notes.iter().any(is_new));
         Ok(has_news.then_some(notes.len()))
     }
 
     /// Has no call seen this note as it is, and may one be made for it?
-    pub(crate) fn is_news(&self, seen: &Seen, id: &EntryId, mark: &str) -> bool {
-        !seen.has(id, mark) && !self.rests(seen, id.as_str(), mark)
+    pub(crate) fn is_news(&self, id: &EntryId, mark: &str) -> bool {
+        !self.seen.has(id, mark) && !self.rests(id.as_str(), mark)
     }
 
     /// Is it to be decided what is hot among these notes, and may a call be made for that?
-    pub(crate) fn are_tiers_wanted(&self, seen: &Seen, reach: &Reach) -> bool {
-        seen.are_tiers_due(reach.name()) && !self.rests(seen, reach.name(), "")
+    pub(crate) fn are_tiers_wanted(&self, reach: &Reach) -> bool {
+        self.seen.are_tiers_due(reach.name()) && !self.rests(reach.name(), "")
     }
 
-    /// What failed night after night is let alone for a while; not by a person who asks.
-    fn rests(&self, seen: &Seen, key: &str, mark: &str) -> bool {
-        self.kind == Kind::Run && !self.is_forced && seen.rests(key, &self.asked_of(mark), self.env.now())
+    fn rests(&self, key: &str, mark: &str) -> bool {
+        self.skips_failures && self.seen.rests(key, &self.asked_of(mark), self.now)
     }
 
-    /// What a call was about, and who was asked: another command may do better.
+    /// What a call was about, and who was asked.
     fn asked_of(&self, mark: &str) -> String {
-        let command = self.config.llm.command_line().unwrap_or_default();
-        format!("{mark} {}", hash(command))
+        format!("{mark} {}", self.command)
     }
 
-    /// Takes note that the call about the part under way has failed, where it was about what no call had seen.
-    pub(crate) fn take_failure(&self, work: &Work, why: &Why) -> Result<()> {
-        let (Why::Agent(why) | Why::Reply(why)) = why else { return Ok(()) };
-        let (mut seen, now) = (Seen::load(self.root)?, self.env.now());
-        let new = || work.shown.iter().filter(|(id, mark)| !seen.has(id, mark));
-        let notes = || new().map(|(id, mark)| (id.as_str(), mark.as_str()));
-        let about: Vec<(&str, &str)> = match work.part() {
-            Some(Part::Tiers(reach)) => vec![(reach.name(), "")],
-            // It decides about the tiers, too.
-            Some(Part::Whole(reach, _)) if seen.are_tiers_due(reach.name()) => {
-                notes().chain([(reach.name(), "")]).collect()
-            }
-            _ => notes().collect(),
+    /// Remembers that the call about the part under way has failed, where it was about what no call had seen.
+    pub(crate) fn take_failure(mut self, work: &Work, failure: &Failure, run: &Run) -> Result<()> {
+        let (Failure::Command(why) | Failure::Reply(why)) = failure else { return Ok(()) };
+        let new = work.shown.iter().filter(|(id, mark)| !self.seen.has(id, mark));
+        let mut about: Vec<(&str, &str)> = match work.part() {
+            Some(Part::Tiers(_)) => Vec::new(),
+            _ => new.map(|(id, mark)| (id.as_str(), mark.as_str())).collect(),
         };
-        let fail = |(key, mark): (&str, &str)| seen.fail(key, &self.asked_of(mark), why, &work.batch, now);
-        let until = about.into_iter().map(fail).max();
-        seen.save(self.root)?;
-        if let Some(until) = until.filter(|until| *until > now) {
+        match work.part() {
+            Some(Part::Tiers(reach)) => about.push((reach.name(), "")),
+            // It decides about the tiers, too.
+            Some(Part::Whole(reach, _)) if self.seen.are_tiers_due(reach.name()) => {
+                about.push((reach.name(), ""));
+            }
+            _ => {}
+        }
+        let mut until = self.now;
+        for (key, mark) in about {
+            let of = self.asked_of(mark);
+            until = until.max(self.seen.fail(key, &of, why, &work.batch, self.now));
+        }
+        self.seen.save(run.root)?;
+        if until > self.now {
             let until = until.strftime("%Y-%m-%d %H:%M");
-            self.reporter
-                .warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
+            run.reporter.warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
         }
         Ok(())
     }
 
     /// Nothing is asked, but there is something that could be.
-    pub(crate) fn tell_what_rests(&self) -> Result<()> {
-        if let Some((count, failure)) = Seen::load(self.root)?.resting(self.env.now()) {
-            let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
-            let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
-            self.reporter.warn(&format!(
-                "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
-                failure.tries, failure.error
-            ));
-        }
-        Ok(())
+    pub(crate) fn tell_what_rests(&self, run: &Run) {
+        let Some((count, failure)) = self.seen.resting(self.now) else { return };
+        let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
+        let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
+        run.reporter.warn(&format!(
+            "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
+            failure.tries, failure.error
+        ));
     }
+}
 
-    pub(crate) fn forget_gone(&self, seen: &mut Seen) -> Result<()> {
-        let there: BTreeSet<EntryId> =
-            corpus::marks(&self.topics())?.into_iter().map(|note| note.id).collect();
-        seen.keep(|id| there.contains(id));
-        Ok(())
-    }
+/// Forgets the notes that are gone.
+pub(crate) fn forget_gone<P: Persistence>(seen: &mut Seen, notes: &P) -> Result<()> {
+    let there: BTreeSet<EntryId> = corpus::marks(notes)?.into_iter().map(|note| note.id).collect();
+    seen.keep(|id| there.contains(id));
+    Ok(())
 }

@@ -8,11 +8,11 @@ mod planned;
 mod written;
 
 use crate::memory::defrag::plan::drafts::Drafts;
-pub(crate) use crate::memory::defrag::plan::planned::{Allows, Dropped, Known, Look, Plan, Planned};
+pub(crate) use crate::memory::defrag::plan::planned::{Allows, Dropped, Found, Known, Look, Plan, Planned};
 use crate::memory::defrag::reply::Reply;
 
 pub(crate) fn plan(reply: &Reply, faults: Vec<String>, known: Known) -> Plan {
-    let at = known.at;
+    let at = known.found.at;
     let mut drafts = Drafts::of(known);
     let mut plan = Plan {
         at,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Its name: `global`, or `repo` and the repositories.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Reach(String);
+pub struct Reach(String);
 
 impl Reach {
     pub(crate) fn of(meta: &Meta) -> Reach {

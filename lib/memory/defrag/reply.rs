@@ -1,8 +1,8 @@
 //! What the model answered: the operations that it would have done. Whether each may be done is looked at later.
 
 use crate::base::fields::{Fields, brief, shown};
-use crate::memory::extract::object_with;
-use crate::memory::reply::{SUMMARY_CAP, array, element, few, fits};
+use crate::memory::pipeline::extract::object_with;
+use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{Tier, one_line};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
 use crate::base::text::in_line;
-use crate::memory::defrag::plan::{Look, Plan, Planned};
+use crate::memory::defrag::plan::{Dropped, Look, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::store::persistence::Place;
 
@@ -31,30 +31,30 @@ pub(crate) fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> Str
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The plan, line by line.
-pub(crate) fn lines(plan: &Plan, total: usize) -> Vec<String> {
+/// What would be done, line by line, with `total` notes at the beginning.
+pub(crate) fn lines(
+    made: &[Planned],
+    dropped: &[Dropped],
+    warnings: &[String],
+    remarks: &[String],
+    total: usize,
+) -> Vec<String> {
     let mut lines = Vec::new();
-    for planned in &plan.operations {
+    for planned in made {
         push(planned, &mut lines);
     }
-    for dropped in &plan.dropped {
-        lines.push(dropped.to_string());
-    }
-    lines.extend(plan.warnings.iter().cloned());
-    if !plan.remark.is_empty() {
-        lines.push(format!("the model says: {}", plan.remark));
-    }
-    let (less, more) = plan.operations.iter().fold((0, 0), |(less, more), planned| match planned.op {
+    lines.extend(dropped.iter().map(ToString::to_string));
+    lines.extend(warnings.iter().cloned());
+    lines.extend(remarks.iter().map(|remark| format!("the model says: {remark}")));
+    let (less, more) = made.iter().fold((0, 0), |(less, more), planned| match planned.op {
         Op::Merge => (less + planned.from.len() - 1, more),
         Op::Archive => (less + 1, more),
         Op::Split => (less, more + planned.into.len() - 1),
         Op::Rename | Op::Retag | Op::Rewrite | Op::Tier => (less, more),
     });
-    lines.push(format!(
-        "{}; {total} notes become {}",
-        counts(plan.operations.iter()),
-        (total + more).saturating_sub(less)
-    ));
+    let becomes = (total + more).saturating_sub(less);
+    let notes = if total == 1 { "note becomes" } else { "notes become" };
+    lines.push(format!("{}; {total} {notes} {becomes}", counts(made.iter())));
     // Titles, tags and reasons are anybody's.
     lines.iter().map(|line| in_line(line)).collect()
 }

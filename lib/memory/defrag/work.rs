@@ -1,39 +1,35 @@
-//! One defrag: what it asks about, and how far it has come. Saved after every step, so that a crash costs nothing
-//! that was paid for.
+//! One defrag: what it asks about, and how far it has come.
 
-use crate::memory::call::{Kind, Why};
 use crate::memory::defrag::reach::Reach;
+use crate::memory::pipeline::Failure;
 use crate::store::entry::EntryId;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Work {
-    pub(crate) batch: String,
-    pub(crate) kind: Kind,
-    pub(crate) begun: Timestamp,
+pub struct Work {
+    pub batch: String,
     /// Asks about what has not changed, too.
-    pub(crate) is_forced: bool,
+    pub is_forced: bool,
     /// How many notes there were at the beginning.
-    pub(crate) total: usize,
-    /// How many have been archived without an heir.
-    pub(crate) archived: usize,
+    pub total: usize,
+    /// How many have been archived without a successor.
+    pub archived: usize,
     /// The calls, in order.
-    pub(crate) parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// Which part is next.
-    pub(crate) next: usize,
-    /// The notes that the part under way shows, with the marks that they had.
-    pub(crate) shown: BTreeMap<EntryId, String>,
+    pub next: usize,
+    /// The notes that the part under way shows, with the fingerprints that they had.
+    pub shown: BTreeMap<EntryId, String>,
     /// Why it ends before its last part.
-    pub(crate) stopped: Option<Why>,
+    pub stopped: Option<Failure>,
 }
 
 /// What one call shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Part {
+pub enum Part {
     /// All notes of a reach, whole: everything is decided at once.
     Whole(Reach, Vec<EntryId>),
     /// Some notes of it, whole, that have to do with each other.
@@ -42,14 +38,31 @@ pub(crate) enum Part {
     Tiers(Reach),
 }
 
+/// What a look at the notes gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scanned {
+    /// All is as the last defrag left it.
+    Nothing,
+    News(News),
+    /// There is something to ask about, and no call can be made.
+    Failed(Failure),
+}
+
+/// There is something that the last defrag has not seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    pub batch: String,
+    pub is_forced: bool,
+    /// How many notes there are.
+    pub total: usize,
+}
+
 impl Work {
-    pub(crate) fn new(batch: &str, kind: Kind, begun: Timestamp, is_forced: bool) -> Work {
+    pub(crate) fn new(news: News) -> Work {
         Work {
-            batch: batch.to_owned(),
-            kind,
-            begun,
-            is_forced,
-            total: 0,
+            batch: news.batch,
+            is_forced: news.is_forced,
+            total: news.total,
             archived: 0,
             parts: Vec::new(),
             next: 0,

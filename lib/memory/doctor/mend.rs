@@ -9,7 +9,7 @@ use crate::memory::doctor::notes::{Fact, round};
 use crate::memory::doctor::patient::Patient;
 use crate::store::entry::{Status, Tier};
 use crate::store::persistence::{Note, Persistence};
-use crate::store::topics::{StoreLock, Topics, is_taken, read};
+use crate::store::topics::{StoreLock, Topics, read};
 use std::path::Path;
 
 /// The lock is held for so many notes at a time: others wait for it.
@@ -99,7 +99,7 @@ fn one(fact: &Fact, topics: &Topics, lock: &StoreLock, mended: &mut Mended) -> R
 
 /// Does nothing bear this name, or only the file itself, where the file system does not tell case?
 fn is_free(new: &Path, old: &Path) -> bool {
-    !is_taken(new) || is_same_file(new, old)
+    new.symlink_metadata().is_err() || is_same_file(new, old)
 }
 
 #[cfg(unix)]

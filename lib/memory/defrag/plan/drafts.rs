@@ -31,7 +31,7 @@ impl<'a> Drafts<'a> {
     pub(crate) fn of(mut known: Known<'a>) -> Drafts<'a> {
         let mut drafts = BTreeMap::new();
         let mut changed: BTreeSet<EntryId> = known.shown.keys().cloned().collect();
-        for note in std::mem::take(&mut known.notes) {
+        for note in std::mem::take(&mut known.found.notes) {
             if known.shown.get(note.id()) == Some(&note.mark) {
                 changed.remove(note.id());
                 let id = note.id().clone();
@@ -76,7 +76,7 @@ impl<'a> Drafts<'a> {
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
         // A name that somebody gave the file by hand stays until what it is made of changes.
         let name = entry.meta().file_name();
-        if draft.entry.meta().file_name() != name && !(self.known.is_taken)(Place::Topics, &name) {
+        if draft.entry.meta().file_name() != name && !self.known.is_taken(Place::Topics, &name) {
             draft.name = name;
         }
         draft.entry = entry;
@@ -93,7 +93,7 @@ impl<'a> Drafts<'a> {
         heir: Option<&EntryId>,
     ) -> Result<Revision, String> {
         let draft = self.drafts.get_mut(id).ok_or("it is gone")?;
-        if (self.known.is_taken)(Place::Archive, &draft.name) {
+        if self.known.is_taken(Place::Archive, &draft.name) {
             return Err(format!("archive/{} exists already", draft.name));
         }
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);

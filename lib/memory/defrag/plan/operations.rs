@@ -68,7 +68,7 @@ impl Drafts<'_> {
                 return Err(format!("{heir} and {id} reach differently far: scope or repository differ"));
             }
             let name = &self.draft(id)?.name;
-            if (self.known.is_taken)(Place::Archive, name) {
+            if self.known.is_taken(Place::Archive, name) {
                 return Err(format!("archive/{name} exists already"));
             }
         }
@@ -79,7 +79,7 @@ impl Drafts<'_> {
         for id in &ids {
             lost.extend(self.lost(id, std::slice::from_ref(&written), &gone)?);
         }
-        let at = self.known.at.as_millisecond();
+        let at = self.known.found.at.as_millisecond();
         let mut entry = self.draft(heir)?.entry.clone();
         let metas: Vec<Meta> =
             others.iter().filter_map(|id| self.drafts.get(id)).map(|d| d.entry.meta().clone()).collect();
@@ -108,8 +108,8 @@ impl Drafts<'_> {
         if into.len() < 2 {
             return Err("it makes fewer than two notes".to_owned());
         }
-        let at = self.known.at.as_millisecond();
-        let mut taken = self.known.ids.clone();
+        let at = self.known.found.at.as_millisecond();
+        let mut taken = self.known.found.ids.clone();
         // The first part keeps the id.
         let titles: Vec<String> =
             into.iter().map(|text| one_line(&(self.known.clean)(&text.title))).collect();
@@ -117,13 +117,13 @@ impl Drafts<'_> {
         new.extend(titles.iter().skip(1).map(|title| new_id(title, at, &mut taken)));
         let labels: BTreeMap<String, EntryId> =
             titles.iter().cloned().zip(new.iter().cloned()).rev().collect();
-        let known = std::mem::replace(&mut self.known.ids, taken);
+        let known = std::mem::replace(&mut self.known.found.ids, taken);
         let mut parts: Vec<Written> =
             into.iter().map(|text| self.written(text, std::slice::from_ref(id), &labels, warnings)).collect();
         let lost = match self.lost(id, &parts, &BTreeSet::from([id])) {
             Ok(lost) => lost,
             Err(why) => {
-                self.known.ids = known;
+                self.known.found.ids = known;
                 return Err(why);
             }
         };
@@ -182,7 +182,7 @@ impl Drafts<'_> {
         let mut written = self.written(&text, std::slice::from_ref(id), &BTreeMap::new(), warnings);
         written.title.clone_from(&old.meta().title);
         let lost = self.lost(id, std::slice::from_ref(&written), &BTreeSet::new())?;
-        let at = self.known.at.as_millisecond();
+        let at = self.known.found.at.as_millisecond();
         self.one(id, Op::Rewrite, lost, |entry| {
             entry.set_body(written.body.as_bytes());
             let is_other = entry.body() != old.body()
@@ -194,7 +194,7 @@ impl Drafts<'_> {
     fn rename(&mut self, id: &EntryId, title: &str) -> Result<Option<Planned>, String> {
         self.holds_no_secret(id, &self.draft(id)?.entry.meta().title)?;
         let title = one_line(&(self.known.clean)(title));
-        let at = self.known.at.as_millisecond();
+        let at = self.known.found.at.as_millisecond();
         self.one(id, Op::Rename, Vec::new(), |entry| {
             entry.update(|meta| {
                 if meta.title != title {
@@ -206,7 +206,7 @@ impl Drafts<'_> {
     }
 
     fn retag(&mut self, id: &EntryId, tags: &[String]) -> Result<Option<Planned>, String> {
-        let at = self.known.at.as_millisecond();
+        let at = self.known.found.at.as_millisecond();
         self.one(id, Op::Retag, Vec::new(), |entry| {
             entry.update(|meta| {
                 if meta.tags != tags {

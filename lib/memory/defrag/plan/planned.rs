@@ -14,43 +14,43 @@ pub(crate) const NAMED: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Plan {
-    pub(crate) at: Timestamp,
-    pub(crate) operations: Vec<Planned>,
-    pub(crate) dropped: Vec<Dropped>,
-    pub(crate) warnings: Vec<String>,
+pub struct Plan {
+    pub at: Timestamp,
+    pub operations: Vec<Planned>,
+    pub dropped: Vec<Dropped>,
+    pub warnings: Vec<String>,
     /// What the model says of it all.
-    pub(crate) remark: String,
+    pub remark: String,
 }
 
 /// An operation that passed its checks. Its revisions are made together, in their order, or not at all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Planned {
-    pub(crate) op: Op,
+pub struct Planned {
+    pub op: Op,
     /// The notes that it is about, as they are before.
-    pub(crate) from: Vec<Look>,
+    pub from: Vec<Look>,
     /// What is in their place afterwards.
-    pub(crate) into: Vec<Look>,
+    pub into: Vec<Look>,
     /// Why a note is archived.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) reason: String,
+    pub reason: String,
     /// Facts that are gone.
-    pub(crate) lost: Vec<String>,
-    pub(crate) revisions: Vec<Revision>,
+    pub lost: Vec<String>,
+    pub revisions: Vec<Revision>,
 }
 
 /// A note in a few words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Look {
-    pub(crate) id: EntryId,
-    pub(crate) title: String,
-    pub(crate) tier: Tier,
-    pub(crate) tags: Vec<String>,
+pub struct Look {
+    pub id: EntryId,
+    pub title: String,
+    pub tier: Tier,
+    pub tags: Vec<String>,
     /// Of the body.
-    pub(crate) lines: usize,
-    pub(crate) bytes: usize,
-    pub(crate) place: Place,
+    pub lines: usize,
+    pub bytes: usize,
+    pub place: Place,
 }
 
 impl Look {
@@ -70,11 +70,11 @@ impl Look {
 
 /// An operation that is not carried out, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Dropped {
-    pub(crate) op: Op,
+pub struct Dropped {
+    pub op: Op,
     /// As the model wrote them.
-    pub(crate) ids: Vec<String>,
-    pub(crate) why: String,
+    pub ids: Vec<String>,
+    pub why: String,
 }
 
 impl std::fmt::Display for Dropped {
@@ -86,23 +86,35 @@ impl std::fmt::Display for Dropped {
     }
 }
 
+/// What a store holds when a reply is judged.
+#[derive(Debug)]
+pub struct Found {
+    pub at: Timestamp,
+    /// The notes that were shown, as they are now.
+    pub notes: Vec<CorpusNote>,
+    /// Every id in use, aliases too.
+    pub ids: BTreeSet<EntryId>,
+    /// The names that notes are kept under.
+    pub names: BTreeSet<(Place, String)>,
+}
+
 /// What is known when a plan is made.
 pub(crate) struct Known<'a> {
-    pub(crate) at: Timestamp,
-    /// The notes that were shown, as they are now.
-    pub(crate) notes: Vec<CorpusNote>,
-    /// The marks that they had when they were shown.
+    pub(crate) found: Found,
+    /// The fingerprints that the notes had when they were shown.
     pub(crate) shown: &'a BTreeMap<EntryId, String>,
-    /// Every id in use, aliases too.
-    pub(crate) ids: BTreeSet<EntryId>,
     /// How many notes there were, and how many of them are archived already.
     pub(crate) total: usize,
     pub(crate) archived: usize,
     pub(crate) allows: Allows,
-    /// Is a file of this name there already?
-    pub(crate) is_taken: &'a dyn Fn(Place, &str) -> bool,
     /// Takes secrets out of what the model wrote.
     pub(crate) clean: &'a dyn Fn(&str) -> String,
+}
+
+impl Known<'_> {
+    pub(crate) fn is_taken(&self, place: Place, name: &str) -> bool {
+        self.found.names.contains(&(place, name.to_owned()))
+    }
 }
 
 /// Which operations a call is about.

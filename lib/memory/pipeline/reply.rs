@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::fields::{Fields, kind};
 use crate::base::text::one_line;
-use crate::memory::extract::object_with;
+use crate::memory::pipeline::extract::object_with;
 use crate::store::batch::{Batch, Batches};
 use serde_json::{Map, Value};
 

@@ -1,6 +1,49 @@
-//! What every prompt of ours has in common: fences that a text inside cannot close, and asking once more.
+//! A question to the model, and its one repair. What every prompt has in common: fences that a text inside cannot close.
 
 use crate::base::text::border;
+use serde::{Deserialize, Serialize};
+
+/// A prompt for one part of a batch. Saved with the state, so that a reply that comes after a crash is held against
+/// what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    pub batch: String,
+    /// Which part of the batch, from 0.
+    pub part: usize,
+    /// How many parts there are.
+    pub of: usize,
+    pub prompt: String,
+    /// What was wrong with the first reply; empty: this is the first question about the part.
+    pub faults: Vec<String>,
+}
+
+impl Question {
+    /// Asks once more, with what was wrong with `reply`; `None` if this was the second time. `rules` say what a reply looks
+    /// like, and the prompt has at most `max_bytes`.
+    pub(crate) fn repaired(
+        &self,
+        rules: &str,
+        reply: &str,
+        faults: &[String],
+        max_bytes: usize,
+    ) -> Option<Question> {
+        self.faults.is_empty().then(|| Question {
+            prompt: repair(&self.batch, rules, &self.prompt, reply, faults, max_bytes),
+            faults: faults.to_vec(),
+            ..self.clone()
+        })
+    }
+
+    pub(crate) fn is_repair(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
+    /// The name of the file in the batch that the reply goes into.
+    pub(crate) fn reply_name(&self) -> String {
+        format!("reply-{}{}.txt", self.part, if self.is_repair() { "-repair" } else { "" })
+    }
+}
 
 /// `lines`, ended by a line break.
 pub(crate) fn push_lines(text: &mut String, lines: &str) {

@@ -1,19 +1,18 @@
-//! What a call shows: the part under way, and the notes that have to do with it.
+//! The existing notes that have to do with what a prompt shows.
 
 use crate::base::error::Result;
 use crate::base::text::border;
-use crate::memory::consolidate::ask::{self, Related, Shown};
-use crate::memory::consolidate::desk::{Desk, FRAME, io};
-use crate::memory::consolidate::history::{slice, text_name};
-use crate::memory::consolidate::work::Work;
+use crate::memory::consolidate::ask::RelatedNote;
 use crate::memory::hash::hash;
+use crate::memory::redact::Redactor;
 use crate::memory::search::{self, Document, Query};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{Meta, Scope};
 use crate::store::persistence::{Persistence, Place};
-use crate::store::topics::Topics;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What stands around a note in the prompt takes so many bytes, at most.
+const FRAME: usize = 250;
 /// So many notes are shown whole, and so many more by title.
 const WHOLE: usize = 6;
 const BRIEF: usize = 30;
@@ -34,50 +33,16 @@ fn sample(text: &str) -> std::borrow::Cow<'_, str> {
     format!("{}\n{}", &text[..head], &text[tail..]).into()
 }
 
-impl Desk<'_> {
-    /// The text that the part under way shows, one piece for each slice.
-    fn texts(&self, work: &Work) -> Result<Vec<String>> {
-        let batch = self.batch()?;
-        let slices = work.parts.get(work.next).map_or(&[][..], |part| &part.slices[..]);
-        slices.iter().map(|s| slice(&batch.file(&text_name(s.source)), s.from, s.to).map_err(io)).collect()
-    }
-
-    /// The prompt for the part under way. Remembers in `work` what may be updated.
-    pub(crate) fn prompt(&self, work: &mut Work) -> Result<String> {
-        let texts = self.texts(work)?;
-        let entries = self.entries(work)?;
-        let repos: BTreeSet<&str> =
-            work.shown_ids().iter().filter_map(|id| entries.get(*id)?.context.repo.as_deref()).collect();
-        let (related, tags) = self.related(&texts.concat(), &repos)?;
-        let slices = work.parts.get(work.next).map_or(&[][..], |part| &part.slices[..]);
-        let shown: Vec<Shown> = slices
-            .iter()
-            .zip(&texts)
-            .filter_map(|(slice, text)| {
-                let source = work.sources.get(slice.source)?;
-                let entry = entries.get(&source.queue_id)?;
-                Some(Shown {
-                    queue_id: &source.queue_id,
-                    harness: entry.harness.name(),
-                    repo: entry.context.repo.as_deref(),
-                    queued: entry.timestamp,
-                    part: (slice.number, slice.of),
-                    cut: source.cut,
-                    text,
-                })
-            })
-            .collect();
-        let prompt = ask::prompt(&work.batch, self.env.now(), &shown, &related, &tags);
-        let whole = related.into_iter().filter(|note| note.body.is_some());
-        work.updatable = whole.map(|note| (note.id, note.mark)).collect();
-        Ok(prompt)
-    }
-
     /// The notes that have to do with a text, and the tags in use. Notes of other repositories stay out.
-    fn related(&self, text: &str, repos: &BTreeSet<&str>) -> Result<(Vec<Related>, Vec<String>)> {
-        let (_, room) = self.room()?;
+pub(crate) fn related<P: Persistence>(
+    notes: &P,
+    text: &str,
+    repos: &BTreeSet<&str>,
+    room: usize,
+    redactor: &Redactor,
+) -> Result<(Vec<RelatedNote>, Vec<String>)> {
         let query = Query::of_text(&sample(text));
-        let scan = Topics::at(self.root).scan(&[Place::Topics], |note| {
+        let scan = notes.scan(&[Place::Topics], |note| {
             let meta = note.entry.meta();
             let is_near = meta.scope == Scope::Global || repos.iter().any(|repo| belongs_to(meta, repo));
             is_near.then(|| {
@@ -107,7 +72,7 @@ impl Desk<'_> {
         let mut related = Vec::new();
         for hit in search::rank(&query, &counts).into_iter().take(WHOLE + BRIEF) {
             let Some((_, meta, _)) = near.get(hit.index) else { continue };
-            let note = self.one_related(meta, related.len() < WHOLE, left)?;
+            let note = one_related(notes, meta, related.len() < WHOLE, left, redactor);
             let tags: usize = note.tags.iter().map(|tag| tag.len() + 1).sum();
             let body = note.body.as_ref().map_or(0, String::len);
             let size = body + note.title.len() + note.summary.len() + tags + FRAME;
@@ -120,21 +85,26 @@ impl Desk<'_> {
         Ok((related, tags))
     }
 
-    fn one_related(&self, meta: &Meta, whole: bool, room: usize) -> Result<Related> {
+fn one_related<P: Persistence>(
+    notes: &P,
+    meta: &Meta,
+    whole: bool,
+    room: usize,
+    redactor: &Redactor,
+) -> RelatedNote {
         // One that is gone since, or broken, is not to be updated.
-        let note = whole.then(|| Topics::at(self.root).find_own(&meta.id).ok()).flatten();
-        let mark = note.as_ref().map_or_else(String::new, |note| hash(note.entry.body()));
+        let note = whole.then(|| notes.find_own(&meta.id).ok()).flatten();
+        let hash = note.as_ref().map_or_else(String::new, |note| hash(note.entry.body()));
         let body = note.map(|note| String::from_utf8_lossy(note.entry.body()).into_owned());
         // People write notes past the queue, too.
-        let clean = |text: &str| self.redactor.cleaned(text);
-        Ok(Related {
+        let clean = |text: &str| redactor.cleaned(text);
+        RelatedNote {
             id: meta.id.clone(),
             title: clean(&meta.title),
             summary: clean(&meta.summary),
             tags: meta.tags.clone(),
             scope: meta.scope,
             body: body.map(|body| clean(&body)).filter(|body| body.len() + FRAME < room),
-            mark,
-        })
+            hash,
+        }
     }
-}

@@ -1,0 +1,326 @@
+//! What the pipeline does with the queue: claims entries, reads their histories, gives each its place.
+
+use crate::base::cli::Reporter;
+use crate::base::error::{Error, Result};
+use crate::memory::consolidate::gather::{Gathered, Gatherer};
+use crate::memory::consolidate::history::{History, cut_at, facts_name, text_name};
+use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
+use crate::memory::pipeline::runner::Run;
+use crate::store::batch::{Batch, Batches};
+use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::journal::{Journal, Waiting};
+use crate::store::ledger::{Next, Sessions, Tries};
+use crate::store::place::Root;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many entries are claimed at once, at most.
+const CLAIMED: usize = 32;
+/// What stands around a session in the prompt takes so many bytes, at most.
+const FRAME: usize = 250;
+
+/// The queue, as one run sees it.
+pub(crate) struct Queue {
+    /// How many entries this run may still take.
+    pub(crate) limit: usize,
+    /// Only these entries; `None`: all.
+    pub(crate) only: Option<BTreeSet<String>>,
+    /// The entries and the unreadable files that this run has dealt with: none is taken up twice.
+    seen: BTreeSet<String>,
+    pub(crate) processed: usize,
+    /// The entries that failed, and why.
+    pub(crate) failed: Vec<(String, String)>,
+}
+
+/// What became of the claimed entries' histories.
+pub(crate) struct Fetched {
+    pub(crate) sources: Vec<BatchSource>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) verdicts: BTreeMap<String, Verdict>,
+}
+
+impl Queue {
+    pub(crate) fn new(limit: usize, only: Option<BTreeSet<String>>) -> Queue {
+        Queue { limit, only, seen: BTreeSet::new(), processed: 0, failed: Vec::new() }
+    }
+
+    /// The entries that may be taken up now, in order.
+    fn candidates(&mut self, run: &Run, tries: &Tries) -> Result<Vec<Waiting>> {
+        let (waiting, unreadable) = Journal::at(run.root).waiting()?;
+        for file in &unreadable {
+            // The queue is read once for each batch, and the file is still in it.
+            let name = file.path.display().to_string();
+            if self.seen.insert(name.clone()) {
+                run.reporter.warn(&format!("\"{name}\" is no queue entry: {}", file.faults.join("; ")));
+            }
+        }
+        let now = run.env.now();
+        let has_llm = has_llm(run);
+        let is_possible = |waiting: &Waiting| {
+            // Without an LLM only what a person wrote can be filed. A stranger's queue may name any file of yours.
+            let is_note = waiting.entry.session().is_none();
+            (is_note || has_llm && !run.config.storage.foreign)
+                && tries.may_be_tried(&waiting.id, now)
+                && !self.seen.contains(&waiting.id)
+                && self.only.as_ref().is_none_or(|only| only.contains(&waiting.id))
+        };
+        Ok(waiting.into_iter().filter(is_possible).collect())
+    }
+
+    /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
+    pub(crate) fn claim(&mut self, run: &mut Run) -> Result<Option<Claimed>> {
+        let tries = Tries::load(run.root)?;
+        let mut chosen: Vec<Waiting> = Vec::new();
+        for waiting in self.candidates(run, &tries)? {
+            let Some(first) = chosen.first() else {
+                chosen.push(waiting);
+                continue;
+            };
+            if tries.is_alone(&first.id) || chosen.len() >= CLAIMED.min(self.limit) {
+                break;
+            }
+            // Each repository is asked about apart, so that none gets into another's notes.
+            let is_apart = waiting.entry.context.repo != first.entry.context.repo;
+            if !is_apart && !tries.is_alone(&waiting.id) {
+                chosen.push(waiting);
+            }
+        }
+        if chosen.is_empty() || self.limit == 0 {
+            return Ok(None);
+        }
+        let batch = Batches::of_queue(run.root).begin()?;
+        let mut queue_ids = Vec::new();
+        for waiting in chosen {
+            self.seen.insert(waiting.id.clone());
+            if run.is_dry() || batch.claim(&waiting)? {
+                queue_ids.push(waiting.id);
+            }
+        }
+        let claimed = Claimed { batch: batch.id.clone(), queue_ids, has_llm: has_llm(run) };
+        run.batch = Some(batch);
+        Ok(Some(claimed))
+    }
+
+    /// Reads the histories of what was claimed into the batch. What no longer fits into one call goes back for the next
+    /// batch.
+    pub(crate) fn fetch(&mut self, sources: Vec<BatchSource>, room: usize, run: &Run) -> Result<Fetched> {
+        let batch = run.batch()?;
+        let entries = entries(run)?;
+        // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
+        // second leaves out. Only what a reply has answered is saved.
+        let mut sessions = Sessions::load(run.root)?;
+        let mut verdicts = BTreeMap::new();
+        let mut used = 0;
+        let mut kept: Vec<BatchSource> = Vec::new();
+        for mut source in sources {
+            let id = source.queue_id.clone();
+            let Some(entry) = entries.get(&id) else { continue };
+            let gathered = match used > room {
+                // There is enough for one call.
+                true => None,
+                false => Some(gatherer(run, &sessions).gather(entry, batch, &id)?),
+            };
+            let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
+            match gathered {
+                Some(Gathered::History(history))
+                    if kept.is_empty() || used + history.bytes() + frame <= room =>
+                {
+                    used += history.bytes() + frame;
+                    source.bytes = history.bytes();
+                    source.cut = history.cut;
+                    if let Some(key) = &history.session {
+                        sessions.read(key, history.parent.as_deref(), &history.marks);
+                    }
+                    batch.write_json(&facts_name(&id), &history)?;
+                }
+                Some(Gathered::History(_)) | None => {
+                    used = room + 1;
+                    batch.put_back(&id)?;
+                    self.seen.remove(&id);
+                    continue;
+                }
+                Some(Gathered::Nothing(why)) => {
+                    verdicts.insert(id, Verdict::Processed(Some(why)));
+                }
+                Some(Gathered::Unreadable(error)) => {
+                    verdicts.insert(id, Verdict::Failed(error.line()));
+                }
+            }
+            kept.push(source);
+        }
+        let lengths: Vec<usize> = kept.iter().map(|source| source.bytes).collect();
+        let id = |index: usize| kept.get(index).map_or("", |source| source.queue_id.as_str());
+        let borders = |index: usize| {
+            let facts = batch.read_json::<History>(&facts_name(id(index)));
+            facts.map_or_else(|_| Vec::new(), |history| history.borders)
+        };
+        let cut = |index: usize, at: usize| cut_at(&batch.file(&text_name(id(index))), at);
+        let parts = share_out(&lengths, room, borders, cut);
+        Ok(Fetched { sources: kept, parts, verdicts })
+    }
+
+    /// Gives each entry its place by its verdict. Doing it twice for one batch is doing it once.
+    pub(crate) fn mark(
+        &mut self,
+        sources: &[BatchSource],
+        verdicts: &BTreeMap<String, Verdict>,
+        run: &Run,
+    ) -> Result<()> {
+        self.limit = self.limit.saturating_sub(sources.len());
+        if run.is_dry() {
+            return Ok(());
+        }
+        let mut tries = Tries::load(run.root)?;
+        let batch = run.batch()?;
+        let now = run.env.now();
+        let mut failed = Vec::new();
+        for BatchSource { queue_id: id, .. } in sources {
+            match verdicts.get(id) {
+                Some(Verdict::Processed(_)) => tries.forget(id),
+                Some(Verdict::Alone) => tries.set_alone(id),
+                Some(Verdict::Failed(why)) => failed.push((id, why, tries.fail(id, why, &batch.id, now))),
+                None => {}
+            }
+        }
+        tries.save(run.root)?;
+        for BatchSource { queue_id: id, .. } in sources {
+            match verdicts.get(id) {
+                Some(Verdict::Processed(why)) => {
+                    if let Some(why) = why {
+                        run.reporter.verbose(&format!("{id}: {why}"));
+                    }
+                    batch.processed(id)?;
+                    self.processed += 1;
+                }
+                Some(Verdict::Failed(_)) => {}
+                Some(Verdict::Alone) | None => batch.put_back(id)?,
+            }
+        }
+        for (id, why, next) in failed {
+            fail(batch, id, why, next, run)?;
+            self.failed.push((id.clone(), why.clone()));
+        }
+        Ok(())
+    }
+
+    /// Remembers that these stretches of sessions have been seen.
+    pub(crate) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<()> {
+        if run.is_dry() || stretches.is_empty() {
+            return Ok(());
+        }
+        let mut sessions = Sessions::load(run.root)?;
+        let mut is_changed = false;
+        for stretch in stretches {
+            let history: History = run.batch()?.read_json(&facts_name(&stretch.queue_id))?;
+            let Some(key) = &history.session else { continue };
+            let seen = history.borders.partition_point(|border| *border <= stretch.to);
+            let before = history.borders.partition_point(|border| *border <= stretch.from);
+            if let Some(marks) = history.marks.get(before..seen).filter(|marks| !marks.is_empty()) {
+                sessions.read(key, history.parent.as_deref(), marks);
+                is_changed = true;
+            }
+        }
+        if is_changed { sessions.save(run.root) } else { Ok(()) }
+    }
+}
+
+/// A failed try: back to the queue, or out of it after the last.
+fn fail(batch: &Batch, id: &str, why: &str, next: Next, run: &Run) -> Result<()> {
+    match next {
+        Next::Again(time) => {
+            batch.put_back(id)?;
+            let time = time.strftime("%Y-%m-%d %H:%M");
+            run.reporter.warn(&format!("{id}: {why}; the next try is after {time} UTC"));
+        }
+        Next::Never(count) => {
+            batch.failed(id, why, count, run.env.now())?;
+            run.reporter.warn(&format!(
+                "{id}: {why}; it failed {count} times and is now in inbox/.failed; --retry-failed puts it back"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Without a command, a run files notes as they are. A prompt by hand needs none.
+fn has_llm(run: &Run) -> bool {
+    use crate::memory::pipeline::saved::Kind;
+    run.kind != Kind::Run || run.config.llm.command.is_some()
+}
+
+fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions) -> Gatherer<'a> {
+    Gatherer {
+        config: run.config,
+        redactor: run.redactor,
+        sessions,
+        reporter: run.reporter,
+        vars: run.caller.vars(),
+    }
+}
+
+/// What the claimed entries are, by queue id. A dry run has claimed none.
+pub(crate) fn entries(run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
+    let mut all = run.batch()?.claimed()?;
+    if run.is_dry() {
+        all.extend(Journal::at(run.root).waiting()?.0);
+    }
+    Ok(all.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect())
+}
+
+/// A dry run has claimed nothing: now that its reply is applied, its entries are.
+///
+/// # Errors
+/// `Conflict`: an entry has been consumed since.
+pub(crate) fn claim_for(batch: &Batch, sources: &[BatchSource], root: &Root) -> Result<()> {
+    let (waiting, _) = Journal::at(root).waiting()?;
+    // Those that it has already, because this is not the first attempt.
+    let claimed = batch.claimed()?;
+    for source in sources {
+        let is_this = |waiting: &&Waiting| waiting.id == source.queue_id;
+        let is_claimed = match waiting.iter().find(is_this) {
+            Some(waiting) => batch.claim(waiting)?,
+            None => claimed.iter().any(|claimed| is_this(&claimed)),
+        };
+        if !is_claimed {
+            batch.put_all_back()?;
+            return Err(Error::conflict(format!("\"{}\" no longer waits in the queue", source.queue_id))
+                .hint("another run has taken it; run again without --apply"));
+        }
+    }
+    Ok(())
+}
+
+/// How many entries wait, claimed ones included.
+pub(crate) fn waiting(root: &Root) -> Result<usize> {
+    let (waiting, unreadable) = Journal::at(root).waiting()?;
+    let mut count = waiting.len() + unreadable.len();
+    for batch in Batches::of_queue(root).all()? {
+        count += batch.claimed()?.len();
+    }
+    Ok(count)
+}
+
+/// How many sessions wait.
+pub(crate) fn sessions_waiting(root: &Root) -> Result<usize> {
+    let (waiting, _) = Journal::at(root).waiting()?;
+    let is_session = |retrieval: &Retrieval| !matches!(retrieval, Retrieval::Inline { .. });
+    Ok(waiting.iter().filter(|waiting| is_session(&waiting.entry.retrieval)).count())
+}
+
+/// Puts everything in `inbox/.failed` back, as if it had never been tried.
+pub(crate) fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
+    // Forgotten first: what is back in the queue must not fail for good at once.
+    let journal = Journal::at(root);
+    let failed = journal.failed()?;
+    let mut tries = Tries::load(root)?;
+    for id in &failed {
+        tries.forget(id);
+    }
+    tries.save(root)?;
+    journal.retry(&failed)?;
+    match failed.len() {
+        0 => {}
+        1 => reporter.warn("1 failed entry is back in the queue"),
+        count => reporter.warn(&format!("{count} failed entries are back in the queue")),
+    }
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
+
+use crate::base::error::Result;
+use crate::memory::defrag::applied::applied;
+use crate::memory::defrag::apply::apply;
+use crate::memory::defrag::corpus;
+use crate::memory::defrag::material::{Limits, Material};
+use crate::memory::defrag::news::News;
+use crate::memory::defrag::plan::{Dropped, Found, Plan, Planned};
+use crate::memory::defrag::reply::Op;
+use crate::memory::defrag::show;
+use crate::memory::defrag::structure::{STRUCTURE, Structure, share_out};
+use crate::memory::defrag::work::{self, Part, Scanned, Work};
+use crate::memory::defrag::{Defrag, Done, Task};
+use crate::memory::pipeline::Failure;
+use crate::memory::pipeline::runner::{Host, Run, TakeUp};
+use crate::memory::pipeline::saved::{Kind, Progress};
+use crate::memory::section::{self, Outcome};
+use crate::store::batch::Batches;
+use crate::store::entry::EntryId;
+use crate::store::history;
+use crate::store::persistence::{Note, Persistence, Place, warn_of};
+use crate::store::place::Root;
+use std::collections::BTreeSet;
+
+pub(crate) struct DefragHost<'a, P> {
+    pub(crate) machine: Defrag<'a>,
+    pub(crate) notes: P,
+    /// Asks about what has not changed, too.
+    pub(crate) is_forced: bool,
+    pub(crate) summary: Summary,
+}
+
+/// What a run has come to.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) made: Vec<Planned>,
+    pub(crate) dropped: Vec<Dropped>,
+    /// Operations that are none, and links that lead nowhere.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) remarks: Vec<String>,
+    pub(crate) targets: Vec<Outcome>,
+    /// How many notes there were.
+    pub(crate) total: usize,
+}
+
+impl<'a, P: Persistence> Host for DefragHost<'a, P> {
+    type Machine = Defrag<'a>;
+
+    fn machine(&self) -> &Defrag<'a> {
+        &self.machine
+    }
+
+    fn batches(root: &Root) -> (Batches, Batches, &'static str) {
+        (Batches::of_defrag(root), Batches::of_queue(root), "memory-consolidate")
+    }
+
+    fn perform(&mut self, task: Task, run: &mut Run) -> Result<Done> {
+        Ok(match task {
+            Task::ScanEntries => Done::Scanned(self.scan(run)?),
+            Task::AnalyzeStructure { is_forced } => Done::Analyzed { parts: self.analyze(is_forced, run)? },
+            Task::Gather(part) => Done::Gathered(self.gather(&part, run)?),
+            Task::LookUp(ids) => Done::Found(self.look_up(&ids, run)?),
+            Task::Apply { work, plan } => Done::Applied { archived: self.apply(&work, *plan, run)? },
+            Task::Remember { work, failure } => {
+                if !run.is_dry() {
+                    News::load(run, work.is_forced)?.take_failure(&work, &failure, run)?;
+                }
+                Done::Remembered
+            }
+            Task::GenerateAgentsMd => {
+                self.refresh_targets(run)?;
+                Done::Generated
+            }
+            Task::Commit => {
+                self.commit(run)?;
+                Done::Committed
+            }
+        })
+    }
+
+    fn begins_again(&self) -> bool {
+        false
+    }
+
+    /// The groups of a batch are kept: notes that were merged since would be shared out in another way, and asked about
+    /// once more. What is long ago is begun anew with the notes that have come since.
+    fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp {
+        let is_asked = progress.awaits.is_some();
+        match (has_reply, progress.answers) {
+            (true, _) => TakeUp::CarryOn,
+            (false, 0) => TakeUp::Drop,
+            (false, _) if is_asked && progress.is_old(run.env.now()) => TakeUp::Close,
+            (false, _) if is_asked && run.config.llm.command.is_none() => TakeUp::Close,
+            (false, _) => TakeUp::CarryOn,
+        }
+    }
+
+    /// The batch is kept if it changed anything: it is the one that can be taken back, in the place of an earlier one.
+    fn keeps(&self, run: &Run, progress: &Progress) -> Result<bool> {
+        let batch = run.batch()?;
+        if run.is_dry() || applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
+            return Ok(false);
+        }
+        for other in Batches::of_defrag(run.root).all()? {
+            // One that a person began may come to its end after a later one.
+            let is_earlier = |other: &Progress| other.is_over && other.begun <= progress.begun;
+            if other.id != batch.id && Progress::of(&other).ok().flatten().as_ref().is_some_and(is_earlier) {
+                other.end()?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<P: Persistence> DefragHost<'_, P> {
+    fn limits(&self, run: &Run) -> Limits {
+        Limits {
+            max_prompt_bytes: self.machine.max_prompt_bytes,
+            max_hot_tokens: run.config.agents_md.max_hot_tokens,
+        }
+    }
+
+    fn scan(&mut self, run: &mut Run) -> Result<Scanned> {
+        let news = News::load(run, self.is_forced)?;
+        let Some(total) = news.count(&self.notes)? else {
+            if run.kind == Kind::Run {
+                news.tell_what_rests(run);
+                self.refresh_targets(run)?;
+            }
+            return Ok(Scanned::Nothing);
+        };
+        if run.kind == Kind::Run {
+            let failure = match run.config.llm.command {
+                None => Some(Failure::NoCommand),
+                // Asked for before anything is read that cannot be asked about.
+                Some(_) => {
+                    let left = run.caller.budget.left(run.env.now())?;
+                    left.err().map(|spent| Failure::Spent(spent.to_string()))
+                }
+            };
+            if let Some(failure) = failure {
+                // A target may be new, and what people changed by hand is for agents too.
+                self.refresh_targets(run)?;
+                return Ok(Scanned::Failed(failure));
+            }
+        }
+        let batch = Batches::of_defrag(run.root).begin()?;
+        let news = work::News { batch: batch.id.clone(), is_forced: self.is_forced, total };
+        run.batch = Some(batch);
+        self.summary.total = total;
+        Ok(Scanned::News(news))
+    }
+
+    fn analyze(&self, is_forced: bool, run: &Run) -> Result<Vec<Part>> {
+        let mut news = News::load(run, is_forced)?;
+        let (notes, broken) = corpus::read(&self.notes, |_| true)?;
+        warn_of(&broken, run.reporter);
+        let shared = share_out(&notes, &news, self.limits(run), self.machine.redactor)?;
+        run.batch()?.write_json(STRUCTURE, &shared.structure)?;
+        for note in &shared.too_large {
+            run.reporter.warn(&format!(
+                "{} \"{}\" is larger than a call has room for, and is not asked about: split it by hand, or raise \
+                 llm.maxPromptBytes",
+                note.id(),
+                crate::base::text::one_line(&note.meta().title, 80)
+            ));
+            news.seen.see(note.id().clone(), note.mark.clone());
+        }
+        if !run.is_dry() && !shared.too_large.is_empty() {
+            news.seen.save(run.root)?;
+        }
+        Ok(shared.parts)
+    }
+
+    fn gather(&self, part: &Part, run: &Run) -> Result<Material> {
+        let structure: Structure = run.batch()?.read_json(STRUCTURE)?;
+        let wanted: Option<BTreeSet<&EntryId>> = match part {
+            Part::Whole(_, ids) | Part::Group(_, ids) => Some(ids.iter().collect()),
+            Part::Tiers(_) => None,
+        };
+        let is_wanted = |id: &EntryId| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
+        let (notes, _) = corpus::read(&self.notes, is_wanted)?;
+        Material::of(part, notes, &structure, self.limits(run), self.machine.redactor, run.env.now())
+    }
+
+    fn look_up(&self, ids: &[EntryId], run: &Run) -> Result<Found> {
+        let wanted: BTreeSet<&EntryId> = ids.iter().collect();
+        let (notes, _) = corpus::read(&self.notes, |id| wanted.contains(id))?;
+        let places = [Place::Topics, Place::Archive];
+        let scan =
+            self.notes.scan(&places, |note| (note.place, note.name().to_string_lossy().into_owned()))?;
+        Ok(Found { at: run.env.now(), notes, ids: self.notes.ids()?, names: scan.found.into_iter().collect() })
+    }
+
+    /// How many notes went to the archive without a successor.
+    fn apply(&mut self, work: &Work, plan: Plan, run: &Run) -> Result<usize> {
+        for warning in &plan.warnings {
+            run.reporter.warn(warning);
+        }
+        let (made, dropped) = apply(&self.notes, work, &plan, run)?;
+        for one in &dropped {
+            run.reporter.warn(&one.to_string());
+        }
+        let archived = made.iter().filter(|planned| planned.op == Op::Archive).count();
+        self.summary.made.extend(made);
+        self.summary.dropped.extend(dropped);
+        self.summary.warnings.extend(plan.warnings);
+        self.summary.remarks.extend(Some(plan.remark).filter(|remark| !remark.is_empty()));
+        Ok(archived)
+    }
+
+    pub(crate) fn refresh_targets(&mut self, run: &Run) -> Result<()> {
+        if !run.is_dry() {
+            self.summary.targets = section::refresh(run.config, run.root, run.reporter)?;
+        }
+        Ok(())
+    }
+
+    fn commit(&self, run: &Run) -> Result<()> {
+        if run.is_dry() {
+            return Ok(());
+        }
+        let applied = applied(run.batch()?)?;
+        let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
+        if !made.is_empty() {
+            let counts = show::counts(made.iter().copied());
+            let ids = made.iter().flat_map(|planned| &planned.revisions).map(|revision| &revision.id);
+            record(&self.notes, format!("defrag: {counts}"), ids, run);
+        }
+        Ok(())
+    }
+}
+
+/// Takes what became of these notes into the history. What goes wrong is a warning.
+pub(crate) fn record<'b, P: Persistence>(
+    notes: &P,
+    message: String,
+    ids: impl Iterator<Item = &'b EntryId>,
+    run: &Run,
+) {
+    let ids: BTreeSet<&EntryId> = ids.collect();
+    let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
+    if let Err(why) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
+        run.reporter.warn(&why);
+    }
+}

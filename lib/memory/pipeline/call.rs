@@ -1,0 +1,248 @@
+//! One call of the LLM command: counted before it is made, its reply in a file of the batch that outlives us.
+
+use crate::base::cli::{Progress, Reporter};
+use crate::base::command_line::first_word;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::exec::{self, Fault, Finished, Job, What};
+use crate::base::file;
+use crate::base::text::{lossy, one_line};
+use crate::config::memory::Llm;
+use crate::memory::budget::{Budget, Call};
+use crate::memory::hash::hash;
+use crate::memory::pipeline::reply::batch_of;
+use crate::memory::pipeline::{Answer, Failure, Question};
+use crate::memory::redact::Redactor;
+use crate::provider::command::LEVEL;
+use crate::store::batch::Batch;
+use crate::store::place::Root;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a command that an earlier run has left behind is looked at.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long the replies of dry runs are kept.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// What stands for a batch's own digits in a reply that is kept.
+const DIGITS: &str = "{batch digits}";
+
+/// What every call of a run has in common.
+pub(crate) struct Caller<'a> {
+    /// Whose calls these are, in the ledger.
+    pub(crate) program: &'static str,
+    pub(crate) llm: &'a Llm,
+    pub(crate) root: &'a Root,
+    pub(crate) env: &'a Env,
+    pub(crate) reporter: &'a Reporter,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) budget: Budget,
+    /// How many commands of ours are above this process.
+    pub(crate) level: u32,
+    pub(crate) is_quiet: bool,
+}
+
+impl Caller<'_> {
+    /// What tells our programs below that they run inside a command of ours.
+    pub(crate) fn vars(&self) -> Vec<(&'static str, OsString)> {
+        vec![("AGENT_MEMORY_RUN", "1".into()), (LEVEL, (self.level + 1).to_string().into())]
+    }
+
+    /// Asks, unless the batch holds the reply already, a dry run was given it, or a command that an earlier run started
+    /// is still at work on it. The outer error is ours: a file that cannot be written.
+    pub(crate) fn ask(
+        &self,
+        batch: &Batch,
+        question: &Question,
+        is_dry: bool,
+    ) -> Result<Answer> {
+        let path = batch.file(&question.reply_name());
+        if self.is_there(batch, &question.reply_name())? {
+            return read(&path).map(Answer::Reply);
+        }
+        let kept = self.kept_path(question);
+        if let Ok(reply) = file::read(&kept, self.llm.max_reply_bytes) {
+            let reply = lossy(reply).0.replace(DIGITS, digits(&question.batch));
+            batch.write(&question.reply_name(), reply.as_bytes())?;
+            return Ok(Answer::Reply(reply));
+        }
+        if let Some(failure) = self.launch(batch, question, is_dry)? {
+            return Ok(Answer::Failed(failure));
+        }
+        let reply = read(&path)?;
+        if is_dry {
+            file::make_private_dir(kept.parent().unwrap_or(&kept))?;
+            file::install(&kept, reply.replace(digits(&question.batch), DIGITS).as_bytes(), 0o600)?;
+        }
+        Ok(Answer::Reply(reply))
+    }
+
+    /// Removes the replies of dry runs that are too old to be used.
+    pub(crate) fn sweep(&self) {
+        let Ok(entries) = fs_err::read_dir(self.kept_dir()) else { return };
+        for entry in entries.filter_map(std::io::Result::ok) {
+            let age = entry.metadata().and_then(|known| known.modified()).ok().and_then(|at| at.elapsed().ok());
+            if age.is_some_and(|age| age > KEPT_FOR) {
+                let _ = file::remove(&entry.path());
+            }
+        }
+    }
+
+    fn kept_dir(&self) -> PathBuf {
+        self.root.state().join("replies")
+    }
+
+    /// Where the reply to this prompt is kept, whichever batch asks.
+    fn kept_path(&self, question: &Question) -> PathBuf {
+        let prompt = question.prompt.replace(digits(&question.batch), DIGITS);
+        let command = self.llm.command_line().unwrap_or_default();
+        self.kept_dir().join(format!("{}.txt", hash(format!("{command}\0{prompt}"))))
+    }
+
+    /// Is the reply in this file of the batch? A crash may have left it whole, with nobody to take note of its end.
+    pub(crate) fn is_there(&self, batch: &Batch, name: &str) -> Result<bool> {
+        let (path, unfinished) = (batch.file(name), unfinished(batch, name));
+        if path.exists() {
+            return Ok(true);
+        }
+        if !unfinished.exists() {
+            return Ok(false);
+        }
+        self.await_orphan(&unfinished)?;
+        let is_whole = match fs_err::metadata(&unfinished)?.len() {
+            // A command that outlived us may have written without end.
+            length if length > self.llm.max_reply_bytes => false,
+            _ => batch_of(&read(&unfinished)?).as_deref() == Some(&batch.id),
+        };
+        if is_whole {
+            file::rename(&unfinished, &path)?;
+        }
+        Ok(is_whole)
+    }
+
+    /// Waits for the command of a run that was killed: it holds the lock on the file that it writes to. Asking again
+    /// meanwhile would pay twice.
+    fn await_orphan(&self, unfinished: &Path) -> Result<()> {
+        let deadline = Deadline::after_seconds(self.llm.timeout_seconds);
+        let file = fs_err::File::open(unfinished)?;
+        let mut progress = None;
+        loop {
+            match file.file().try_lock_shared() {
+                Ok(()) => return Ok(()),
+                // It writes without end; what it says is of no use.
+                Err(_) if file.metadata()?.len() > self.llm.max_reply_bytes => return Ok(()),
+                Err(std::fs::TryLockError::WouldBlock) if !deadline.passed() => {
+                    let what = "waiting for the LLM command that an earlier run started";
+                    progress.get_or_insert_with(|| Progress::start(!self.is_quiet, what.to_owned()));
+                    std::thread::sleep(PAUSE);
+                }
+                Err(std::fs::TryLockError::WouldBlock) => {
+                    self.reporter.warn("the LLM command that an earlier run started does not end; it is asked anew");
+                    return Ok(());
+                }
+                Err(std::fs::TryLockError::Error(e)) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// Launches the command. Its reply goes into a file of the batch. `Some`: why there is none.
+    fn launch(
+        &self,
+        batch: &Batch,
+        question: &Question,
+        is_dry: bool,
+    ) -> Result<Option<Failure>> {
+        let Some(line) = self.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
+        let now = self.env.now();
+        if let Err(spent) = self.budget.left(now)? {
+            return Ok(Some(Failure::Spent(spent.to_string())));
+        }
+        let purpose = match (question.is_repair(), is_dry) {
+            (true, _) => "repair",
+            (false, true) => "dry-run",
+            (false, false) => "ask",
+        };
+        let call = Call {
+            program: self.program,
+            batch: &batch.id,
+            purpose,
+            prompt_bytes: question.prompt.len(),
+        };
+        self.budget.start(call, now)?;
+        let name = question.reply_name();
+        let unfinished = unfinished(batch, &name);
+        let reply = file::scratch(&unfinished)?;
+        // The command inherits the lock with its stdout, and holds it for as long as it runs.
+        reply.file().lock()?;
+        let empty = tempfile::tempdir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
+        let what =
+            format!("asking about {} of {} ({} kB)", question.part + 1, question.of, question.prompt.len() >> 10);
+        let progress = Progress::start(!self.is_quiet, what);
+        let started = std::time::Instant::now();
+        let finished = exec::run(Job {
+            what: What::Line(line),
+            input: question.prompt.clone().into_bytes(),
+            dir: empty.path(),
+            vars: self.vars(),
+            without: Vec::new(),
+            is_heard: true,
+            stdout_file: Some(&reply),
+            stdout_cap: usize::try_from(self.llm.max_reply_bytes).unwrap_or(usize::MAX),
+            deadline: Deadline::after_seconds(self.llm.timeout_seconds),
+            level: self.level,
+        });
+        drop(progress);
+        let failure = self.failure(&first_word(line), &finished);
+        let bytes =
+            reply.metadata().map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        let result = failure.as_ref().map_or_else(|| "ok".to_owned(), ToString::to_string);
+        self.budget.end(call, self.env.now(), started.elapsed(), bytes, &result)?;
+        if failure.is_none() {
+            reply.sync_all()?;
+            file::rename(&unfinished, &batch.file(&name))?;
+        }
+        Ok(failure)
+    }
+
+    /// Why there is no reply, if there is none.
+    fn failure(
+        &self,
+        word: &str,
+        finished: &std::result::Result<Finished, Fault>,
+    ) -> Option<Failure> {
+        let done = match finished {
+            Err(Fault::NotStarted(e)) => {
+                return Some(Failure::NotStarted(format!("the LLM command \"{word}\" cannot be started: {e}")));
+            }
+            Err(fault) => return Some(Failure::Command(format!("the LLM command \"{word}\" {fault}"))),
+            Ok(done) => done,
+        };
+        let last = || one_line(&self.redactor.redact(&done.last_line).text, 500);
+        if matches!(done.status.code(), Some(126 | 127)) {
+            let why = format!("the LLM command \"{word}\" cannot be started: {}", last());
+            Some(Failure::NotStarted(why))
+        } else if !done.status.success() {
+            let (how, last) = (exec::how_it_ended(done.status), last());
+            let colon = if last.is_empty() { "" } else { ": " };
+            Some(Failure::Command(format!("the LLM command \"{word}\" failed ({how}){colon}{last}")))
+        } else if done.stdout.trim_ascii().is_empty() {
+            Some(Failure::Command(format!("the LLM command \"{word}\" printed nothing")))
+        } else {
+            None
+        }
+    }
+}
+
+fn unfinished(batch: &Batch, name: &str) -> PathBuf {
+    batch.file(&format!("{name}.unfinished"))
+}
+
+fn read(path: &Path) -> Result<String> {
+    Ok(lossy(file::read(path, u64::MAX)?).0)
+}
+
+/// What tells one batch from another: in its id, and in the marks of its prompts.
+fn digits(batch: &str) -> &str {
+    batch.rsplit('_').next().unwrap_or(batch)
+}

@@ -1,0 +1,443 @@
+//! The runner: performs a machine's effects, saves its state before each, and feeds the outcomes back.
+//!
+//! Every mode of both programs is a [`Runner::walk`]: a run, the rest of a run that was killed, a dry run, a prompt for
+//! a person, a reply that a person brings.
+
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::config::memory::MemoryConfig;
+use crate::memory::pipeline::call::Caller;
+use crate::memory::pipeline::reply::{batch_for, no_such_batch};
+use crate::memory::pipeline::saved::{Kind, Progress, Saved};
+use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
+use crate::memory::redact::Redactor;
+use crate::store::batch::{Batch, Batches};
+use crate::store::place::Root;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What every run of a pipeline works with.
+pub(crate) struct Run<'a> {
+    pub(crate) config: &'a MemoryConfig,
+    pub(crate) root: &'a Root,
+    pub(crate) env: &'a Env,
+    pub(crate) reporter: &'a Reporter,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) caller: Caller<'a>,
+    /// Who answers the questions of batches that this run begins.
+    pub(crate) kind: Kind,
+    /// The batch that is under way, once there is one.
+    pub(crate) batch: Option<Batch>,
+}
+
+impl Run<'_> {
+    pub(crate) fn batch(&self) -> Result<&Batch> {
+        self.batch.as_ref().ok_or_else(|| Error::io("no batch is under way"))
+    }
+
+    pub(crate) fn is_dry(&self) -> bool {
+        self.kind == Kind::DryRun
+    }
+}
+
+/// What a pipeline's effects do to a store.
+pub(crate) trait Host {
+    type Machine: Machine;
+
+    fn machine(&self) -> &Self::Machine;
+
+    /// The batches of this pipeline, those of the other one, and the program that these belong to.
+    fn batches(root: &Root) -> (Batches, Batches, &'static str);
+
+    fn perform(
+        &mut self,
+        task: <Self::Machine as Machine>::Task,
+        run: &mut Run,
+    ) -> Result<<Self::Machine as Machine>::Done>;
+
+    /// Is a run to begin another batch after one that ended?
+    fn begins_again(&self) -> bool;
+
+    /// What becomes of a batch of the command that a run before left behind. `has_reply`: the reply to its current
+    /// question is there.
+    fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp;
+
+    /// A batch is completed. `true`: it is kept, so that it can be taken back.
+    fn keeps(&self, run: &Run, progress: &Progress) -> Result<bool>;
+}
+
+/// What becomes of a batch that an earlier run left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakeUp {
+    /// It goes on where it was.
+    CarryOn,
+    /// It is asked about no further; what was done so far is brought to its end.
+    Close,
+    /// It is forgotten, and what it claimed goes back.
+    Drop,
+}
+
+/// Who answers a question of the machine.
+enum Answerer {
+    /// The LLM command, or what it printed before a crash.
+    Command,
+    /// This text, once; then nobody.
+    Reply(Option<String>),
+    /// Nobody: no further question is asked about this batch.
+    Nobody(Failure),
+}
+
+/// How a walk came to stand still.
+pub(crate) enum Stop {
+    End(Ending),
+    /// A person is to answer this.
+    Asked(Question),
+}
+
+/// What `--apply` came to: how many parts are still to be asked about.
+pub(crate) struct Applied {
+    pub(crate) parts_left: usize,
+}
+
+/// What one batch of a dry run came to.
+pub(crate) struct Previewed {
+    /// The reply to the first question, to be applied; `None`: nothing was asked.
+    pub(crate) reply: Option<PathBuf>,
+}
+
+pub(crate) struct Runner<'a, H: Host> {
+    pub(crate) run: Run<'a>,
+    pub(crate) host: H,
+    progress: Progress,
+    answerer: Answerer,
+}
+
+type State<H> = <<H as Host>::Machine as Machine>::State;
+type Done<H> = <<H as Host>::Machine as Machine>::Done;
+
+impl<'a, H: Host> Runner<'a, H> {
+    pub(crate) fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
+        let progress = Progress::new(run.kind, run.env.now());
+        Runner { run, host, progress, answerer: Answerer::Command }
+    }
+
+    /// From a state to where the walk ends, or to a question that nobody here answers.
+    fn walk(&mut self, mut state: State<H>, mut event: Event<Done<H>>) -> Result<Stop> {
+        loop {
+            let (next, effect) = self.host.machine().step(state, event);
+            state = next;
+            self.before(&effect, &state)?;
+            event = match effect {
+                Effect::Ask(question) => match self.answer(&question)? {
+                    Some(answer) => Event::Answered(answer),
+                    None => return Ok(Stop::Asked(question)),
+                },
+                Effect::Perform(task) => Event::Done(self.host.perform(task, &mut self.run)?),
+                Effect::End(ending) => {
+                    self.end(&ending, &state)?;
+                    return Ok(Stop::End(ending));
+                }
+            };
+        }
+    }
+
+    /// Saves the state, from the moment a batch exists. The only place where one is saved.
+    fn before(
+        &mut self,
+        effect: &Effect<<H::Machine as Machine>::Task>,
+        state: &State<H>,
+    ) -> Result<()> {
+        let Some(batch) = &self.run.batch else { return Ok(()) };
+        match effect {
+            Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
+            // The answer is at hand: until it is taken in, the batch still waits for it.
+            Effect::Ask(_) if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),
+            Effect::Ask(question) => {
+                let is_by_hand = self.progress.kind == Kind::Hand;
+                self.progress.awaits = Some(question.reply_name());
+                self.progress.is_with_person = is_by_hand && matches!(self.answerer, Answerer::Reply(None));
+            }
+            _ => self.progress.is_with_person = false,
+        }
+        // A dry run is taken up nowhere but at its first question, by --apply.
+        if self.progress.kind == Kind::DryRun && self.progress.answers > 0 {
+            return Ok(());
+        }
+        batch.save(&Saved { progress: self.progress.clone(), state: state.clone() })
+    }
+
+    /// `None`: a person is to answer.
+    fn answer(&mut self, question: &Question) -> Result<Option<Answer>> {
+        let answer = match &mut self.answerer {
+            Answerer::Command => {
+                let is_dry = self.progress.kind == Kind::DryRun;
+                self.run.caller.ask(self.run.batch()?, question, is_dry)?
+            }
+            Answerer::Reply(reply) => match reply.take() {
+                Some(reply) => Answer::Reply(reply),
+                None => return Ok(None),
+            },
+            Answerer::Nobody(failure) => Answer::Failed(failure.clone()),
+        };
+        self.progress.answers += usize::from(matches!(answer, Answer::Reply(_)));
+        Ok(Some(answer))
+    }
+
+    fn end(&mut self, ending: &Ending, state: &State<H>) -> Result<()> {
+        let Some(batch) = &self.run.batch else { return Ok(()) };
+        let is_shown = self.progress.kind == Kind::DryRun && self.progress.answers > 0;
+        match ending {
+            Ending::Paused(_) => Ok(()),
+            // Somebody may apply it.
+            Ending::Completed | Ending::Stopped(_) if is_shown => Ok(()),
+            Ending::Completed | Ending::Stopped(_) if self.host.keeps(&self.run, &self.progress)? => {
+                let progress = Progress { is_over: true, ..self.progress.clone() };
+                batch.save(&Saved { progress, state: state.clone() })
+            }
+            Ending::Idle | Ending::Completed | Ending::Stopped(_) | Ending::Failed(_) => batch.end(),
+        }
+    }
+
+    /// A walk from the beginning.
+    fn begin(&mut self, answerer: Answerer) -> Result<Stop> {
+        self.run.batch = None;
+        self.progress = Progress::new(self.run.kind, self.run.env.now());
+        self.answerer = answerer;
+        self.walk(self.host.machine().start(), Event::Resumed)
+    }
+
+    /// A walk from where a batch was left.
+    fn resume(&mut self, batch: Batch, saved: Saved<State<H>>, answerer: Answerer) -> Result<Stop> {
+        self.run.batch = Some(batch);
+        self.progress = saved.progress;
+        self.answerer = answerer;
+        self.walk(saved.state, Event::Resumed)
+    }
+
+    /// Everything that may be done now: what earlier runs left, then what is new.
+    pub(crate) fn run(&mut self) -> Result<Ending> {
+        let (mut last, stuck) = self.carry_on(true)?;
+        if let (Some(_), false) = (&stuck, self.host.begins_again()) {
+            return stuck.map_or(Ok(last), Err);
+        }
+        let is_stuck = |ending: &Ending| match ending {
+            Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
+                failure.is_of_the_command() || matches!(failure, Failure::Spent(_))
+            }
+            Ending::Idle | Ending::Completed => false,
+        };
+        while !is_stuck(&last) {
+            match self.begin(Answerer::Command)? {
+                Stop::End(Ending::Idle) => break,
+                // A later batch that goes well does not make good for one that failed.
+                Stop::End(Ending::Completed) if matches!(last, Ending::Failed(_)) => {}
+                Stop::End(ending) => last = ending,
+                Stop::Asked(_) => {}
+            }
+            if !self.host.begins_again() {
+                break;
+            }
+        }
+        stuck.map_or(Ok(last), Err)
+    }
+
+    /// Brings to its end what earlier runs left. Without `asks`, only as far as no call is needed.
+    ///
+    /// A batch that cannot be carried on is reported, and the others are carried on all the same; its error is returned
+    /// beside how the last one ended.
+    pub(crate) fn carry_on(&mut self, asks: bool) -> Result<(Ending, Option<Error>)> {
+        let mut last = Ending::Idle;
+        let mut stuck = None;
+        for (batch, saved, answerer) in self.left_behind()? {
+            if matches!(&last, Ending::Failed(f) | Ending::Paused(f) if f.is_of_the_command()) {
+                break;
+            }
+            let answerer = match answerer {
+                Answerer::Command if !asks => Answerer::Reply(None),
+                answerer => answerer,
+            };
+            let (id, dir) = (batch.id.clone(), batch.dir.clone());
+            if asks && !self.run.caller.is_quiet {
+                let state = H::Machine::name(&saved.state);
+                self.run
+                    .reporter
+                    .warn(&format!("carrying on {id}, which an earlier run left at {state}"));
+            }
+            match self.resume(batch, saved, answerer) {
+                Ok(Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_)))) => return Ok((ending, stuck)),
+                Ok(Stop::End(ending @ Ending::Failed(_))) => last = ending,
+                Ok(Stop::End(_) | Stop::Asked(_)) => {}
+                // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
+                Err(error) if self.progress.answers == 0 => {
+                    self.run.reporter.warn(&format!("{id} cannot be carried on, and begins anew: {error}"));
+                    self.run.batch()?.end()?;
+                }
+                Err(error) => {
+                    self.run.reporter.warn(&format!("{id}: {error}"));
+                    stuck = Some(error.hint(format!("to give it up, move \"{}\" away", dir.display())));
+                }
+            }
+        }
+        Ok((last, stuck))
+    }
+
+    /// The batches to carry on, each with who answers it. Those without a future are ended.
+    fn left_behind(&self) -> Result<Vec<(Batch, Saved<State<H>>, Answerer)>> {
+        let mut left = Vec::new();
+        // A stranger's batches may name any file of yours.
+        if self.run.config.storage.foreign {
+            return Ok(left);
+        }
+        self.sweep();
+        for batch in H::batches(self.run.root).0.all()? {
+            file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
+            let saved: Saved<State<H>> = match Saved::load(&batch) {
+                Ok(Some(saved)) => saved,
+                Ok(None) => {
+                    batch.end()?;
+                    continue;
+                }
+                Err(error) => {
+                    self.run.reporter.warn(&error.line());
+                    continue;
+                }
+            };
+            let progress = &saved.progress;
+            let is_old = progress.is_old(self.run.env.now());
+            if progress.is_over || (progress.is_with_person && !is_old) {
+                continue;
+            }
+            let (take_up, answerer) = match progress.kind {
+                Kind::Run => {
+                    let awaits = progress.awaits.as_deref().map(|name| self.run.caller.is_there(&batch, name));
+                    let has_reply = awaits.transpose()?.unwrap_or(false);
+                    (self.host.take_up(progress, has_reply, &self.run), Answerer::Command)
+                }
+                // Its reply was brought, and a crash came before all of it was done.
+                Kind::Hand if progress.answers > 0 && !progress.is_with_person => {
+                    (TakeUp::CarryOn, Answerer::Reply(None))
+                }
+                Kind::Hand if progress.answers > 0 => (TakeUp::Close, Answerer::Command),
+                Kind::DryRun if !is_old => continue,
+                Kind::Hand | Kind::DryRun => (TakeUp::Drop, Answerer::Command),
+            };
+            match take_up {
+                TakeUp::CarryOn => left.push((batch, saved, answerer)),
+                TakeUp::Close => left.push((batch, saved, Answerer::Nobody(Failure::Expired))),
+                TakeUp::Drop => batch.end()?,
+            }
+        }
+        Ok(left)
+    }
+
+    /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
+    fn sweep(&self) {
+        for dir in [self.run.root.state(), self.run.root.inbox().join(".failed")] {
+            file::sweep_dir(&dir, ".json", Duration::ZERO);
+        }
+        self.run.caller.sweep();
+    }
+
+    /// Brings to its end what earlier runs left half written.
+    pub(crate) fn finish_writing(&mut self) -> Result<()> {
+        let (_, stuck) = self.carry_on(false)?;
+        stuck.map_or(Ok(()), Err)
+    }
+
+    /// The next question, for a person to ask; `None` when there is none.
+    pub(crate) fn prompt(&mut self) -> Result<Option<Question>> {
+        self.finish_writing()?;
+        // The further parts of what was begun come first.
+        if let Some(question) = self.open_question(1)? {
+            return Ok(Some(question));
+        }
+        loop {
+            match self.begin(Answerer::Reply(None))? {
+                Stop::Asked(question) => return Ok(Some(question)),
+                // Whoever has asked already may have got no reply.
+                Stop::End(Ending::Idle) => return self.open_question(0),
+                Stop::End(Ending::Completed) if self.host.begins_again() => {}
+                Stop::End(Ending::Completed) => return Ok(None),
+                Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {
+                    return Err(Error::api(failure.to_string()));
+                }
+            }
+        }
+    }
+
+    /// The question of a batch that waits for a person, and has had at least so many replies.
+    fn open_question(&mut self, answers: usize) -> Result<Option<Question>> {
+        for batch in H::batches(self.run.root).0.all()? {
+            if let Ok(Some(saved)) = Saved::load(&batch)
+                && saved.progress.is_with_person
+                && saved.progress.answers >= answers
+                && let Stop::Asked(question) = self.resume(batch, saved, Answerer::Reply(None))?
+            {
+                return Ok(Some(question));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Carries out a reply that a person brings, to the end or to the next question.
+    ///
+    /// # Errors
+    /// `Api`: the reply cannot be used; the batch still waits for one. `Usage`: no batch waits for it.
+    pub(crate) fn apply(
+        &mut self,
+        text: &str,
+        claim: impl FnOnce(&Batch, &State<H>) -> Result<()>,
+    ) -> Result<Applied> {
+        let (ours, theirs, program) = H::batches(self.run.root);
+        let batch = batch_for(text, &ours, (theirs, program))?;
+        self.sweep();
+        file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
+        let saved: Saved<State<H>> = Saved::load(&batch)?.ok_or_else(|| no_such_batch(&batch.id))?;
+        let progress = &saved.progress;
+        if progress.is_over {
+            return Err(no_such_batch(&batch.id));
+        }
+        // It was brought before, and a crash came between: what it asked for is done first.
+        let was_brought = progress.answers > 0 && !progress.is_with_person && progress.kind == Kind::Hand;
+        let original = Saved {
+            progress: Progress { kind: Kind::Hand, is_with_person: true, ..progress.clone() },
+            state: saved.state.clone(),
+        };
+        if progress.kind == Kind::DryRun {
+            claim(&batch, &saved.state)?;
+            batch.save(&original)?;
+        }
+        let saved = Saved { progress: Progress { kind: Kind::Hand, ..saved.progress }, state: saved.state };
+        let reply = (!was_brought).then(|| text.to_owned());
+        match self.resume(batch, saved, Answerer::Reply(reply))? {
+            Stop::Asked(question) if question.is_repair() => {
+                self.run.batch()?.save(&original)?;
+                Err(Error::api(format!("the reply cannot be used: {}", question.faults.join("; ")))
+                    .hint("mend it and apply it again; the batch waits for it"))
+            }
+            Stop::Asked(question) => Ok(Applied { parts_left: question.of.saturating_sub(question.part) }),
+            Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {
+                Err(Error::api(failure.to_string()))
+            }
+            Stop::End(Ending::Idle | Ending::Completed) => Ok(Applied { parts_left: 0 }),
+        }
+    }
+
+    /// One batch from its beginning, with the store left as it is.
+    pub(crate) fn dry_run(&mut self) -> Result<(Ending, Previewed)> {
+        let stop = self.begin(Answerer::Command)?;
+        let reply = match &self.run.batch {
+            Some(batch) if self.progress.answers > 0 => {
+                let repaired = [batch.file("reply-0-repair.txt"), batch.file("reply-0.txt")];
+                repaired.into_iter().find(|path| path.exists())
+            }
+            _ => None,
+        };
+        match stop {
+            Stop::End(ending) => Ok((ending, Previewed { reply })),
+            Stop::Asked(_) => Ok((Ending::Idle, Previewed { reply })),
+        }
+    }
+}

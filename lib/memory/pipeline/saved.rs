@@ -1,0 +1,68 @@
+//! What is saved of a batch before each effect.
+
+use crate::base::error::Result;
+use crate::store::batch::Batch;
+use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// How long a batch waits for a reply that a person is to bring.
+const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
+
+/// Who answers a batch's questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// The configured command.
+    Run,
+    /// A person, with `--prompt` and `--apply`.
+    Hand,
+    /// The configured command, for a plan that is only shown. Claims nothing.
+    DryRun,
+}
+
+/// What a runner knows of a batch without looking into its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Progress {
+    pub(crate) kind: Kind,
+    pub(crate) begun: Timestamp,
+    /// How many replies it has taken in.
+    pub(crate) answers: usize,
+    /// The name of the file that the reply to the current question goes into.
+    pub(crate) awaits: Option<String>,
+    /// A person has been given the current question.
+    pub(crate) is_with_person: bool,
+    /// Completed; kept so that it can be taken back.
+    pub(crate) is_over: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved<S> {
+    #[serde(flatten)]
+    pub(crate) progress: Progress,
+    pub(crate) state: S,
+}
+
+impl Progress {
+    pub(crate) fn new(kind: Kind, begun: Timestamp) -> Progress {
+        Progress { kind, begun, answers: 0, awaits: None, is_with_person: false, is_over: false }
+    }
+
+    /// Has it been under way for longer than a person is waited for?
+    pub(crate) fn is_old(&self, now: Timestamp) -> bool {
+        now.duration_since(self.begun) > PATIENCE
+    }
+
+    /// The progress of a batch, whatever its machine; `None` if it was never saved.
+    pub(crate) fn of(batch: &Batch) -> Result<Option<Progress>> {
+        batch.load()
+    }
+}
+
+impl<S: DeserializeOwned> Saved<S> {
+    /// `None`: a crash came before the batch was saved for the first time.
+    pub(crate) fn load(batch: &Batch) -> Result<Option<Saved<S>>> {
+        batch.load()
+    }
+}
