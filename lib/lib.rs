@@ -1,7 +1,8 @@
-//! The axe toolkit: small programs that run LLM agents from the shell.
+//! The axe toolkit: small programs that run LLM agents from the shell and keep what they learn.
 //!
-//! One function a program, called by the door of that name in `bins/`. Everything else is private, so that
-//! the compiler tells what nobody uses.
+//! One function for each program, called by the binary of that name. Beside them, for a host in Rust, the memory
+//! pipelines without their storage and their LLM: [`consolidate`] and [`defrag`] are machines that say what to do, the
+//! host does it. `examples/embed.rs` is a whole host. Everything else is private.
 
 mod agent;
 mod base;
@@ -17,6 +18,54 @@ mod schedule;
 mod store;
 
 pub use base::error::{Error, ErrorKind, Fault, Result};
+
+/// What both pipelines have in common: machines, effects, events.
+pub mod pipeline {
+    pub use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
+    pub use crate::memory::redact::Redactor;
+}
+
+/// From queue entries to notes.
+pub mod consolidate {
+    pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
+    pub use crate::memory::consolidate::judge::Known;
+    pub use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
+    pub use crate::memory::consolidate::related::related;
+    pub use crate::memory::consolidate::work::{
+        BatchSource, Claimed, Part, Slice, Stretch, Verdict, Work, Written, share_out,
+    };
+    pub use crate::memory::consolidate::write::write;
+    pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};
+}
+
+/// From notes to notes in order.
+pub mod defrag {
+    pub use crate::memory::defrag::apply::carry_out;
+    pub use crate::memory::defrag::corpus::{CorpusNote, read};
+    pub use crate::memory::defrag::host::look_up;
+    pub use crate::memory::defrag::material::{Limits, Material};
+    pub use crate::memory::defrag::plan::{Dropped, Found, Look, Plan, Planned};
+    pub use crate::memory::defrag::reach::Reach;
+    pub use crate::memory::defrag::reply::Op;
+    pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};
+    pub use crate::memory::defrag::work::{News, Part, Scanned, Work};
+    pub use crate::memory::defrag::{Asking, Defrag, Done, State, Task};
+}
+
+/// Notes and where they are kept.
+pub mod notes {
+    pub use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
+    pub use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
+    pub use crate::store::place::Root;
+    pub use crate::store::revision::{Revision, Version};
+    pub use crate::store::topics::{StoreLock, Topics};
+}
+
+/// What waits to be made into notes.
+pub mod queue {
+    pub use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
+}
+
 pub use program::axe::main as axe;
 pub use program::axe_agents::main as axe_agents;
 pub use program::axe_config::main as axe_config;

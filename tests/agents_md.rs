@@ -336,7 +336,7 @@ fn consolidation_refreshes_the_targets_once_it_has_written() {
     aim(&store, json!([broken, path]), json!({}));
     store.out("memory-capture", &["--title", "Host", "--body", "localhost"]);
     let (code, out, err) = store.run("memory-consolidate", &[]);
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"));
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"));
     assert!(
         err.starts_with(&format!("Warning: not refreshed: \"{}\": its markers are broken", broken.display())),
         "{err}"

@@ -35,13 +35,13 @@ fn without_an_llm_notes_are_filed_and_sessions_wait() {
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!(
         (code, out.as_str(), err.as_str()),
-        (Some(0), "1 entries processed, 1 kb entries written\n", "")
+        (Some(0), "1 entry processed, 1 kb entries written\n", "")
     );
     assert!(sandbox.note_named("guards-are-pure").contains("status: captured\n"));
     let session = sandbox.heard("s1", "Hello?");
     let another = sandbox.jot("Another", "note");
     let (code, out, err) = sandbox.consolidated(&[]);
-    assert_eq!((code, out.as_str()), (Some(2), "1 entries processed, 1 kb entries written, 1 waiting\n"));
+    assert_eq!((code, out.as_str()), (Some(2), "1 entry processed, 1 kb entries written, 1 waiting\n"));
     assert_eq!(
         err,
         "memory-consolidate: 1 session waits for an LLM, and no command is set; set llm.command (claude, codex, \
@@ -68,7 +68,7 @@ fn limit_is_a_number_of_entries() {
         (code, out.as_str(), err.as_str()),
         (Some(0), "2 entries processed, 2 kb entries written, 1 waiting\n", "")
     );
-    assert_eq!(sandbox.consolidated(&["--limit=1"]).1, "1 entries processed, 1 kb entries written\n");
+    assert_eq!(sandbox.consolidated(&["--limit=1"]).1, "1 entry processed, 1 kb entries written\n");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn an_update_keeps_the_id_and_what_others_wrote_into_the_note() {
         updating("Retry after 35 s and jitter, see src/retry.rs and https://h.example/x.");
     assert_eq!(
         (code, out.as_str(), err.as_str()),
-        (Some(0), "1 entries processed, 1 kb entries written\n", "")
+        (Some(0), "1 entry processed, 1 kb entries written\n", "")
     );
     assert_eq!(sandbox.kept().len(), 1);
     let note = sandbox.note_named("retry-rules-mended -- topic__retry");

@@ -122,7 +122,7 @@ fn a_faulty_reply_leaves_the_batch_waiting_for_a_better_one() {
     // Whoever lost the question gets it again.
     assert_eq!(batch_of(&prompt(&sandbox)), batch);
     let (code, out, err) = apply(&sandbox, &skip(&batch, &id));
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 0 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 0 kb entries written\n"), "{err}");
     let (code, _, err) = apply(&sandbox, &skip(&batch, &id));
     assert_eq!((code, sandbox.processed()), (Some(1), vec![id]), "{err}");
     assert!(err.contains("it was applied already"), "{err}");
@@ -141,7 +141,7 @@ fn a_batch_that_nobody_answers_goes_back_after_a_day() {
     );
     assert_eq!(sandbox.batches(), [batch.as_str()]);
     let (code, out, err) = run("2026-03-01T15:04:06Z");
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
     assert_eq!((sandbox.processed(), sandbox.batches().len()), (vec![id.clone()], 0));
     assert_eq!(apply(&sandbox, &skip(&batch, &id)).0, Some(1));
 }
@@ -160,7 +160,7 @@ fn a_long_session_goes_by_hand_part_by_part() {
         assert_eq!(output.code(), Some(0), "{}", output.err());
         rounds += 1;
         assert!(rounds < 9, "{}", output.err());
-        let left = output.err().contains("more parts of it are to be asked about; go on with --prompt");
+        let left = output.err().contains(" still to be asked about; go on with --prompt");
         assert_eq!(left, sandbox.processed().is_empty(), "{}", output.err());
         assert_eq!(sandbox.everywhere(), [id.as_str()]);
     }
@@ -187,7 +187,7 @@ fn a_dry_run_shows_the_plan_and_claims_nothing() {
     assert!(plan.ends_with("  topic__x\n  | One.\n  | \n  | Two."), "{out}");
     let path = line.trim_end().strip_prefix("memory-consolidate --apply ").unwrap();
     let (code, out, err) = said(&mut sandbox.consolidate(&["--apply", path]));
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
     assert_eq!((sandbox.processed(), sandbox.prompts().len(), sandbox.batches().len()), (vec![id], 1, 0));
 }
 
@@ -200,7 +200,7 @@ fn a_dry_run_in_json_says_where_its_reply_is() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let result: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(result["plan"]["notes"][0]["title"], "T");
-    let path = result["reply"].as_str().unwrap();
+    let path = result["replies"][0].as_str().unwrap();
     assert!(fs::read_to_string(path).unwrap().contains("\"T\""), "the mended one");
     let (code, out, err) = said(&mut sandbox.consolidate(&["--apply", path, "--json"]));
     let result: Value = serde_json::from_str(&out).unwrap();
@@ -216,9 +216,9 @@ fn a_dry_run_whose_entries_were_processed_meanwhile_is_not_applied() {
     let result: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(sandbox.consolidated(&[]).0, Some(0));
     let kept = sandbox.kept();
-    let (code, _, err) = said(&mut sandbox.consolidate(&["--apply", result["reply"].as_str().unwrap()]));
+    let (code, _, err) = said(&mut sandbox.consolidate(&["--apply", result["replies"][0].as_str().unwrap()]));
     assert_eq!((code, sandbox.kept(), sandbox.processed()), (Some(1), kept, vec![id]), "{err}");
-    assert!(err.contains("does not wait any more"), "{err}");
+    assert!(err.contains("no longer waits in the queue"), "{err}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn a_command_need_not_read_all_of_its_prompt() {
     sandbox.llm(&format!("read -r _ b; exec <&-; echo '{reply}'"), json!({}));
     sandbox.talk("s1", &[("user", &"long ".repeat(30_000)), ("assistant", "yes")]);
     let (code, out, err) = sandbox.consolidated(&[]);
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 0 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 0 kb entries written\n"), "{err}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_batch_goes_back_when_its_command_was_taken_out_of_the_configuration() {
     sandbox.settings(json!({"storage": {"autoCommit": false}}));
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.waiting(), sandbox.processed()), (Some(2), vec![id], vec![jotted]), "{err}");
-    assert_eq!(out, "1 entries processed, 1 kb entries written, 1 waiting\n");
+    assert_eq!(out, "1 entry processed, 1 kb entries written, 1 waiting\n");
 }
 
 #[test]

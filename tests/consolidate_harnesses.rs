@@ -166,7 +166,7 @@ fn a_line_that_is_too_long_to_be_read_is_told_and_costs_no_other() {
     let lines = [said("1", "First."), said("2", &huge), said("3", "Last.")];
     sandbox.queue(&transcript(&sandbox, "claude-code", &lines));
     let (code, out, err) = sandbox.consolidated(&[]);
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
     assert!(err.contains("claude-code.jsonl\": 1 line of more than 64 MiB left out\n"), "{err}");
     let prompt = sandbox.last_prompt();
     assert!(prompt.contains("First.") && prompt.contains("Last."), "{prompt}");

@@ -5,7 +5,7 @@ use crate::support::Sandbox;
 use serde_json::{Value, json};
 use std::fs;
 
-const QUIET: &str = "1 entries processed, 0 kb entries written\n";
+const QUIET: &str = "1 entry processed, 0 kb entries written\n";
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();

@@ -48,7 +48,7 @@ fn every_turn_is_seen_once_within_the_caps() {
     assert_eq!(code, Some(0), "{err}");
     let prompts = sandbox.prompts();
     assert!(prompts.len() > 10, "{}", prompts.len());
-    assert_eq!(out, format!("1 entries processed, {} kb entries written\n", prompts.len()));
+    assert_eq!(out, format!("1 entry processed, {} kb entries written\n", prompts.len()));
     for (n, prompt) in prompts.iter().enumerate() {
         assert!(prompt.len() <= 120_000, "{}", prompt.len());
         assert!(prompt.contains(&format!("\npart: {} of {}", n + 1, prompts.len())), "{n}");
@@ -146,7 +146,7 @@ fn a_jotted_note_in_parts_that_is_skipped_is_filed_once() {
     let body = "A long line of a long note.\n".repeat(1500);
     let id = sandbox.jot("A long note", &body);
     let (code, out, err) = sandbox.consolidated(&[]);
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
     assert!(sandbox.prompts().len() > 2);
     assert_eq!((sandbox.kept().len(), sandbox.processed()), (1, vec![id]));
     assert!(sandbox.kept()[0].ends_with(&format!("\n\n{body}")));

@@ -27,7 +27,7 @@ fn a_reply_may_stand_in_prose_or_in_a_fence() {
         let (sandbox, id) = answering(script);
         let (code, out, err) = sandbox.consolidated(&[]);
         assert_eq!(code, Some(0), "{script}: {err}");
-        assert_eq!(out, "1 entries processed, 1 kb entries written\n", "{script}");
+        assert_eq!(out, "1 entry processed, 1 kb entries written\n", "{script}");
         assert_eq!((sandbox.processed(), sandbox.prompts().len()), (vec![id], 1), "{script}");
         assert!(sandbox.note_named("t -- topic__x").contains("\nAbout T.\n"), "{script}");
     });
@@ -67,7 +67,7 @@ fn what_cannot_be_used_is_told_once_and_the_mended_reply_is_taken() {
         let (sandbox, id) = answering(&format!("if is_repair: say([note('Mended')])\nelse: {script}"));
         let (code, out, err) = sandbox.consolidated(&[]);
         assert_eq!(code, Some(0), "{script}: {err}");
-        assert_eq!(out, "1 entries processed, 1 kb entries written\n", "{script}");
+        assert_eq!(out, "1 entry processed, 1 kb entries written\n", "{script}");
         let prompts = sandbox.prompts();
         assert_eq!(prompts.len(), 2, "{script}");
         assert!(prompts[1].contains(fault), "{script}: {}", prompts[1]);
@@ -128,7 +128,7 @@ fn what_a_model_says_becomes_no_path_and_closes_nothing() {
     );
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!(code, Some(0), "{err}");
-    assert_eq!(out, "1 entries processed, 4 kb entries written\n");
+    assert_eq!(out, "1 entry processed, 4 kb entries written\n");
     assert!(!sandbox.home().join("x").exists() && !sandbox.store().join("x").exists());
     let hostile = sandbox.note_named("x -- ");
     assert!(hostile.contains("title: \"../../x\"\n") && !hostile.contains("\nid: evil"), "{hostile}");
@@ -166,7 +166,7 @@ fn what_the_reply_passes_over_is_a_failed_try_of_its_own() {
     let (a, b) = (sandbox.jot("A", "a"), sandbox.jot("B", "b"));
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!(code, Some(3), "{err}");
-    assert_eq!(out, "1 entries processed, 1 kb entries written, 1 failed, 1 waiting\n");
+    assert_eq!(out, "1 entry processed, 1 kb entries written, 1 failed, 1 waiting\n");
     assert!(err.contains("the reply names it neither as a source nor as skipped"), "{err}");
     assert_eq!(sandbox.processed().len() + sandbox.waiting().len(), 2);
     assert!([a, b].contains(&sandbox.waiting()[0]));

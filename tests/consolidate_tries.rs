@@ -38,7 +38,7 @@ fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
         (Some(3), "0 entries processed, 0 kb entries written, 1 failed\n"),
         "{err}"
     );
-    assert!(err.contains("after 3 tries it lies in inbox/.failed, and --retry-failed puts it back"), "{err}");
+    assert!(err.contains("it failed 3 times and is now in inbox/.failed; --retry-failed puts it back"), "{err}");
     assert_eq!((sandbox.waiting(), sandbox.failed()), (vec![], vec![id.clone()]));
     let why = fs::read(sandbox.store().join(format!("inbox/.failed/{id}.error.json"))).unwrap();
     let why: Value = serde_json::from_slice(&why).unwrap();
@@ -51,7 +51,7 @@ fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
 
     sandbox.librarian(NOTE_EACH);
     let (code, out, err) = run_at(&sandbox, "2026-03-09T00:00:00Z", &["--retry-failed"]);
-    assert_eq!((code, out.as_str()), (Some(0), "1 entries processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
     assert!(err.contains("1 failed entries are back in the queue"), "{err}");
     assert_eq!((sandbox.processed(), sandbox.failed()), (vec![id], vec![]));
     assert!(crate::memory_capture::names(&sandbox.store().join("inbox/.failed")).is_empty());
@@ -90,7 +90,7 @@ fn a_missing_transcript_is_the_failed_try_of_its_entry_alone() {
     fs::remove_file(sandbox.transcript("gone")).unwrap();
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!(code, Some(3), "{err}");
-    assert_eq!(out, "1 entries processed, 1 kb entries written, 1 failed, 1 waiting\n");
+    assert_eq!(out, "1 entry processed, 1 kb entries written, 1 failed, 1 waiting\n");
     assert!(err.contains(&gone) && err.contains("no file \"") && err.contains("gone.jsonl"), "{err}");
     assert_eq!((sandbox.processed(), sandbox.waiting()), (vec![there], vec![gone]));
 }
@@ -131,6 +131,6 @@ fn an_entry_that_is_none_is_named_and_stays() {
     let (code, out, err) = said(&mut sandbox.consolidate(&[]));
     assert_eq!((code, sandbox.processed()), (Some(0), vec![good]), "{err}");
     assert_eq!(err.matches("_codex_aaaaaaaa.json\" is no queue entry").count(), 1, "{err}");
-    assert_eq!(out, "1 entries processed, 1 kb entries written, 1 waiting\n");
+    assert_eq!(out, "1 entry processed, 1 kb entries written, 1 waiting\n");
     assert!(broken.exists());
 }

@@ -67,8 +67,8 @@ fn what_was_edited_after_a_dry_run_is_left_alone() {
     store.model("do(merge('id__aaaaaa', 'id__bbbbbb'), tier('id__cccccc', 'hot'))");
     let (result, _) = store.tidied_json(&["--dry-run"]);
     assert_eq!(
-        (&result["operations"][0]["op"], &result["notes"], &result["moreCalls"]),
-        (&json!("merge"), &json!(3), &json!(0))
+        (&result["operations"][0]["op"], &result["notes"], &result["stopped"]),
+        (&json!("merge"), &json!(3), &Value::Null)
     );
     store.noted("bbbbbb", "Actors", "", "Actors talk to port 8081, and to 8082.");
     let edited = store.text("id__bbbbbb");

@@ -37,7 +37,7 @@ fn a_command_that_fails_changes_no_note() {
             (Some(3), NOTHING, before.clone()),
             "{command}: {err}"
         );
-        assert!(err.contains(message) && err.contains("no note is changed by it"), "{command}: {err}");
+        assert!(err.contains(message) && err.contains("it changed no note"), "{command}: {err}");
         let (code, out, err) = store.defrag(&["--json"]);
         let error: Value = serde_json::from_str(err.lines().last().unwrap()).unwrap();
         assert_eq!((code, &error["exit_code"], &error["error"]["kind"]), (Some(3), &json!(3), &json!("api")));

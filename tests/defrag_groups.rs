@@ -59,16 +59,16 @@ fn an_error_between_two_calls_costs_no_further_call() {
     assert!(calls > 3, "{calls}");
     for fails_at in 1..calls {
         let store = twelve();
-        // Something stands where the next prompt is to be kept.
+        // Something is in the place of the file that the next reply goes into.
         let batches = store.root().join(".agent-memory/defrag").display().to_string();
         let spoil = format!(
-            "if number + 1 == {fails_at}: os.mkdir(os.path.join({batches:?}, batch, 'prompt-{fails_at}.txt'))\n"
+            "if number + 1 == {fails_at}: os.mkdir(os.path.join({batches:?}, batch, 'reply-{fails_at}.txt.unfinished'))\n"
         );
         store.model_with(&format!("{spoil}{script}"), room(json!({})));
         let (code, _, err) = store.defrag(&["--allow-loss"]);
         assert_eq!((code, store.sandbox.prompts().len()), (Some(1), fails_at), "{err}");
         let batch = std::fs::read_dir(&batches).unwrap().next().unwrap().unwrap().path();
-        std::fs::remove_dir(batch.join(format!("prompt-{fails_at}.txt"))).unwrap();
+        std::fs::remove_dir(batch.join(format!("reply-{fails_at}.txt.unfinished"))).unwrap();
         let (code, _, err) = store.defrag(&["--allow-loss"]);
         assert_eq!((code, store.sandbox.prompts().len()), (Some(0), calls), "{fails_at}: {err}");
         assert!(err.contains("carrying on"), "{err}");

@@ -5,8 +5,8 @@ use crate::memory::consolidate::plan::{Known, Origin, Plan, plan};
 use crate::memory::consolidate::reply::{Asked, Reply, parse};
 use crate::memory::loss::lost;
 use crate::memory::pipeline::question::{mark_for, repair};
-use crate::memory::redact::Redactor;
 use crate::memory::pipeline::reply::batch_of;
+use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, is_tag, links, one_line};
 use std::collections::{BTreeMap, BTreeSet};
 

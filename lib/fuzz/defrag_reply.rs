@@ -2,7 +2,7 @@
 
 use crate::fuzz::{choice, is_told, text};
 use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::plan::{Allows, Known, Plan, plan};
+use crate::memory::defrag::plan::{Allows, Found, Known, Plan, plan};
 use crate::memory::defrag::reply::{Op, Reply, parse};
 use crate::memory::defrag::show::lines;
 use crate::memory::loss::loss;
@@ -32,7 +32,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert_eq!(planned(&reply, &faults, allows), made);
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
-    lines(&made, TOTAL).iter().for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
+    lines(&made.operations, &made.dropped, &made.warnings, &[made.remark.clone()], TOTAL).iter().for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
     assert!(made.operations.len() + made.dropped.len() <= reply.operations.len());
     is_safe(&made, allows);
 }
@@ -115,18 +115,15 @@ fn planned(reply: &Reply, faults: &[String], allows: Allows) -> Plan {
     let shown: BTreeMap<EntryId, String> =
         notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
     let redactor = Redactor::new(true, &[]).unwrap();
-    let taken: BTreeSet<String> = notes.iter().map(|note| note.name.clone()).collect();
+    let names = notes.iter().map(|note| (Place::Topics, note.name.clone())).collect();
     let mut ids: BTreeSet<EntryId> = shown.keys().cloned().collect();
     ids.insert(id("id__Zz9yX1"));
     let known = Known {
-        at: "2026-02-28T15:04:05Z".parse().unwrap(),
-        ids,
-        notes,
+        found: Found { at: "2026-02-28T15:04:05Z".parse().unwrap(), ids, notes, names },
         shown: &shown,
         total: TOTAL,
         archived: 0,
         allows,
-        is_taken: &|place, name| place == Place::Topics && taken.contains(name),
         clean: &|text| redactor.cleaned(text),
     };
     plan(reply, faults.to_vec(), known)

@@ -3,7 +3,7 @@
 use crate::config::skill;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told_as, parts, text};
-use crate::memory::consolidate::ask::{self, Related, Shown};
+use crate::memory::consolidate::ask::{self, Material, RelatedNote, Session};
 use crate::prompt::files::{ContextFile, collect};
 use crate::prompt::system;
 use crate::store::entry::{EntryId, Scope};
@@ -55,25 +55,26 @@ fn stays_in_its_fence(inside: &str) {
 
 fn stays_between_its_marks(short: &str, long: &str) {
     let now = "2026-02-28T15:04:05Z".parse().unwrap();
-    let shown = [Shown {
-        queue_id: "q1",
-        harness: "codex",
+    let session = Session {
+        queue_id: "q1".to_owned(),
+        harness: "codex".to_owned(),
         repo: None,
         queued: now,
         part: (1, 1),
         cut: 0,
-        text: long,
-    }];
-    let related = [Related {
+        text: long.to_owned(),
+    };
+    let related = RelatedNote {
         id: EntryId::parse("id__a1B2c3").unwrap(),
         title: "t".to_owned(),
         summary: "s".to_owned(),
         tags: Vec::new(),
         scope: Scope::Global,
         body: Some(short.to_owned()),
-        mark: String::new(),
-    }];
-    let prompt = ask::prompt("batch__AAAAAAAAAAAA", now, &shown, &related, &[]);
+        hash: String::new(),
+    };
+    let material = Material { now, sessions: vec![session], related: vec![related], tags: Vec::new() };
+    let prompt = ask::prompt("batch__AAAAAAAAAAAA", &material);
     let mark = prompt.split("bear the mark ").nth(1).unwrap().split(' ').next().unwrap();
     assert!(!long.contains(mark) && !short.contains(mark));
     let ends = prompt.lines().filter(|line| line.starts_with(">>>") && line.contains(mark)).count();

@@ -34,7 +34,7 @@ const MARK: &str = "[redacted:";
 /// A mark can make a border for another secret; then it is looked again, this often at most.
 const PASSES: usize = 8;
 
-pub(crate) struct Redactor {
+pub struct Redactor {
     enabled: bool,
     tokens: Tokens,
     places: Places,

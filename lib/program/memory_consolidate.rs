@@ -14,9 +14,7 @@ use crate::memory::pipeline::runner::{Applied, Host, Run, Runner};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::program::notes::piped_in;
-use crate::program::pipeline::{
-    Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted,
-};
+use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
 use crate::store::persistence::Persistence;
@@ -174,10 +172,25 @@ const NOTHING: &str = "nothing waits that may be asked about now";
 
 type Consolidation<'a, P> = Runner<'a, ConsolidateHost<'a, P>>;
 
-fn runner<'a, P: Persistence>(run: Run<'a>, notes: P, queue: Queue, opened: &'a Opened) -> Consolidation<'a, P> {
+fn runner<'a, P: Persistence>(
+    run: Run<'a>,
+    notes: P,
+    queue: Queue,
+    opened: &'a Opened,
+) -> Consolidation<'a, P> {
     let machine =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
-    Runner::new(run, ConsolidateHost { machine, notes, queue, written: Vec::new(), planned: Vec::new(), warnings: Vec::new() })
+    Runner::new(
+        run,
+        ConsolidateHost {
+            machine,
+            notes,
+            queue,
+            written: Vec::new(),
+            planned: Vec::new(),
+            warnings: Vec::new(),
+        },
+    )
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
@@ -191,10 +204,14 @@ fn consolidate<P: Persistence>(
         None => runner.run()?,
         Some(reply) => {
             let root = runner.run.root;
-            let Applied { parts_left } = runner.apply(reply, |batch, state| claim_for(batch, state.sources(), root))?;
+            let Applied { parts_left } =
+                runner.apply(reply, |batch, state| claim_for(batch, state.sources(), root))?;
             if parts_left > 0 && !args.quiet {
-                let parts = if parts_left == 1 { "1 part" } else { &format!("{parts_left} parts") };
-                runner.run.reporter.warn(&format!("{parts} of it are still to be asked about; go on with --prompt"));
+                let parts = if parts_left == 1 { "1 part of it is" } else { &format!("{parts_left} parts of it are") };
+                runner
+                    .run
+                    .reporter
+                    .warn(&format!("{parts} still to be asked about; go on with --prompt"));
             }
             Ending::Completed
         }
@@ -355,7 +372,7 @@ fn dry_run<P: Persistence>(
         match (replies.is_empty(), stopped) {
             (true, None) => runner.run.reporter.warn(NOTHING),
             (true, Some(_)) => {}
-            (false, _) => show(&host.planned, &replies, stdout)?,
+            (false, _) => show(&host.planned, &host.warnings, &replies, stdout)?,
         }
     }
     if let Some(why) = stopped {
@@ -368,7 +385,12 @@ fn dry_run<P: Persistence>(
 }
 
 /// The plan, for a person.
-fn show(planned: &[PlannedNote], replies: &[PathBuf], stdout: &mut Stdout) -> Result<()> {
+fn show(
+    planned: &[PlannedNote],
+    warnings: &[String],
+    replies: &[PathBuf],
+    stdout: &mut Stdout,
+) -> Result<()> {
     if planned.is_empty() {
         stdout.line("nothing would be written")?;
     }
@@ -388,6 +410,9 @@ fn show(planned: &[PlannedNote], replies: &[PathBuf], stdout: &mut Stdout) -> Re
             stdout.line(&format!("  {line}"))?;
         }
     }
+    for warning in warnings {
+        stdout.line(&format!("warning: {warning}"))?;
+    }
     stdout.line("")?;
     for reply in replies {
         stdout.line(&format!("to write this: memory-consolidate --apply {}", quoted(reply)))?;
@@ -397,7 +422,9 @@ fn show(planned: &[PlannedNote], replies: &[PathBuf], stdout: &mut Stdout) -> Re
 
 /// A new note's text, or how an update differs from what it replaces.
 fn body_lines(note: &PlannedNote) -> Vec<String> {
-    let Some(before) = &note.before else { return note.body.lines().map(|line| format!("| {line}")).collect() };
+    let Some(before) = &note.before else {
+        return note.body.lines().map(|line| format!("| {line}")).collect();
+    };
     let after = whole_lines(&note.body);
     let diff = TextDiff::from_lines(before.as_str(), &after);
     let line = |change: similar::Change<&str>| {

@@ -13,9 +13,7 @@ use crate::memory::pipeline::runner::{Applied, Run, Runner};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
-use crate::program::pipeline::{
-    Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted,
-};
+use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
 use crate::store::persistence::Persistence;

@@ -11,10 +11,10 @@ use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::Budget;
 use crate::memory::pipeline::Question;
 use crate::memory::pipeline::call::Caller;
+use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::memory::pipeline::reply::batch_of;
 use crate::program::notes::piped_in;
 use crate::provider::command::level;
 use crate::store::batch::Batches;
@@ -81,10 +81,10 @@ pub(crate) fn open(how: &Beginning, env: &Env, reporter: &Reporter) -> Result<Op
             Ok(Opening::Opened(Box::new(Opened { config, redactor, root, reply, _lock: lock })))
         }
         (Held::By(other), None) => Ok(Opening::Busy(format!("{other} is at work on this store"))),
-        (Held::By(other), Some((from, reply))) => {
-            Err(Error::busy(format!("{other} is at work on this store"))
-                .hint(keep(how.program, from, reply, &(how.batches)(&root))?))
-        }
+        (Held::By(other), Some((from, reply))) => Err(Error::busy(format!(
+            "{other} is at work on this store"
+        ))
+        .hint(keep(how.program, from, reply, &(how.batches)(&root))?)),
     }
 }
 
@@ -143,12 +143,7 @@ enum Held {
 }
 
 /// The lock of the one run that may be at work.
-fn hold(
-    program: &str,
-    root: &Root,
-    env: &Env,
-    patience: Duration,
-) -> Result<Held> {
+fn hold(program: &str, root: &Root, env: &Env, patience: Duration) -> Result<Held> {
     let path = root.run_lock();
     let holder = format!("{} (process {}) since {}", program, std::process::id(), env.now());
     let until = Deadline::after(patience);

@@ -108,10 +108,6 @@ impl Batch {
         }
     }
 
-    pub(crate) fn has_claimed(&self, id: &str) -> bool {
-        self.claims().join(format!("{id}.json")).exists()
-    }
-
     /// What is claimed, oldest first.
     pub(crate) fn claimed(&self) -> Result<Vec<Waiting>> {
         Journal::entries_in(&self.claims()).map(|(claimed, _)| claimed)
@@ -190,12 +186,6 @@ impl Batch {
 
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         file::install(&self.file(name), bytes, 0o600).map_err(failed)
-    }
-
-    /// Writes a file that counts only once the directory has been synced for another. A kill can leave half of it.
-    pub(crate) fn write_ahead(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let mut file = file::scratch(&self.file(name)).map_err(failed)?;
-        io::Write::write_all(&mut file, bytes).and_then(|()| file.sync_all()).map_err(failed)
     }
 
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {

@@ -69,14 +69,7 @@ impl<P: Persistence> Persistence for Overlay<P> {
         }
     }
 
-    fn put(
-        &self,
-        (): &(),
-        old: Option<&Note>,
-        place: Place,
-        name: &OsStr,
-        entry: Entry,
-    ) -> Result<Note> {
+    fn put(&self, (): &(), old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
         let to = (place, name.to_owned());
         if old.is_none_or(|old| key(old) != to) && self.is_taken(place, name) {
             return Err(Error::conflict(format!("\"{}\" exists already", name.to_string_lossy())));

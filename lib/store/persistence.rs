@@ -154,9 +154,7 @@ pub trait Persistence {
         let name = note.name();
         if self.is_taken(Place::Archive, &name) {
             let (path, name) = (note.path.display(), name.to_string_lossy().into_owned());
-            return Err(Error::conflict(format!(
-                "\"{path}\" cannot be archived: \"archive/{name}\" exists"
-            )));
+            return Err(Error::conflict(format!("\"{path}\" cannot be archived: \"archive/{name}\" exists")));
         }
         self.put(lock, Some(note), Place::Archive, &name, note.entry.clone())
     }

@@ -10,10 +10,10 @@ const IGNORED: &[u8] = b"/inbox/\n/.agent-memory/\n";
 
 /// A store's top directory. Asking for its parts makes nothing.
 #[derive(Debug, Clone)]
-pub(crate) struct Root(PathBuf);
+pub struct Root(PathBuf);
 
 impl Root {
-    pub(crate) fn at(path: &Path) -> Root {
+    pub fn at(path: &Path) -> Root {
         Root(path.to_path_buf())
     }
 

@@ -12,10 +12,10 @@ use std::ffi::OsStr;
 
 /// A note's file at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Version {
-    pub(crate) place: Place,
+pub struct Version {
+    pub place: Place,
     /// The file's name.
-    pub(crate) name: String,
+    pub name: String,
     text: Text,
 }
 
@@ -29,10 +29,10 @@ enum Text {
 
 /// What becomes of one note. Without a `before` it is new, without an `after` it goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Revision {
-    pub(crate) id: EntryId,
-    pub(crate) before: Option<Version>,
-    pub(crate) after: Option<Version>,
+pub struct Revision {
+    pub id: EntryId,
+    pub before: Option<Version>,
+    pub after: Option<Version>,
 }
 
 /// How a note's file stands against a revision of it.

@@ -6,8 +6,8 @@ use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::place::Root;
 use std::collections::{BTreeSet, HashSet};
-use std::io;
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

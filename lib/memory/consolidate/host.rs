@@ -69,7 +69,10 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             Task::Gather { sources, slices } => Done::Gathered(self.gather(&sources, &slices, run)?),
             Task::LookUp { updatable } => Done::Found(self.look_up(&updatable, run)?),
             Task::Warn(warnings) => {
-                warnings.iter().for_each(|warning| run.reporter.warn(warning));
+                // A dry run shows them with its plan.
+                if !run.is_dry() {
+                    warnings.iter().for_each(|warning| run.reporter.warn(warning));
+                }
                 self.warnings.extend(warnings);
                 Done::Warned
             }
@@ -142,8 +145,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             });
         }
         let text: String = sessions.iter().map(|session| session.text.as_str()).collect();
-        let repos: BTreeSet<&str> =
-            sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
+        let repos: BTreeSet<&str> = sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
         let room = room(self.machine.max_prompt_bytes)?.1;
         let (related, tags) = related(&self.notes, &text, &repos, room, self.machine.redactor)?;
         Ok(Material { now: run.env.now(), sessions, related, tags })
@@ -164,7 +166,11 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     fn write(&mut self, note: PlannedNote, at: Timestamp, run: &Run) -> Result<Written> {
-        let written = write(&self.notes, &note, at, run.reporter)?;
+        let (written, warnings) = write(&self.notes, &note, at)?;
+        if !run.is_dry() {
+            warnings.iter().for_each(|warning| run.reporter.warn(warning));
+        }
+        self.warnings.extend(warnings);
         // Told by the run that wrote it, though its batch may go on in later ones.
         self.written.push(written.clone());
         self.planned.push(note);

@@ -4,13 +4,13 @@ pub(crate) mod ask;
 mod gather;
 mod history;
 pub(crate) mod host;
-mod judge;
+pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod queue;
-mod related;
+pub(crate) mod related;
 pub(crate) mod reply;
 pub(crate) mod work;
-mod write;
+pub(crate) mod write;
 
 use crate::memory::consolidate::ask::{Material, REPLY};
 use crate::memory::consolidate::judge::{Known, as_they_are, judged};
@@ -38,20 +38,49 @@ pub enum State {
     /// Nothing is claimed yet.
     LoadQueue,
     /// Entries are claimed, their histories are not read.
-    FetchHistory { work: Work },
+    FetchHistory {
+        work: Work,
+    },
     /// The next part is to be asked about, as soon as there is a question.
-    RunAgent { work: Work, question: Option<Question> },
+    RunAgent {
+        work: Work,
+        question: Option<Question>,
+    },
     /// There is a reply. Without a question: there is no LLM, and notes are filed as they are.
-    ParseOutput { work: Work, question: Option<Question>, reply: String },
+    ParseOutput {
+        work: Work,
+        question: Option<Question>,
+        reply: String,
+    },
     /// It is known what to write; so many notes of it are written.
-    WriteEntries { work: Work, plan: Plan, is_told: bool, written: usize },
+    WriteEntries {
+        work: Work,
+        plan: Plan,
+        is_told: bool,
+        written: usize,
+    },
     /// All parts are done with, or a call failed.
-    MarkProcessed { work: Work, failure: Option<Failure> },
-    CommitChanges { work: Work, then: Then, is_committed: bool },
-    Completed { work: Option<Work> },
-    Failed { failure: Failure },
+    MarkProcessed {
+        work: Work,
+        failure: Option<Failure>,
+    },
+    CommitChanges {
+        work: Work,
+        then: Then,
+        is_committed: bool,
+    },
+    Completed {
+        work: Option<Work>,
+    },
+    Failed {
+        failure: Failure,
+    },
     /// A cap is reached, after something was written or paid for. The next run asks the question.
-    Paused { work: Work, question: Question, failure: Failure },
+    Paused {
+        work: Work,
+        question: Question,
+        failure: Failure,
+    },
 }
 
 /// What follows when everything is committed and shown.
@@ -69,20 +98,37 @@ pub enum Task {
     /// Claim the next entries that go together.
     LoadQueue,
     /// Read the histories of what was claimed, and share them out over calls.
-    FetchHistory { sources: Vec<BatchSource> },
+    FetchHistory {
+        sources: Vec<BatchSource>,
+    },
     /// Read what the next question shows: the slices, the related notes, the tags in use.
-    Gather { sources: Vec<BatchSource>, slices: Vec<Slice> },
+    Gather {
+        sources: Vec<BatchSource>,
+        slices: Vec<Slice>,
+    },
     /// Read what the notes that may be updated are now.
-    LookUp { updatable: BTreeMap<EntryId, String> },
+    LookUp {
+        updatable: BTreeMap<EntryId, String>,
+    },
     /// Tell a person what was not done as the model asked.
     Warn(Vec<String>),
     /// Write a note; if it is written already, nothing.
-    Write { note: Box<PlannedNote>, at: Timestamp },
+    Write {
+        note: Box<PlannedNote>,
+        at: Timestamp,
+    },
     /// Remember that these stretches of sessions have been seen.
-    Consume { stretches: Vec<Stretch> },
+    Consume {
+        stretches: Vec<Stretch>,
+    },
     /// Give each entry its place by its verdict; those without one go back to the queue.
-    MarkProcessed { sources: Vec<BatchSource>, verdicts: BTreeMap<String, Verdict> },
-    Commit { written: Vec<Written> },
+    MarkProcessed {
+        sources: Vec<BatchSource>,
+        verdicts: BTreeMap<String, Verdict>,
+    },
+    Commit {
+        written: Vec<Written>,
+    },
     /// Show what was written in the targets of AGENTS.md.
     Refresh,
 }
@@ -198,10 +244,7 @@ impl Consolidate<'_> {
                 Loaded::Nothing => State::Completed { work: None },
                 Loaded::Spent(why) => State::Failed { failure: Failure::Spent(why) },
             },
-            (
-                State::FetchHistory { work },
-                Event::Done(Done::Fetched { sources, parts, verdicts }),
-            ) => {
+            (State::FetchHistory { work }, Event::Done(Done::Fetched { sources, parts, verdicts })) => {
                 let work = Work { sources, parts, verdicts, ..work };
                 match (work.parts.is_empty(), work.has_llm) {
                     (true, _) => State::MarkProcessed { work, failure: None },
@@ -247,10 +290,7 @@ impl Consolidate<'_> {
             (State::WriteEntries { work, plan, written, .. }, Event::Done(Done::Warned)) => {
                 State::WriteEntries { work, plan, written, is_told: true }
             }
-            (
-                State::WriteEntries { mut work, plan, is_told, written },
-                Event::Done(Done::Written(note)),
-            ) => {
+            (State::WriteEntries { mut work, plan, is_told, written }, Event::Done(Done::Written(note))) => {
                 work.written.push(note);
                 State::WriteEntries { work, plan, is_told, written: written + 1 }
             }

@@ -1,185 +1,185 @@
-//! The machine with adapters that do nothing but remember: every way through it, and the same end when it is saved
-//! and loaded between any two steps.
+//! The machine, fed with events: every way through it, and the same end when it is saved and loaded between any two
+//! steps. No file, no process.
 
 use super::*;
-use crate::base::error::Error;
-use crate::memory::budget::Spent;
-use crate::memory::call::Kind;
-use crate::memory::consolidate::work::{Part, Slice, SourceWork};
-use crate::store::entry::{EntryId, Scope, Status};
-use jiff::Timestamp;
-use std::collections::{BTreeMap, VecDeque};
+use crate::store::journal::entry::QueueEntry;
+use serde_json::json;
 
-/// What is asked of a script, in the order in which it answers.
+const BATCH: &str = "batch__AAAAAAAAAAAA";
+
+/// What the model answers, call by call, and what was done.
 struct Script {
-    /// How many parts there are.
     parts: usize,
-    without_agent: bool,
-    asked: VecDeque<Asked>,
-    judged: VecDeque<Judged>,
-    /// The adapter that fails once, and the how manieth time that it is called.
-    fails: Option<(&'static str, usize)>,
-    called: Vec<String>,
-    /// What was done for good: a note by id, a part, an end.
+    has_llm: bool,
+    answers: Vec<Answer>,
+    /// The effects in their order, each in a word or two.
+    log: Vec<String>,
+    /// What was written for good, by title.
     notes: BTreeMap<String, String>,
+    /// What became of the entry.
+    verdicts: BTreeMap<String, Verdict>,
 }
 
 impl Script {
-    fn new(parts: usize, asked: Vec<Asked>, judged: Vec<Judged>) -> Script {
+    fn new(parts: usize, answers: Vec<Answer>) -> Script {
         Script {
             parts,
-            without_agent: false,
-            asked: asked.into(),
-            judged: judged.into(),
-            fails: None,
-            called: Vec::new(),
+            has_llm: true,
+            answers,
+            log: Vec::new(),
             notes: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
         }
     }
 
-    fn call(&mut self, name: &'static str, more: &str) -> Result<()> {
-        self.called.push(format!("{name}{more}"));
-        if let Some((which, count)) = &mut self.fails
-            && *which == name
-        {
-            if *count == 0 {
-                self.fails = None;
-                return Err(Error::io("the disk is full"));
+    fn perform(&mut self, task: Task) -> Done {
+        match task {
+            Task::LoadQueue => {
+                self.log("load");
+                let claimed = || Claimed {
+                    batch: BATCH.to_owned(),
+                    queue_ids: vec!["q1".to_owned()],
+                    has_llm: self.has_llm,
+                };
+                Done::Loaded(if self.parts == 99 { Loaded::Nothing } else { Loaded::Batch(claimed()) })
             }
-            *count -= 1;
+            Task::FetchHistory { mut sources } => {
+                self.log("fetch");
+                sources[0].bytes = self.parts;
+                let of = self.parts;
+                let slice = |number| Slice { source: 0, from: number - 1, to: number, number, of };
+                let parts = (1..=of).map(|number| Part { slices: vec![slice(number)] }).collect();
+                Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
+            }
+            Task::Gather { slices, .. } => {
+                self.log(&format!("gather {}", slices[0].number));
+                let now = Timestamp::UNIX_EPOCH;
+                Done::Gathered(Material { now, sessions: vec![], related: vec![], tags: vec![] })
+            }
+            Task::LookUp { .. } => {
+                self.log("look up");
+                Done::Found(Known {
+                    at: Timestamp::UNIX_EPOCH,
+                    ids: self.notes.keys().map(|title| EntryId::make(title, 0, |_| false)).collect(),
+                    bodies: BTreeMap::new(),
+                    entries: BTreeMap::from([("q1".to_owned(), entry())]),
+                })
+            }
+            Task::Warn(warnings) => {
+                self.log(&format!("warn {}", warnings.len()));
+                Done::Warned
+            }
+            Task::Write { note, .. } => {
+                self.log(&format!("write {}", note.title));
+                self.notes.insert(note.title.clone(), note.body.clone());
+                Done::Written(Written { id: note.id, title: note.title, is_update: false })
+            }
+            Task::Consume { stretches } => {
+                self.log(&format!("consume {}", stretches.len()));
+                Done::Consumed
+            }
+            Task::MarkProcessed { verdicts, .. } => {
+                self.log("mark");
+                self.verdicts = verdicts;
+                Done::Marked
+            }
+            Task::Commit { written } => {
+                self.log(&format!("commit {}", written.len()));
+                Done::Committed
+            }
+            Task::Refresh => {
+                self.log("refresh");
+                Done::Refreshed
+            }
         }
-        Ok(())
+    }
+
+    fn log(&mut self, what: &str) {
+        self.log.push(what.to_owned());
     }
 
     fn count(&self, start: &str) -> usize {
-        self.called.iter().filter(|call| call.starts_with(start)).count()
+        self.log.iter().filter(|what| what.starts_with(start)).count()
     }
 }
 
-impl Adapters for Script {
-    fn load_queue(&mut self) -> Result<Option<Work>> {
-        self.call("load_queue", "")?;
-        Ok((self.parts < 99).then(|| {
-            let mut work = Work::new("batch__x".to_owned(), Kind::Run, Timestamp::UNIX_EPOCH, &[]);
-            work.sources = vec![SourceWork { queue_id: "q1".to_owned(), bytes: 9, cut: 0 }];
-            work
-        }))
-    }
-
-    fn fetch_history(&mut self, work: &mut Work) -> Result<()> {
-        self.call("fetch_history", "")?;
-        let slice = |number| Slice { source: 0, from: number - 1, to: number, number, of: self.parts };
-        work.parts = (1..=self.parts).map(|number| Part { slices: vec![slice(number)] }).collect();
-        Ok(())
-    }
-
-    fn without_agent(&mut self, work: &mut Work) -> Result<Option<Plan>> {
-        self.call("without_agent", "")?;
-        work.next = if self.without_agent { work.parts.len() } else { 0 };
-        Ok(self.without_agent.then(|| plan("filed")))
-    }
-
-    fn execute_agent(&mut self, work: &mut Work, faults: &[String]) -> Result<Asked> {
-        self.call("execute_agent", &format!(" {} {}", work.next, faults.join(",")))?;
-        self.asked.pop_front().ok_or_else(|| Error::io("asked too often"))
-    }
-
-    fn parse_output(&mut self, _: &Work) -> Result<Judged> {
-        self.call("parse_output", "")?;
-        self.judged.pop_front().ok_or_else(|| Error::io("judged too often"))
-    }
-
-    fn write_entry(&mut self, note: &PlannedNote, _: &Plan) -> Result<Written> {
-        self.call("write_entry", &format!(" {}", note.title))?;
-        self.notes.insert(note.title.clone(), note.body.clone());
-        Ok(Written { id: note.id.clone(), title: note.title.clone(), is_update: false })
-    }
-
-    fn consume(&mut self, work: &Work) -> Result<()> {
-        self.call("consume", &format!(" {}", work.next))
-    }
-
-    fn mark_processed(&mut self, work: &Work) -> Result<()> {
-        self.call("mark_processed", &format!(" {:?}", work.verdicts))
-    }
-
-    fn commit(&mut self, work: &Work) -> Result<()> {
-        self.call("commit", &format!(" {}", work.written.len()))
-    }
-
-    fn warn(&mut self, warning: &str) {
-        self.called.push(format!("warn {warning}"));
-    }
+fn entry() -> QueueEntry {
+    let entry = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
+        "retrieval": {"method": "inline", "title": "Jotted", "body": "b", "tags": [], "scope": "global",
+            "threadId": null}, "context": {"cwd": "/w", "repo": null}});
+    QueueEntry::parse(entry.to_string().as_bytes()).unwrap()
 }
 
-fn plan(title: &str) -> Plan {
-    let note = |title: String| PlannedNote {
-        id: EntryId::make(&title, 1, |_| false),
-        update: None,
-        replaces: None,
-        created_at: 1,
-        status: Status::Consolidated,
-        body: format!("about {title}"),
-        title,
-        summary: String::new(),
-        tags: Vec::new(),
-        scope: Scope::Global,
-        sources: Vec::new(),
-    };
-    let notes = vec![note(format!("{title} 1")), note(format!("{title} 2"))];
-    Plan { at: Timestamp::UNIX_EPOCH, notes, warnings: vec![format!("of {title}")] }
+/// A reply with these notes; without one, the session is skipped.
+fn reply(titles: &[&str]) -> Answer {
+    let entry = |title: &&str| json!({"title": title, "body": format!("about {title} [[n9]]"), "sources": ["q1"]});
+    let entries: Vec<_> = titles.iter().map(entry).collect();
+    let skipped =
+        if titles.is_empty() { json!([{"source": "q1", "reason": "small talk"}]) } else { json!([]) };
+    Answer::Reply(json!({"batch": BATCH, "entries": entries, "skipped": skipped}).to_string())
 }
 
-fn planned(title: &str) -> Judged {
-    Judged::Plan(plan(title), Vec::new())
+/// A reply that names nothing.
+fn silent() -> Answer {
+    Answer::Reply(json!({"batch": BATCH, "entries": []}).to_string())
 }
 
-fn with_verdict(title: &str, verdict: Verdict) -> Judged {
-    Judged::Plan(plan(title), vec![("q1".to_owned(), verdict)])
+fn faulty() -> Answer {
+    Answer::Reply("I would rather not.".to_owned())
 }
 
-fn faulty() -> Judged {
-    Judged::Faulty(vec!["a".to_owned(), "b".to_owned()])
+fn spent() -> Answer {
+    Answer::Failed(Failure::Spent("the cap is reached".to_owned()))
 }
 
-/// The names of the states that were gone through, and the last one.
-fn run(script: &mut Script, saved: bool) -> (Vec<&'static str>, State) {
-    let mut state = State::LoadQueue;
-    let mut names = vec![state.name()];
-    for _ in 0..60 {
-        if state.is_over() {
-            return (names, state);
+/// The states that are gone through, and how it ends. With `again`, every effect is performed twice, as after a crash
+/// between the effect and the next save; the state goes through a file after every step in any case.
+fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) {
+    let redactor = Redactor::new(true, &[]).unwrap();
+    let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
+    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    let mut names = Vec::new();
+    let mut answers = std::mem::take(&mut script.answers).into_iter();
+    for _ in 0..90 {
+        if names.last() != Some(&Consolidate::name(&state)) {
+            names.push(Consolidate::name(&state));
         }
-        if saved {
-            let text = serde_json::to_string(&state).unwrap();
-            let loaded: State = serde_json::from_str(&text).unwrap();
-            assert_eq!(loaded, state, "{text}");
-            state = loaded;
-        }
-        let before = state.clone();
-        state = match state.step(script) {
-            Ok(next) => next,
-            // The next run takes it up where it was saved.
-            Err(_) => before,
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state, "{text}");
+        let event = match effect {
+            Effect::End(ending) => return (names, state, ending),
+            Effect::Ask(question) => {
+                assert!(question.prompt.contains(BATCH));
+                script.log(&format!("ask {} {}", question.part, question.faults.len()));
+                Event::Answered(answers.next().expect("asked too often"))
+            }
+            Effect::Perform(task) => {
+                if again {
+                    let (same, taken_up) = machine.step(state.clone(), Event::Resumed);
+                    assert_eq!((same, taken_up), (state.clone(), Effect::Perform(task.clone())));
+                    let _ = script.perform(task.clone());
+                }
+                Event::Done(script.perform(task))
+            }
         };
-        names.push(state.name());
+        (state, effect) = machine.step(state, event);
     }
     panic!("it never ends: {names:?}");
 }
 
-/// Runs it as it is and saved between any two steps.
-fn both(script: impl Fn() -> Script) -> (Vec<&'static str>, State, Script) {
-    let (mut plain, mut saved) = (script(), script());
-    let (names, state) = run(&mut plain, false);
-    assert_eq!((&names, &state), (&run(&mut saved, true).0, &run(&mut script(), true).1));
-    assert_eq!((&plain.called, &plain.notes), (&saved.called, &saved.notes));
-    (names, state, plain)
+fn walked(parts: usize, answers: Vec<Answer>) -> (Vec<&'static str>, State, Ending, Script) {
+    let mut twice = Script::new(parts, answers.clone());
+    let end = walk(&mut twice, true);
+    let mut once = Script::new(parts, answers);
+    let (names, state, ending) = walk(&mut once, false);
+    assert_eq!((&names, &state, &ending), (&end.0, &end.1, &end.2));
+    assert_eq!((&once.notes, &once.verdicts), (&twice.notes, &twice.verdicts));
+    (names, state, ending, once)
 }
 
 #[test]
-fn the_states_have_the_names_of_the_spec() {
-    let (names, state, script) =
-        both(|| Script::new(1, vec![Asked::Replied], vec![with_verdict("a", Verdict::Processed(None))]));
+fn the_states_have_the_names_of_the_prd() {
+    let (names, state, ending, script) = walked(1, vec![reply(&["a", "b"])]);
     assert_eq!(
         names,
         [
@@ -194,146 +194,122 @@ fn the_states_have_the_names_of_the_spec() {
         ]
     );
     assert_eq!(
-        script.called,
+        script.log,
         [
-            "load_queue",
-            "fetch_history",
-            "without_agent",
-            "execute_agent 0 ",
-            "parse_output",
-            "warn of a",
-            "write_entry a 1",
-            "write_entry a 2",
-            "consume 0",
-            "mark_processed {\"q1\": Processed(None)}",
-            "commit 2"
+            "load", "fetch", "gather 1", "ask 0 0", "look up", "warn 2", "write a", "write b", "consume 1",
+            "mark", "commit 2", "refresh"
         ]
     );
+    assert_eq!(ending, Ending::Completed);
     let saved = serde_json::to_value(&state).unwrap();
     assert_eq!((saved["state"].as_str(), saved["work"]["next"].as_u64()), (Some("completed"), Some(1)));
+    assert_eq!(script.verdicts["q1"], Verdict::Processed(None));
 }
 
 #[test]
 fn an_empty_queue_is_done_at_once() {
-    let (names, state, _) = both(|| Script::new(99, vec![], vec![]));
-    assert_eq!((names, state), (vec!["loadQueue", "completed"], State::Completed { work: None }));
+    let (names, state, ending, _) = walked(99, vec![]);
+    assert_eq!((names, ending), (vec!["loadQueue", "completed"], Ending::Idle));
+    assert_eq!(state, State::Completed { work: None });
 }
 
 #[test]
-fn nothing_to_ask_about_is_no_call() {
-    let (names, _, script) = both(|| Script::new(0, vec![], vec![]));
-    assert_eq!(names, ["loadQueue", "fetchHistory", "markProcessed", "commitChanges", "completed"]);
-    assert_eq!(script.count("execute_agent"), 0);
+fn nothing_to_ask_about_is_no_call_and_no_commit() {
+    let (names, _, ending, script) = walked(0, vec![]);
+    assert_eq!(names, ["loadQueue", "fetchHistory", "markProcessed", "completed"]);
+    assert_eq!((script.log, ending), (vec!["load".to_owned(), "fetch".to_owned(), "mark".to_owned()], Ending::Completed));
 }
 
 #[test]
-fn without_an_agent_notes_are_filed_and_none_is_asked() {
-    let (names, _, script) = both(|| Script { without_agent: true, ..Script::new(1, vec![], vec![]) });
-    assert_eq!(
-        names,
-        ["loadQueue", "fetchHistory", "writeEntries", "markProcessed", "commitChanges", "completed"]
-    );
-    assert_eq!((script.count("execute_agent"), script.notes.len()), (0, 2));
+fn without_an_llm_notes_are_filed_as_they_are() {
+    let mut script = Script { has_llm: false, ..Script::new(1, vec![]) };
+    let (names, _, ending) = walk(&mut script, false);
+    assert_eq!(names[2..5], ["parseOutput", "writeEntries", "markProcessed"]);
+    assert_eq!((script.notes["Jotted"].as_str(), script.count("ask"), ending), ("b", 0, Ending::Completed));
 }
 
 #[test]
-fn parts_are_asked_about_in_order_and_each_is_consumed_before_the_next() {
-    let (_, _, script) = both(|| {
-        Script::new(
-            3,
-            (0..3).map(|_| Asked::Replied).collect(),
-            vec![planned("a"), planned("b"), planned("c")],
-        )
-    });
+fn each_part_is_consumed_before_the_next_is_asked_about() {
+    let (_, _, _, script) = walked(3, vec![reply(&["a"]), reply(&["b"]), reply(&["c"])]);
     let order: Vec<&str> = script
-        .called
+        .log
         .iter()
-        .filter(|call| call.starts_with("execute") || call.starts_with("consume"))
+        .filter(|what| what.starts_with("ask") || what.starts_with("consume"))
         .map(String::as_str)
         .collect();
-    assert_eq!(
-        order,
-        ["execute_agent 0 ", "consume 0", "execute_agent 1 ", "consume 1", "execute_agent 2 ", "consume 2"]
-    );
-    assert_eq!((script.notes.len(), script.count("commit 6")), (6, 1));
+    assert_eq!(order, ["ask 0 0", "consume 1", "ask 1 0", "consume 1", "ask 2 0", "consume 1"]);
+    assert_eq!((script.notes.len(), script.count("commit 3")), (3, 1));
 }
 
 #[test]
 fn a_session_that_was_passed_over_is_not_asked_about_further() {
-    let failed = || with_verdict("a", Verdict::Failed("passed over".to_owned()));
-    let (names, _, script) = both(|| Script::new(3, vec![Asked::Replied], vec![failed()]));
-    assert_eq!((names.last(), script.count("execute_agent")), (Some(&"completed"), 1));
+    let (_, _, ending, script) = walked(3, vec![silent()]);
+    assert_eq!((ending, script.count("ask"), script.count("consume 0")), (Ending::Completed, 1, 1));
+    assert!(matches!(&script.verdicts["q1"], Verdict::Failed(why) if why.contains("neither")));
+}
+
+#[test]
+fn a_person_s_note_that_is_skipped_is_filed_all_the_same() {
+    let (_, _, _, script) = walked(1, vec![reply(&[])]);
+    assert_eq!(script.notes["Jotted"], "b");
+    assert_eq!(script.verdicts["q1"], Verdict::Processed(Some("small talk".to_owned())));
 }
 
 #[test]
 fn a_faulty_reply_is_repaired_once() {
-    let (names, _, script) =
-        both(|| Script::new(1, vec![Asked::Replied, Asked::Replied], vec![faulty(), planned("a")]));
+    let (names, _, ending, script) = walked(1, vec![faulty(), reply(&["a"])]);
     assert_eq!(names[2..7], ["runAgent", "parseOutput", "runAgent", "parseOutput", "writeEntries"]);
-    assert_eq!((script.count("execute_agent 0 a,b"), names.last()), (1, Some(&"completed")));
-    let (names, state, script) =
-        both(|| Script::new(1, vec![Asked::Replied, Asked::Replied], vec![faulty(), faulty()]));
-    assert_eq!((names.last(), script.count("execute_agent")), (Some(&"failed"), 2));
-    let State::Failed { why: Why::Reply(why), .. } = state else { panic!("{state:?}") };
-    assert!(why.ends_with("a; b"), "{why}");
+    assert_eq!((script.count("ask 0 0"), script.count("ask 0 1"), ending), (1, 1, Ending::Completed));
+    let (_, _, ending, script) = walked(1, vec![faulty(), faulty()]);
+    assert_eq!(script.count("ask"), 2);
+    let Ending::Failed(Failure::Reply(why)) = ending else { panic!("{ending:?}") };
+    assert!(why.starts_with("the reply cannot be used, and neither can a second: "), "{why}");
+    assert!(matches!(script.verdicts["q1"], Verdict::Failed(_)));
 }
 
 #[test]
-fn what_becomes_of_a_call_is_told_apart() {
-    let ended = |asked: fn() -> Asked| match both(|| Script::new(2, vec![asked()], vec![])) {
-        (names, State::Failed { why, work }, script) => {
-            assert_eq!((names.last(), work.next), (Some(&"failed"), 0));
-            assert_eq!(script.count("mark_processed") + script.count("write_entry"), 0);
-            why
-        }
-        (_, state, _) => panic!("{state:?}"),
+fn only_a_call_that_was_made_and_failed_counts_against_its_entries() {
+    let ended = |failure: Failure| {
+        let (names, _, ending, script) = walked(2, vec![Answer::Failed(failure.clone())]);
+        assert_eq!((names.last(), ending), (Some(&"failed"), Ending::Failed(failure)));
+        assert_eq!((script.notes.len(), script.count("mark"), script.count("commit")), (0, 1, 0));
+        script.verdicts.get("q1").cloned()
     };
-    assert!(
-        matches!(ended(|| Asked::Spent(Spent::Run(3))), Why::Spent(why) if why.contains("3 calls a run"))
-    );
-    assert_eq!(ended(|| Asked::NotStarted("x".to_owned())), Why::NotStarted("x".to_owned()));
-    assert_eq!(ended(|| Asked::Failed("y".to_owned())), Why::Agent("y".to_owned()));
+    assert_eq!(ended(Failure::Spent("x".to_owned())), None);
+    assert_eq!(ended(Failure::NotStarted("x".to_owned())), None);
+    assert_eq!(ended(Failure::NoCommand), None);
+    assert_eq!(ended(Failure::Command("y".to_owned())), Some(Verdict::Failed("y".to_owned())));
 }
 
 #[test]
 fn the_second_part_keeps_what_the_first_has_written() {
-    let asked = || vec![Asked::Replied, Asked::Failed("y".to_owned())];
-    let (_, state, script) = both(|| Script::new(2, asked(), vec![planned("a")]));
-    let State::Failed { work, .. } = state else { panic!("{state:?}") };
-    assert_eq!((work.next, work.written.len(), script.count("consume")), (1, 2, 1));
+    let failed = Answer::Failed(Failure::Command("y".to_owned()));
+    let (_, _, ending, script) = walked(2, vec![reply(&["a"]), failed]);
+    assert!(matches!(ending, Ending::Failed(Failure::Command(_))));
+    assert_eq!((script.notes.len(), script.count("commit 1"), script.count("refresh")), (1, 1, 1));
 }
 
 #[test]
-fn an_adapter_that_fails_once_changes_nothing_in_the_end() {
-    let script = || Script::new(2, vec![Asked::Replied, Asked::Replied], vec![planned("a"), planned("b")]);
-    let (_, wanted, plain) = both(script);
-    let mut failed = 0;
-    for name in [
-        "load_queue",
-        "fetch_history",
-        "without_agent",
-        "execute_agent",
-        "parse_output",
-        "write_entry",
-        "consume",
-        "mark_processed",
-        "commit",
-    ] {
-        for count in 0..plain.count(name) {
-            let (_, state, script) = both(|| Script { fails: Some((name, count)), ..script() });
-            assert_eq!((&state, &script.notes), (&wanted, &plain.notes), "{name} {count}");
-            assert!(script.count("execute_agent") <= 3, "{name} {count}");
-            assert!(script.fails.is_none(), "{name} {count} did not fail");
-            failed += 1;
-        }
+fn at_a_cap_what_was_paid_for_waits_for_the_next_run() {
+    for answers in [vec![reply(&["a"]), spent()], vec![faulty(), spent()]] {
+        let (names, state, ending, script) = walked(2, answers);
+        assert_eq!((names.last(), script.count("mark")), (Some(&"paused"), 0));
+        assert!(matches!(ending, Ending::Paused(Failure::Spent(_))));
+        // What was written is committed and shown, and the question is asked again.
+        assert_eq!(script.count("commit"), script.notes.len());
+        let redactor = Redactor::new(true, &[]).unwrap();
+        let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
+        let (state, effect) = machine.step(state, Event::Resumed);
+        assert!(matches!((state, effect), (State::RunAgent { .. }, Effect::Ask(_))));
     }
-    assert_eq!(failed, 3 + 2 * 2 + 4 + 2 + 2);
 }
 
 #[test]
-fn what_is_over_stays_over() {
-    let mut script = Script::new(0, vec![], vec![]);
-    let over = State::Completed { work: None };
-    assert_eq!(over.clone().step(&mut script).unwrap(), over);
-    assert!(script.called.is_empty() && State::LoadQueue.work().is_none());
+fn an_event_of_another_state_changes_nothing() {
+    let redactor = Redactor::new(true, &[]).unwrap();
+    let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
+    for event in [Event::Done(Done::Marked), Event::Answered(faulty()), Event::Resumed] {
+        let (state, effect) = machine.step(State::LoadQueue, event);
+        assert_eq!((state, effect), (State::LoadQueue, Effect::Perform(Task::LoadQueue)));
+    }
 }

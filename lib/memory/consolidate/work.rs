@@ -100,7 +100,8 @@ impl Verdict {
 
 impl Work {
     pub(crate) fn new(claimed: Claimed) -> Work {
-        let sources = claimed.queue_ids.into_iter().map(|queue_id| BatchSource { queue_id, bytes: 0, cut: 0 });
+        let sources =
+            claimed.queue_ids.into_iter().map(|queue_id| BatchSource { queue_id, bytes: 0, cut: 0 });
         Work {
             batch: claimed.batch,
             has_llm: claimed.has_llm,
@@ -146,7 +147,8 @@ impl Work {
 
     /// Is there anything in the part under way that was not given up?
     pub(crate) fn is_alive(&self) -> bool {
-        let is_given_up = |id: &str| matches!(self.verdicts.get(id), Some(Verdict::Failed(_) | Verdict::Alone));
+        let is_given_up =
+            |id: &str| matches!(self.verdicts.get(id), Some(Verdict::Failed(_) | Verdict::Alone));
         self.shown_ids().into_iter().any(|id| !is_given_up(id))
     }
 

@@ -23,17 +23,9 @@ pub(crate) fn apply<P: Persistence>(
     let is_done = run.batch()?.file(&name).exists();
     let mut applied = if is_done { run.batch()?.read_json(&name)? } else { Applied::default() };
     if !is_done {
-        for (at, planned) in plan.operations.iter().enumerate() {
-            let later: Vec<&Revision> =
-                plan.operations.iter().skip(at + 1).flat_map(|planned| &planned.revisions).collect();
-            match make(notes, &planned.revisions, &later)? {
-                None => applied.made.push(planned.clone()),
-                Some(why) => {
-                    let ids = planned.from.iter().map(|look| look.id.to_string()).collect();
-                    dropped.push(Dropped { op: planned.op, ids, why });
-                }
-            }
-        }
+        let (made, not_made) = carry_out(notes, &plan.operations)?;
+        applied.made = made;
+        dropped.extend(not_made);
     }
     if !run.is_dry() {
         if !is_done {
@@ -42,6 +34,27 @@ pub(crate) fn apply<P: Persistence>(
         see(notes, work, &applied.made, run)?;
     }
     Ok((applied.made, dropped))
+}
+
+/// Makes each operation as a whole or not at all; those that are made already, not again. What was made, and what could
+/// not be, because a note has changed since.
+///
+/// # Errors
+/// The store cannot be read or written. Trying again goes on where it was.
+pub fn carry_out<P: Persistence>(notes: &P, operations: &[Planned]) -> Result<(Vec<Planned>, Vec<Dropped>)> {
+    let (mut made, mut dropped) = (Vec::new(), Vec::new());
+    for (at, planned) in operations.iter().enumerate() {
+        let later: Vec<&Revision> =
+            operations.iter().skip(at + 1).flat_map(|planned| &planned.revisions).collect();
+        match make(notes, &planned.revisions, &later)? {
+            None => made.push(planned.clone()),
+            Some(why) => {
+                let ids = planned.from.iter().map(|look| look.id.to_string()).collect();
+                dropped.push(Dropped { op: planned.op, ids, why });
+            }
+        }
+    }
+    Ok((made, dropped))
 }
 
 /// Makes all that belongs to an operation, or nothing of it; `Some`: why not.
@@ -74,8 +87,7 @@ pub(crate) fn make<P: Persistence>(
             // The parts of a split are there, and of the note that was split only its owner knows how much it
             // still says: better twice than not at all.
             (Some(last), Some(Standing::Other(_)))
-                if last.before.is_some()
-                    && revisions.iter().any(|revision| revision.before.is_none()) =>
+                if last.before.is_some() && revisions.iter().any(|revision| revision.before.is_none()) =>
             {
                 let has_begun = standings.iter().any(|standing| matches!(standing, Standing::After(_)));
                 return Ok((!has_begun).then(|| format!("{}: {why}", revision.id)));
@@ -98,10 +110,9 @@ pub(crate) fn make<P: Persistence>(
             Standing::After(_) | Standing::Other(_) => Reads::default(),
         });
     }
-    let all_reads = reads.iter().fold(Reads::default(), |sum, one| Reads {
-        more: sum.more + one.more,
-        last: sum.last.max(one.last),
-    });
+    let all_reads = reads
+        .iter()
+        .fold(Reads::default(), |sum, one| Reads { more: sum.more + one.more, last: sum.last.max(one.last) });
     for (at, (revision, standing)) in revisions.iter().zip(&standings).enumerate() {
         if let Standing::Before(note) = standing {
             let is_successor = at == 0 && revisions.len() > 1 && revision.before.is_some();

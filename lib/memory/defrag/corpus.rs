@@ -36,7 +36,10 @@ impl CorpusNote {
 }
 
 /// The notes in use that are `wanted`, by title, and the files that cannot be used.
-pub(crate) fn read<P: Persistence>(
+///
+/// # Errors
+/// The store cannot be read.
+pub fn read<P: Persistence>(
     topics: &P,
     wanted: impl Fn(&EntryId) -> bool + Sync,
 ) -> Result<(Vec<CorpusNote>, Vec<Broken>)> {

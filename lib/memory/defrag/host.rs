@@ -9,7 +9,7 @@ use crate::memory::defrag::news::News;
 use crate::memory::defrag::plan::{Dropped, Found, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::show;
-use crate::memory::defrag::structure::{STRUCTURE, Structure, share_out};
+use crate::memory::defrag::structure::{STRUCTURE, Structure, Wanted, share_out};
 use crate::memory::defrag::work::{self, Part, Scanned, Work};
 use crate::memory::defrag::{Defrag, Done, Task};
 use crate::memory::pipeline::Failure;
@@ -21,6 +21,7 @@ use crate::store::entry::EntryId;
 use crate::store::history;
 use crate::store::persistence::{Note, Persistence, Place, warn_of};
 use crate::store::place::Root;
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 
 pub(crate) struct DefragHost<'a, P> {
@@ -60,7 +61,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
             Task::ScanEntries => Done::Scanned(self.scan(run)?),
             Task::AnalyzeStructure { is_forced } => Done::Analyzed { parts: self.analyze(is_forced, run)? },
             Task::Gather(part) => Done::Gathered(self.gather(&part, run)?),
-            Task::LookUp(ids) => Done::Found(self.look_up(&ids, run)?),
+            Task::LookUp(ids) => Done::Found(look_up(&self.notes, &ids, run.env.now())?),
             Task::Apply { work, plan } => Done::Applied { archived: self.apply(&work, *plan, run)? },
             Task::Remember { work, failure } => {
                 if !run.is_dry() {
@@ -156,7 +157,12 @@ impl<P: Persistence> DefragHost<'_, P> {
         let mut news = News::load(run, is_forced)?;
         let (notes, broken) = corpus::read(&self.notes, |_| true)?;
         warn_of(&broken, run.reporter);
-        let shared = share_out(&notes, &news, self.limits(run), self.machine.redactor)?;
+        let wanted = Wanted {
+            is_news: &|id, fingerprint| news.is_news(id, fingerprint),
+            are_tiers_wanted: &|reach| news.are_tiers_wanted(reach),
+            is_forced,
+        };
+        let shared = share_out(&notes, &wanted, self.limits(run), self.machine.redactor)?;
         run.batch()?.write_json(STRUCTURE, &shared.structure)?;
         for note in &shared.too_large {
             run.reporter.warn(&format!(
@@ -184,23 +190,13 @@ impl<P: Persistence> DefragHost<'_, P> {
         Material::of(part, notes, &structure, self.limits(run), self.machine.redactor, run.env.now())
     }
 
-    fn look_up(&self, ids: &[EntryId], run: &Run) -> Result<Found> {
-        let wanted: BTreeSet<&EntryId> = ids.iter().collect();
-        let (notes, _) = corpus::read(&self.notes, |id| wanted.contains(id))?;
-        let places = [Place::Topics, Place::Archive];
-        let scan =
-            self.notes.scan(&places, |note| (note.place, note.name().to_string_lossy().into_owned()))?;
-        Ok(Found { at: run.env.now(), notes, ids: self.notes.ids()?, names: scan.found.into_iter().collect() })
-    }
-
     /// How many notes went to the archive without a successor.
     fn apply(&mut self, work: &Work, plan: Plan, run: &Run) -> Result<usize> {
-        for warning in &plan.warnings {
-            run.reporter.warn(warning);
-        }
         let (made, dropped) = apply(&self.notes, work, &plan, run)?;
-        for one in &dropped {
-            run.reporter.warn(&one.to_string());
+        // A dry run shows them with its plan.
+        if !run.is_dry() {
+            plan.warnings.iter().for_each(|warning| run.reporter.warn(warning));
+            dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
         }
         let archived = made.iter().filter(|planned| planned.op == Op::Archive).count();
         self.summary.made.extend(made);
@@ -230,6 +226,18 @@ impl<P: Persistence> DefragHost<'_, P> {
         }
         Ok(())
     }
+}
+
+/// What these notes are now, and which ids and names are taken.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn look_up<P: Persistence>(notes: &P, ids: &[EntryId], at: Timestamp) -> Result<Found> {
+    let wanted: BTreeSet<&EntryId> = ids.iter().collect();
+    let (shown, _) = corpus::read(notes, |id| wanted.contains(id))?;
+    let places = [Place::Topics, Place::Archive];
+    let scan = notes.scan(&places, |note| (note.place, note.name().to_string_lossy().into_owned()))?;
+    Ok(Found { at, notes: shown, ids: notes.ids()?, names: scan.found.into_iter().collect() })
 }
 
 /// Takes what became of these notes into the history. What goes wrong is a warning.

@@ -1,21 +1,21 @@
 //! Notes put in order (US-006): the machine. It does no I/O; see [`crate::memory::pipeline`].
 
 pub(crate) mod applied;
-mod apply;
+pub(crate) mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;
 mod family;
 pub(crate) mod forget;
 pub(crate) mod group;
 pub(crate) mod host;
-mod material;
+pub(crate) mod material;
 mod news;
 pub(crate) mod plan;
 pub(crate) mod reach;
 pub(crate) mod reply;
 pub(crate) mod show;
 pub(crate) mod similar;
-mod structure;
+pub(crate) mod structure;
 pub(crate) mod undo;
 pub(crate) mod work;
 
@@ -44,18 +44,37 @@ pub enum State {
     /// Is there anything that the last defrag has not seen?
     ScanEntries,
     /// There is; it is to be shared out over calls.
-    AnalyzeStructure { work: Work },
+    AnalyzeStructure {
+        work: Work,
+    },
     /// The next part is asked about.
-    RunAgent { work: Work, asking: Asking },
+    RunAgent {
+        work: Work,
+        asking: Asking,
+    },
     /// It is known what to change.
-    ApplyChanges { work: Work, plan: Plan },
+    ApplyChanges {
+        work: Work,
+        plan: Plan,
+    },
     /// The call about this part failed; that is remembered.
-    Stopped { work: Work, failure: Failure },
+    Stopped {
+        work: Work,
+        failure: Failure,
+    },
     /// All parts are done with, or no further one may be asked about.
-    GenerateAgentsMd { work: Work },
-    CommitChanges { work: Work },
-    Completed { work: Option<Work> },
-    Failed { failure: Failure },
+    GenerateAgentsMd {
+        work: Work,
+    },
+    CommitChanges {
+        work: Work,
+    },
+    Completed {
+        work: Option<Work>,
+    },
+    Failed {
+        failure: Failure,
+    },
 }
 
 /// How far the call about a part is.
@@ -69,7 +88,12 @@ pub enum Asking {
     Repair(Question, String),
     /// There is a reply, to be held against the notes. A final one is used as far as it goes; else `spent` says why no
     /// second could be had.
-    Check { question: Question, reply: String, is_final: bool, spent: Option<String> },
+    Check {
+        question: Question,
+        reply: String,
+        is_final: bool,
+        spent: Option<String>,
+    },
 }
 
 /// What the machine wants done, besides asking the model.
@@ -78,15 +102,23 @@ pub enum Task {
     /// Find out whether anything is new.
     ScanEntries,
     /// Find what belongs together among all notes, and share it out over calls.
-    AnalyzeStructure { is_forced: bool },
+    AnalyzeStructure {
+        is_forced: bool,
+    },
     /// Read what the next question shows.
     Gather(Part),
     /// Read what these notes are now, and which ids and names are taken.
     LookUp(Vec<EntryId>),
     /// Make the changes of one part; those that are made already, not again.
-    Apply { work: Box<Work>, plan: Box<Plan> },
+    Apply {
+        work: Box<Work>,
+        plan: Box<Plan>,
+    },
     /// Remember that the call about this part failed.
-    Remember { work: Box<Work>, failure: Failure },
+    Remember {
+        work: Box<Work>,
+        failure: Failure,
+    },
     GenerateAgentsMd,
     Commit,
 }
@@ -95,11 +127,15 @@ pub enum Task {
 #[derive(Debug)]
 pub enum Done {
     Scanned(Scanned),
-    Analyzed { parts: Vec<Part> },
+    Analyzed {
+        parts: Vec<Part>,
+    },
     Gathered(Material),
     Found(Found),
     /// How many notes were archived without a successor.
-    Applied { archived: usize },
+    Applied {
+        archived: usize,
+    },
     Remembered,
     Generated,
     Committed,
@@ -207,23 +243,23 @@ impl Defrag<'_> {
                     Answer::Failed(failure) => State::Stopped { work, failure },
                 }
             }
-            (State::RunAgent { work, asking: Asking::Check { question, reply, is_final, spent } }, Event::Done(Done::Found(found))) => {
-                match self.judged(&work, &reply, is_final, found) {
-                    Ok(plan) => State::ApplyChanges { work, plan },
-                    Err(faults) => {
-                        let allows = self.allows(&work);
-                        let rules = ask::rules(allows.texts, allows.tiers);
-                        match question.repaired(&rules, &reply, &faults, self.max_prompt_bytes) {
-                            Some(again) => State::RunAgent { work, asking: Asking::Repair(again, reply) },
-                            None => {
-                                let failure =
-                                    spent.map_or_else(|| Failure::unusable(&faults), Failure::Spent);
-                                State::Stopped { work, failure }
-                            }
+            (
+                State::RunAgent { work, asking: Asking::Check { question, reply, is_final, spent } },
+                Event::Done(Done::Found(found)),
+            ) => match self.judged(&work, &reply, is_final, found) {
+                Ok(plan) => State::ApplyChanges { work, plan },
+                Err(faults) => {
+                    let allows = self.allows(&work);
+                    let rules = ask::rules(allows.texts, allows.tiers);
+                    match question.repaired(&rules, &reply, &faults, self.max_prompt_bytes) {
+                        Some(again) => State::RunAgent { work, asking: Asking::Repair(again, reply) },
+                        None => {
+                            let failure = spent.map_or_else(|| Failure::unusable(&faults), Failure::Spent);
+                            State::Stopped { work, failure }
                         }
                     }
                 }
-            }
+            },
             (State::ApplyChanges { mut work, .. }, Event::Done(Done::Applied { archived })) => {
                 work.archived += archived;
                 work.next += 1;

@@ -40,9 +40,8 @@ impl News {
     /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
     pub(crate) fn count<P: Persistence>(&self, notes: &P) -> Result<Option<usize>> {
         let notes = corpus::marks(notes)?;
-        let is_new = |note: &corpus::Marked| {
-            self.is_news(&note.id, &note.mark) || self.are_tiers_wanted(&note.reach)
-        };
+        let is_new =
+            |note: &corpus::Marked| self.is_news(&note.id, &note.mark) || self.are_tiers_wanted(&note.reach);
         let has_news = !notes.is_empty() && (self.is_forced || notes.iter().any(is_new));
         Ok(has_news.then_some(notes.len()))
     }
@@ -90,7 +89,8 @@ impl News {
         self.seen.save(run.root)?;
         if until > self.now {
             let until = until.strftime("%Y-%m-%d %H:%M");
-            run.reporter.warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
+            run.reporter
+                .warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
         }
         Ok(())
     }

@@ -8,7 +8,8 @@ mod planned;
 mod written;
 
 use crate::memory::defrag::plan::drafts::Drafts;
-pub(crate) use crate::memory::defrag::plan::planned::{Allows, Dropped, Found, Known, Look, Plan, Planned};
+pub(crate) use crate::memory::defrag::plan::planned::{Allows, Known};
+pub use crate::memory::defrag::plan::planned::{Dropped, Found, Look, Plan, Planned};
 use crate::memory::defrag::reply::Reply;
 
 pub(crate) fn plan(reply: &Reply, faults: Vec<String>, known: Known) -> Plan {

@@ -16,7 +16,7 @@ const REMARK_CAP: usize = 4000;
 /// The kinds of operations, as they are called in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Op {
+pub enum Op {
     Merge,
     Split,
     Rename,

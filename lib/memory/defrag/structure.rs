@@ -5,7 +5,6 @@ use crate::memory::defrag::ask;
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::group::{Item, groups_among};
 use crate::memory::defrag::material::{Limits, weight};
-use crate::memory::defrag::news::News;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::similar;
 use crate::memory::defrag::work::Part;
@@ -36,17 +35,31 @@ pub struct Size {
 }
 
 /// What belongs together, and the calls to make about it.
-pub(crate) struct Shared<'a> {
-    pub(crate) structure: Structure,
-    pub(crate) parts: Vec<Part>,
+#[derive(Debug)]
+pub struct Shared<'a> {
+    pub structure: Structure,
+    pub parts: Vec<Part>,
     /// Notes that no call has room for.
-    pub(crate) too_large: Vec<&'a CorpusNote>,
+    pub too_large: Vec<&'a CorpusNote>,
+}
+
+/// What is to be asked about.
+pub struct Wanted<'a> {
+    /// Has no call seen the note with this fingerprint?
+    pub is_news: &'a dyn Fn(&EntryId, &str) -> bool,
+    /// Is it to be decided what is hot among these notes?
+    pub are_tiers_wanted: &'a dyn Fn(&Reach) -> bool,
+    /// Everything is, new or not.
+    pub is_forced: bool,
 }
 
 /// Finds out what belongs together among `notes`, and makes the parts of it. Whose notes no call has seen yet goes first.
-pub(crate) fn share_out<'a>(
+///
+/// # Errors
+/// `Config`: the limits leave no room for notes.
+pub fn share_out<'a>(
     notes: &'a [CorpusNote],
-    news: &News,
+    wanted: &Wanted,
     limits: Limits,
     redactor: &Redactor,
 ) -> Result<Shared<'a>> {
@@ -89,10 +102,10 @@ pub(crate) fn share_out<'a>(
         too_large.extend(groups.too_large);
         let groups = groups.groups.iter().map(|group| {
             let notes: Vec<&CorpusNote> = group.iter().filter_map(|&at| notes.get(at)).collect();
-            let count = notes.iter().filter(|note| news.is_news(note.id(), &note.mark)).count();
+            let count = notes.iter().filter(|note| (wanted.is_news)(note.id(), &note.mark)).count();
             (count, notes.into_iter().map(|note| note.id().clone()).collect())
         });
-        shares.push(parts(reach, groups.collect(), news));
+        shares.push(parts(reach, groups.collect(), wanted));
     }
     shares.sort_by_key(|(news, _)| Reverse(*news));
     let parts = shares.into_iter().flat_map(|(_, parts)| parts).collect();
@@ -101,18 +114,17 @@ pub(crate) fn share_out<'a>(
 }
 
 /// What is to be asked about the notes of one reach, and how many of them are new; `groups` with how many of theirs.
-fn parts(reach: Reach, mut groups: Vec<(usize, Vec<EntryId>)>, news: &News) -> (usize, Vec<Part>) {
+fn parts(reach: Reach, mut groups: Vec<(usize, Vec<EntryId>)>, wanted: &Wanted) -> (usize, Vec<Part>) {
     let count = groups.iter().map(|(news, _)| news).sum();
-    let are_tiers_wanted = news.are_tiers_wanted(&reach);
+    let are_tiers_wanted = (wanted.are_tiers_wanted)(&reach);
     if let [(_, ids)] = &mut groups[..] {
-        let is_wanted = count > 0 || are_tiers_wanted || news.is_forced;
+        let is_wanted = count > 0 || are_tiers_wanted || wanted.is_forced;
         let whole = Part::Whole(reach, std::mem::take(ids));
         return (count, if is_wanted { vec![whole] } else { Vec::new() });
     }
-    groups.retain(|(count, _)| *count > 0 || news.is_forced);
+    groups.retain(|(count, _)| *count > 0 || wanted.is_forced);
     groups.sort_by_key(|(count, _)| Reverse(*count));
-    let mut parts: Vec<Part> =
-        groups.into_iter().map(|(_, ids)| Part::Group(reach.clone(), ids)).collect();
+    let mut parts: Vec<Part> = groups.into_iter().map(|(_, ids)| Part::Group(reach.clone(), ids)).collect();
     if !parts.is_empty() || are_tiers_wanted {
         parts.push(Part::Tiers(reach));
     }

@@ -1,174 +1,177 @@
-//! The machine with adapters that do nothing but remember: every way through it, and the same end when it is saved
-//! and loaded between any two steps.
+//! The machine, fed with events: every way through it, and the same end when it is saved and loaded between any two
+//! steps. No file, no process.
 
 use super::*;
-use crate::base::error::Error;
-use crate::memory::budget::Spent;
-use crate::memory::call::Kind;
+use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::material::Limits;
 use crate::memory::defrag::reach::Reach;
-use crate::memory::defrag::work::Part;
-use crate::store::entry::{EntryId, Meta};
+use crate::memory::defrag::structure::Structure;
+use crate::memory::defrag::work::News;
+use crate::store::entry::{Entry, Meta};
 use jiff::Timestamp;
-use std::collections::VecDeque;
+use serde_json::json;
+use std::collections::BTreeSet;
 
-/// What is asked of a script, in the order in which it answers.
-struct Script {
-    parts: usize,
-    asked: VecDeque<Asked>,
-    judged: VecDeque<Judged>,
-    /// The adapter that fails, the first time that it is called.
-    fails: Option<&'static str>,
-    called: Vec<String>,
-}
+const BATCH: &str = "batch__AAAAAAAAAAAA";
 
-fn script(parts: usize, asked: Vec<Asked>, judged: Vec<Judged>) -> Script {
-    Script { parts, asked: asked.into(), judged: judged.into(), fails: None, called: Vec::new() }
+fn note() -> CorpusNote {
+    let meta = Meta { title: "Guards".to_owned(), ..Meta::new(EntryId::whole("id__a1B2c3").unwrap()) };
+    let name = meta.file_name();
+    let entry = Entry::new(meta, b"Guards are pure.\n");
+    CorpusNote { name, mark: entry.mark(), entry }
 }
 
 fn reach() -> Reach {
-    Reach::of(&Meta::new(EntryId::whole("id__a1B2c3").unwrap()))
+    Reach::of(note().meta())
 }
 
-fn plan() -> Judged {
-    let at = Timestamp::UNIX_EPOCH;
-    Judged::Plan(Plan { at, operations: vec![], dropped: vec![], warnings: vec![], remark: String::new() })
-}
-
-fn faulty() -> Judged {
-    Judged::Faulty(vec!["operations: is missing".to_owned()])
-}
-
-impl Script {
-    fn call(&mut self, name: &'static str, more: &str) -> Result<()> {
-        self.called.push(format!("{name}{more}"));
-        if self.fails == Some(name) {
-            self.fails = None;
-            return Err(Error::io("the disk is full"));
+/// What each task gives, and the words that are logged for it.
+fn perform(task: Task, parts: usize, log: &mut Vec<String>) -> Done {
+    let redactor = Redactor::new(true, &[]).unwrap();
+    match task {
+        Task::ScanEntries => {
+            log.push("scan".to_owned());
+            let news = News { batch: BATCH.to_owned(), is_forced: false, total: 1 };
+            Done::Scanned(if parts == 0 { Scanned::Nothing } else { Scanned::News(news) })
         }
-        Ok(())
+        Task::AnalyzeStructure { .. } => {
+            log.push("analyze".to_owned());
+            Done::Analyzed { parts: vec![Part::Tiers(reach()); parts] }
+        }
+        Task::Gather(part) => {
+            log.push("gather".to_owned());
+            let limits = Limits { max_prompt_bytes: 100_000, max_hot_tokens: 9 };
+            let now = Timestamp::UNIX_EPOCH;
+            let material = Material::of(&part, vec![note()], &Structure::default(), limits, &redactor, now);
+            Done::Gathered(material.unwrap())
+        }
+        Task::LookUp(ids) => {
+            log.push(format!("look up {}", ids.len()));
+            let (at, names) = (Timestamp::UNIX_EPOCH, BTreeSet::new());
+            Done::Found(Found { at, notes: vec![note()], ids: ids.into_iter().collect(), names })
+        }
+        Task::Apply { work, plan } => {
+            log.push(format!("apply {} {}", work.next, plan.operations.len()));
+            Done::Applied { archived: 0 }
+        }
+        Task::Remember { failure, .. } => {
+            log.push(format!("remember {failure}"));
+            Done::Remembered
+        }
+        Task::GenerateAgentsMd => {
+            log.push("generate".to_owned());
+            Done::Generated
+        }
+        Task::Commit => {
+            log.push("commit".to_owned());
+            Done::Committed
+        }
     }
 }
 
-impl Adapters for Script {
-    fn scan_entries(&mut self) -> Result<Option<Work>> {
-        self.call("scan", "")?;
-        Ok((self.parts > 0).then(|| Work::new("batch__x", Kind::Run, Timestamp::UNIX_EPOCH, false)))
-    }
-
-    fn analyze_structure(&mut self, work: &mut Work) -> Result<()> {
-        self.call("analyze", "")?;
-        work.parts = vec![Part::Tiers(reach()); self.parts];
-        Ok(())
-    }
-
-    fn run_agent(&mut self, work: &mut Work, faults: &[String]) -> Result<Asked> {
-        let again = if faults.is_empty() { "" } else { " again" };
-        self.call("ask", &format!(" {}{again}", work.next))?;
-        Ok(self.asked.pop_front().unwrap_or(Asked::Replied))
-    }
-
-    fn judge(&mut self, _work: &Work, is_final: bool) -> Result<Judged> {
-        self.call("judge", if is_final { " finally" } else { "" })?;
-        Ok(self.judged.pop_front().unwrap_or_else(plan))
-    }
-
-    fn apply_changes(&mut self, work: &mut Work, _plan: &Plan) -> Result<()> {
-        self.call("apply", &format!(" {}", work.next))
-    }
-
-    fn generate_agents_md(&mut self, _work: &Work) -> Result<()> {
-        self.call("generate", "")
-    }
-
-    fn commit(&mut self, _work: &Work) -> Result<()> {
-        self.call("commit", "")
-    }
+/// Makes the note hot; with a second operation that is none, if it is to be faulty.
+fn reply(is_faulty: bool) -> Answer {
+    let mut operations = vec![json!({"op": "tier", "id": "id__a1B2c3", "tier": "hot"})];
+    operations.extend(is_faulty.then(|| json!({"op": "explode"})));
+    Answer::Reply(json!({"batch": BATCH, "operations": operations}).to_string())
 }
 
-/// To the end, through a file after each step; after an error once more from the state that was saved last.
-fn end(script: &mut Script) -> State {
-    let mut state = State::ScanEntries;
-    while !state.is_over() {
-        let saved = serde_json::to_string(&state).unwrap();
-        let loaded: State = serde_json::from_str(&saved).unwrap();
-        assert_eq!(loaded, state, "{}", state.name());
-        state = loaded.step(script).unwrap_or_else(|_| serde_json::from_str(&saved).unwrap());
-    }
-    state
+fn useless() -> Answer {
+    Answer::Reply("no".to_owned())
 }
 
-fn called(parts: usize, asked: Vec<Asked>, judged: Vec<Judged>) -> (String, State) {
-    let mut script = script(parts, asked, judged);
-    let state = end(&mut script);
-    (script.called.join(", "), state)
+fn failed(why: &str) -> Answer {
+    Answer::Failed(Failure::Command(why.to_owned()))
+}
+
+fn spent() -> Answer {
+    Answer::Failed(Failure::Spent("cap".to_owned()))
+}
+
+/// The effects in their order, and how it ends; the state goes through a file after every step, and each is taken up
+/// once more.
+fn walk(parts: usize, answers: Vec<Answer>) -> (String, Ending) {
+    let redactor = Redactor::new(true, &[]).unwrap();
+    let machine = Defrag { redactor: &redactor, max_prompt_bytes: 100_000, allows_loss: false };
+    let mut log = Vec::new();
+    let mut answers = answers.into_iter();
+    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    for _ in 0..90 {
+        let text = serde_json::to_string(&state).unwrap();
+        let loaded: State = serde_json::from_str(&text).unwrap();
+        assert_eq!(loaded, state, "{text}");
+        let again = machine.step(loaded, Event::Resumed);
+        assert_eq!(again, (state.clone(), effect.clone()));
+        let event = match effect {
+            Effect::End(ending) => return (log.join(", "), ending),
+            Effect::Ask(question) => {
+                let again = if question.is_repair() { " again" } else { "" };
+                log.push(format!("ask {}{again}", question.part));
+                Event::Answered(answers.next().expect("asked too often"))
+            }
+            Effect::Perform(task) => Event::Done(perform(task, parts, &mut log)),
+        };
+        (state, effect) = machine.step(state, event);
+    }
+    panic!("it never ends: {log:?}");
 }
 
 #[test]
 fn without_news_nothing_is_asked() {
-    let (called, state) = called(0, vec![], vec![]);
-    assert_eq!((called.as_str(), state), ("scan", State::Completed { work: None }));
+    assert_eq!(walk(0, vec![]), ("scan".to_owned(), Ending::Idle));
 }
 
 #[test]
 fn every_part_is_asked_about_and_applied_before_the_next() {
-    let (called, state) = called(2, vec![], vec![]);
-    assert_eq!(called, "scan, analyze, ask 0, judge, apply 0, ask 1, judge, apply 1, generate, commit");
-    assert!(matches!(state, State::Completed { work: Some(work) } if work.stopped.is_none()));
+    let (log, ending) = walk(2, vec![reply(false), reply(false)]);
+    assert_eq!(
+        log,
+        "scan, analyze, gather, ask 0, look up 1, apply 0 1, gather, ask 1, look up 1, apply 1 1, generate, commit"
+    );
+    assert_eq!(ending, Ending::Completed);
 }
 
 #[test]
-fn a_faulty_reply_is_asked_for_once_more_and_then_no_more() {
-    let (calls, state) = called(1, vec![], vec![faulty(), plan()]);
-    assert_eq!(calls, "scan, analyze, ask 0, judge, ask 0 again, judge finally, apply 0, generate, commit");
-    assert!(matches!(state, State::Completed { .. }));
-    let (calls, state) = called(1, vec![], vec![faulty(), faulty()]);
-    assert_eq!(calls, "scan, analyze, ask 0, judge, ask 0 again, judge finally");
-    assert!(matches!(state, State::Failed { why: Why::Reply(why), .. } if why.contains("is missing")));
+fn a_faulty_reply_is_asked_for_once_more_and_then_used_as_far_as_it_goes() {
+    let (log, ending) = walk(1, vec![reply(true), reply(true)]);
+    assert_eq!(
+        log,
+        "scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, apply 0 1, generate, commit"
+    );
+    assert_eq!(ending, Ending::Completed);
+    let (log, ending) = walk(1, vec![useless(), useless()]);
+    assert!(log.starts_with("scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, remember "), "{log}");
+    assert!(matches!(ending, Ending::Failed(Failure::Reply(_))), "{ending:?}");
 }
 
 #[test]
 fn what_stops_before_the_first_change_fails() {
-    for (asked, is_spent) in [
-        (Asked::Spent(Spent::Run(3)), true),
-        (Asked::Failed("exit 1".to_owned()), false),
-        (Asked::NotStarted("no such command".to_owned()), false),
-    ] {
-        let (calls, state) = called(2, vec![asked], vec![]);
-        assert_eq!(calls, "scan, analyze, ask 0");
-        let State::Failed { why, .. } = state else { panic!("{}", state.name()) };
-        assert_eq!(matches!(why, Why::Spent(_)), is_spent);
+    for answer in [spent(), failed("exit 1"), Answer::Failed(Failure::NotStarted("no command".to_owned()))] {
+        let Answer::Failed(failure) = answer.clone() else { panic!() };
+        let (log, ending) = walk(2, vec![answer]);
+        assert_eq!(log, format!("scan, analyze, gather, ask 0, remember {failure}"));
+        assert_eq!(ending, Ending::Failed(failure));
     }
 }
 
 #[test]
 fn what_earlier_parts_changed_is_brought_to_its_end() {
-    let (calls, state) = called(3, vec![Asked::Replied, Asked::Spent(Spent::Day(3))], vec![]);
-    assert_eq!(calls, "scan, analyze, ask 0, judge, apply 0, ask 1, generate, commit");
-    let State::Completed { work: Some(work) } = state else { panic!("{}", state.name()) };
-    assert!(matches!(work.stopped, Some(Why::Spent(_))));
+    let (log, ending) = walk(3, vec![reply(false), spent()]);
+    assert!(log.ends_with("apply 0 1, gather, ask 1, remember cap, generate, commit"), "{log}");
+    assert_eq!(ending, Ending::Stopped(Failure::Spent("cap".to_owned())));
+}
+
+#[test]
+fn a_batch_that_nobody_answers_in_time_is_completed_as_far_as_it_came() {
+    let (_, ending) = walk(3, vec![reply(false), Answer::Failed(Failure::Expired)]);
+    assert_eq!(ending, Ending::Completed);
 }
 
 #[test]
 fn a_paid_reply_is_used_as_far_as_it_goes_when_no_second_may_be_had() {
-    let (calls, state) = called(1, vec![Asked::Replied, Asked::Spent(Spent::Run(1))], vec![faulty(), plan()]);
-    assert_eq!(calls, "scan, analyze, ask 0, judge, ask 0 again, judge finally, apply 0, generate, commit");
-    assert!(matches!(state, State::Completed { .. }));
-    let (_, state) = called(1, vec![Asked::Replied, Asked::Spent(Spent::Run(1))], vec![faulty(), faulty()]);
-    assert!(matches!(state, State::Failed { why: Why::Spent(_), .. }));
-}
-
-#[test]
-fn a_state_that_fails_is_taken_up_where_it_was() {
-    let (whole, _) = called(2, vec![], vec![]);
-    for name in ["scan", "analyze", "ask", "judge", "apply", "generate", "commit"] {
-        let mut script = script(2, vec![], vec![]);
-        script.fails = Some(name);
-        assert!(matches!(end(&mut script), State::Completed { .. }), "{name}");
-        let mut calls: Vec<&str> = script.called.iter().map(String::as_str).collect();
-        // A reply that is there is not asked for again by the real adapter; the machine may ask it to.
-        calls.dedup();
-        let retried =
-            if name == "judge" { whole.replacen("judge", "judge, ask 0, judge", 1) } else { whole.clone() };
-        assert_eq!(calls.join(", "), retried, "{name}");
-    }
+    let (log, ending) = walk(1, vec![reply(true), spent()]);
+    assert!(log.ends_with("ask 0 again, look up 1, apply 0 1, generate, commit"), "{log}");
+    assert_eq!(ending, Ending::Completed);
+    let (_, ending) = walk(1, vec![useless(), spent()]);
+    assert_eq!(ending, Ending::Failed(Failure::Spent("cap".to_owned())));
 }

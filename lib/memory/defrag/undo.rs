@@ -49,9 +49,7 @@ pub(crate) fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
             "the defrag is not taken back, because of what was changed since: {}",
             all.join("; ")
         ))
-        .hint(
-            "nothing is touched; the versions before it are in git, or in the batch's applied-*.json",
-        ));
+        .hint("nothing is touched; the versions before it are in git, or in the batch's applied-*.json"));
     }
     batch.write(MARK, b"")?;
     carry_on(notes, &batch, run)

@@ -5,20 +5,18 @@ use crate::base::lookup::on_path;
 use crate::memory::budget::Budget;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
+use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, Waiting};
 use crate::store::ledger::{Seen, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
 /// Timers come within hours; what waits for so long is waiting in vain.
 const OLD: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// A batch that a person asked for is put back after so long.
-const BY_HAND: SignedDuration = SignedDuration::from_hours(24);
 /// The largest file that says why an entry failed, in bytes.
 const CAP: u64 = 1 << 20;
 
@@ -145,30 +143,16 @@ pub(crate) fn look_at_batches(patient: &Patient) -> Vec<Finding> {
     findings
 }
 
-/// Of a batch's state, which differs from program to program, what all have.
-#[derive(Default, Deserialize)]
-struct Known {
-    #[serde(default)]
-    state: String,
-    work: Option<KnownWork>,
-}
-
-#[derive(Deserialize)]
-struct KnownWork {
-    kind: String,
-    begun: Timestamp,
-}
-
 fn left_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) -> Option<Finding> {
-    let known: Known = match batch.load() {
-        Ok(known) => known.unwrap_or_default(),
+    let progress = match Progress::of(batch) {
+        Ok(progress) => progress,
         Err(error) => {
             let mend = error.next_step().unwrap_or("make it a file that you can read").to_owned();
             return Some(Finding::error(Check::Batch, &batch.dir, error.message(), &mend));
         }
     };
     // The last defrag is kept, so that it can be taken back.
-    if known.state == "completed" {
+    if progress.as_ref().is_some_and(|progress| progress.is_over) {
         return None;
     }
     let claimed = match batch.claimed().map_or(0, |claimed| claimed.len()) {
@@ -176,13 +160,13 @@ fn left_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) ->
         1 => ", with 1 queue entry in it".to_owned(),
         count => format!(", with {count} queue entries in it"),
     };
-    let what = match known.work {
-        Some(work) if work.kind != "run" => {
-            let age = now.duration_since(work.begun);
+    let what = match progress {
+        Some(progress) if progress.kind != Kind::Run => {
             // Somebody may be about to bring the reply.
-            if age <= BY_HAND {
+            if !progress.is_old(now) {
                 return None;
             }
+            let age = now.duration_since(progress.begun);
             format!("was asked for by hand {} hours ago{claimed}", age.as_hours())
         }
         _ if is_running => return None,

@@ -51,12 +51,7 @@ impl Caller<'_> {
 
     /// Asks, unless the batch holds the reply already, a dry run was given it, or a command that an earlier run started
     /// is still at work on it. The outer error is ours: a file that cannot be written.
-    pub(crate) fn ask(
-        &self,
-        batch: &Batch,
-        question: &Question,
-        is_dry: bool,
-    ) -> Result<Answer> {
+    pub(crate) fn ask(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Answer> {
         let path = batch.file(&question.reply_name());
         if self.is_there(batch, &question.reply_name())? {
             return read(&path).map(Answer::Reply);
@@ -82,7 +77,8 @@ impl Caller<'_> {
     pub(crate) fn sweep(&self) {
         let Ok(entries) = fs_err::read_dir(self.kept_dir()) else { return };
         for entry in entries.filter_map(std::io::Result::ok) {
-            let age = entry.metadata().and_then(|known| known.modified()).ok().and_then(|at| at.elapsed().ok());
+            let age =
+                entry.metadata().and_then(|known| known.modified()).ok().and_then(|at| at.elapsed().ok());
             if age.is_some_and(|age| age > KEPT_FOR) {
                 let _ = file::remove(&entry.path());
             }
@@ -138,7 +134,8 @@ impl Caller<'_> {
                     std::thread::sleep(PAUSE);
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
-                    self.reporter.warn("the LLM command that an earlier run started does not end; it is asked anew");
+                    self.reporter
+                        .warn("the LLM command that an earlier run started does not end; it is asked anew");
                     return Ok(());
                 }
                 Err(std::fs::TryLockError::Error(e)) => return Err(e.into()),
@@ -147,12 +144,7 @@ impl Caller<'_> {
     }
 
     /// Launches the command. Its reply goes into a file of the batch. `Some`: why there is none.
-    fn launch(
-        &self,
-        batch: &Batch,
-        question: &Question,
-        is_dry: bool,
-    ) -> Result<Option<Failure>> {
+    fn launch(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Option<Failure>> {
         let Some(line) = self.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
         let now = self.env.now();
         if let Err(spent) = self.budget.left(now)? {
@@ -163,12 +155,8 @@ impl Caller<'_> {
             (false, true) => "dry-run",
             (false, false) => "ask",
         };
-        let call = Call {
-            program: self.program,
-            batch: &batch.id,
-            purpose,
-            prompt_bytes: question.prompt.len(),
-        };
+        let call =
+            Call { program: self.program, batch: &batch.id, purpose, prompt_bytes: question.prompt.len() };
         self.budget.start(call, now)?;
         let name = question.reply_name();
         let unfinished = unfinished(batch, &name);
@@ -176,8 +164,12 @@ impl Caller<'_> {
         // The command inherits the lock with its stdout, and holds it for as long as it runs.
         reply.file().lock()?;
         let empty = tempfile::tempdir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
-        let what =
-            format!("asking about {} of {} ({} kB)", question.part + 1, question.of, question.prompt.len() >> 10);
+        let what = format!(
+            "asking about {} of {} ({} kB)",
+            question.part + 1,
+            question.of,
+            question.prompt.len() >> 10
+        );
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
         let finished = exec::run(Job {
@@ -206,14 +198,12 @@ impl Caller<'_> {
     }
 
     /// Why there is no reply, if there is none.
-    fn failure(
-        &self,
-        word: &str,
-        finished: &std::result::Result<Finished, Fault>,
-    ) -> Option<Failure> {
+    fn failure(&self, word: &str, finished: &std::result::Result<Finished, Fault>) -> Option<Failure> {
         let done = match finished {
             Err(Fault::NotStarted(e)) => {
-                return Some(Failure::NotStarted(format!("the LLM command \"{word}\" cannot be started: {e}")));
+                return Some(Failure::NotStarted(format!(
+                    "the LLM command \"{word}\" cannot be started: {e}"
+                )));
             }
             Err(fault) => return Some(Failure::Command(format!("the LLM command \"{word}\" {fault}"))),
             Ok(done) => done,

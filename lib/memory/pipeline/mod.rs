@@ -107,17 +107,16 @@ impl Failure {
 
     /// Would the next call fail in the same way?
     fn is_of_the_command(&self) -> bool {
-        matches!(self, Failure::NoCommand | Failure::NotStarted(_) | Failure::Command(_))
+        matches!(self, Failure::NotStarted(_) | Failure::Command(_))
     }
 }
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failure::Spent(why)
-            | Failure::NotStarted(why)
-            | Failure::Command(why)
-            | Failure::Reply(why) => f.write_str(why),
+            Failure::Spent(why) | Failure::NotStarted(why) | Failure::Command(why) | Failure::Reply(why) => {
+                f.write_str(why)
+            }
             Failure::NoCommand => f.write_str("no LLM command is configured"),
             Failure::Expired => f.write_str("no reply came within 24 hours"),
         }

@@ -144,11 +144,7 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// Saves the state, from the moment a batch exists. The only place where one is saved.
-    fn before(
-        &mut self,
-        effect: &Effect<<H::Machine as Machine>::Task>,
-        state: &State<H>,
-    ) -> Result<()> {
+    fn before(&mut self, effect: &Effect<<H::Machine as Machine>::Task>, state: &State<H>) -> Result<()> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
         match effect {
             Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
@@ -222,6 +218,10 @@ impl<'a, H: Host> Runner<'a, H> {
         if let (Some(_), false) = (&stuck, self.host.begins_again()) {
             return stuck.map_or(Ok(last), Err);
         }
+        // Without a command, what it had claimed is in the queue again, and notes are filed as they are.
+        if last == Ending::Failed(Failure::NoCommand) {
+            last = Ending::Idle;
+        }
         let is_stuck = |ending: &Ending| match ending {
             Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
                 failure.is_of_the_command() || matches!(failure, Failure::Spent(_))
@@ -261,12 +261,12 @@ impl<'a, H: Host> Runner<'a, H> {
             let (id, dir) = (batch.id.clone(), batch.dir.clone());
             if asks && !self.run.caller.is_quiet {
                 let state = H::Machine::name(&saved.state);
-                self.run
-                    .reporter
-                    .warn(&format!("carrying on {id}, which an earlier run left at {state}"));
+                self.run.reporter.warn(&format!("carrying on {id}, which an earlier run left at {state}"));
             }
             match self.resume(batch, saved, answerer) {
-                Ok(Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_)))) => return Ok((ending, stuck)),
+                Ok(Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_)))) => {
+                    return Ok((ending, stuck));
+                }
                 Ok(Stop::End(ending @ Ending::Failed(_))) => last = ending,
                 Ok(Stop::End(_) | Stop::Asked(_)) => {}
                 // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
@@ -311,7 +311,8 @@ impl<'a, H: Host> Runner<'a, H> {
             }
             let (take_up, answerer) = match progress.kind {
                 Kind::Run => {
-                    let awaits = progress.awaits.as_deref().map(|name| self.run.caller.is_there(&batch, name));
+                    let awaits =
+                        progress.awaits.as_deref().map(|name| self.run.caller.is_there(&batch, name));
                     let has_reply = awaits.transpose()?.unwrap_or(false);
                     (self.host.take_up(progress, has_reply, &self.run), Answerer::Command)
                 }

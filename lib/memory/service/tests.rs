@@ -1,8 +1,10 @@
 //! The service over notes in memory: what it asks for, in which order, and what it makes of it.
 
 use super::*;
+use crate::store::persistence::Broken;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// Notes in memory. Each call is written down; the one named in `fails` fails.
@@ -26,7 +28,7 @@ impl Shelf {
         note.cloned().ok_or_else(|| Error::usage("unknown"))
     }
 
-    fn put(&self, note: Note) -> Note {
+    fn keep(&self, note: Note) -> Note {
         let mut notes = self.notes.borrow_mut();
         notes.retain(|other| other.entry.meta().id != note.entry.meta().id);
         notes.push(note.clone());
@@ -67,19 +69,25 @@ impl Persistence for Shelf {
         Ok(self.notes.borrow().iter().map(|note| note.entry.meta().id.clone()).collect())
     }
 
-    fn add(&self, (): &(), entry: Entry) -> Result<Note> {
-        self.call("add")?;
-        Ok(self.put(Note { place: Place::Topics, path: PathBuf::from("x"), entry }))
+    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
+        Ok(self.notes.borrow().iter().find(|note| note.place == place && note.name() == name).cloned())
     }
 
-    fn replace(&self, (): &(), note: &Note, entry: Entry) -> Result<Note> {
-        self.call("replace")?;
-        Ok(self.put(Note { entry, ..note.clone() }))
+    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
+        Ok(self.found(id).ok())
     }
 
-    fn archive(&self, (): &(), note: &Note) -> Result<Note> {
-        self.call("archive")?;
-        Ok(self.put(Note { place: Place::Archive, ..note.clone() }))
+    fn is_taken(&self, _: Place, _: &OsStr) -> bool {
+        false
+    }
+
+    fn put(&self, (): &(), old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
+        self.call(match (old, place) {
+            (None, _) => "add",
+            (Some(_), Place::Topics) => "replace",
+            (Some(_), Place::Archive) => "archive",
+        })?;
+        Ok(self.keep(Note { place, path: PathBuf::from(name), entry }))
     }
 
     fn purge(&self, (): &(), note: &Note) -> Result<()> {
@@ -96,7 +104,7 @@ fn service(texts: &[&str]) -> Service<Shelf> {
     for text in texts {
         let text = format!("---\ntitle: T\n{text}\n---\n\nbody\n");
         let entry = Entry::parse(text.into_bytes()).unwrap();
-        shelf.put(Note { place: Place::Topics, path: PathBuf::from("x"), entry });
+        shelf.keep(Note { place: Place::Topics, path: PathBuf::from("x"), entry });
     }
     Service::new(shelf, Timestamp::from_millisecond(NOW).unwrap())
 }

@@ -13,7 +13,7 @@ const DIGITS: usize = 6;
 /// The whole of it, as in `id__a1B2c3`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct EntryId(String);
+pub struct EntryId(String);
 
 impl EntryId {
     /// What people and models write: `id__a1B2c3`, `a1B2c3` or `[[id__a1B2c3]]`.

@@ -12,22 +12,22 @@ macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub(crate) enum $name {
+        pub enum $name {
             $($(#[$doc])* #[serde(rename = $word)] $variant),+
         }
 
         impl $name {
             /// Every word, in order.
-            pub(crate) const WORDS: &[&str] = &[$($word),+];
+            pub const WORDS: &[&str] = &[$($word),+];
 
-            pub(crate) fn parse(text: &str) -> Option<$name> {
+            pub fn parse(text: &str) -> Option<$name> {
                 match text {
                     $($word => Some($name::$variant),)+
                     _ => None,
                 }
             }
 
-            pub(crate) fn as_str(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $word),+
                 }
@@ -64,33 +64,33 @@ words! {
 
 /// The front matter's keys that are ours. JSON has the same names, and all of them always.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Meta {
-    pub(crate) id: EntryId,
+pub struct Meta {
+    pub id: EntryId,
     /// One line.
-    pub(crate) title: String,
+    pub title: String,
     /// One line.
-    pub(crate) summary: String,
+    pub summary: String,
     /// As they stand in the file, valid or not.
-    pub(crate) tags: Vec<String>,
-    pub(crate) status: Status,
-    pub(crate) tier: Tier,
-    pub(crate) scope: Scope,
-    pub(crate) pinned: bool,
+    pub tags: Vec<String>,
+    pub status: Status,
+    pub tier: Tier,
+    pub scope: Scope,
+    pub pinned: bool,
     /// How often it was read.
-    pub(crate) used: u64,
+    pub used: u64,
     #[serde(serialize_with = "time")]
-    pub(crate) last_used: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
     /// Unix time in milliseconds, as `updated_at`.
     #[serde(rename = "createdAt")]
-    pub(crate) created_at: i64,
+    pub created_at: i64,
     #[serde(rename = "updatedAt")]
-    pub(crate) updated_at: i64,
-    pub(crate) sources: Vec<Source>,
+    pub updated_at: i64,
+    pub sources: Vec<Source>,
     /// Ids of notes that were merged into this one. Links to them lead here.
-    pub(crate) aliases: Vec<EntryId>,
+    pub aliases: Vec<EntryId>,
     /// The note that took this one's place.
     #[serde(rename = "supersededBy")]
-    pub(crate) superseded_by: Option<EntryId>,
+    pub superseded_by: Option<EntryId>,
 }
 
 impl Meta {
@@ -118,12 +118,12 @@ impl Meta {
 
 /// Where a note came from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Source {
-    pub(crate) harness: Option<String>,
-    pub(crate) thread_id: Option<String>,
+pub struct Source {
+    pub harness: Option<String>,
+    pub thread_id: Option<String>,
     /// `host/owner/name`, or `local:<path>`.
-    pub(crate) repo: Option<String>,
-    pub(crate) cwd: Option<String>,
+    pub repo: Option<String>,
+    pub cwd: Option<String>,
     /// Keys that are not ours, kept through every rewrite.
     pub(crate) other: Vec<(String, Value<'static>)>,
 }

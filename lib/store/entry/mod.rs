@@ -15,8 +15,10 @@ mod schema;
 mod value;
 mod yaml;
 
-pub(crate) use crate::store::entry::id::{EntryId, links};
-pub(crate) use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier, one_line};
+pub use crate::store::entry::id::EntryId;
+pub(crate) use crate::store::entry::id::links;
+pub(crate) use crate::store::entry::meta::one_line;
+pub use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
 
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
@@ -27,7 +29,7 @@ use std::fmt::Write;
 
 /// A note's file, read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub struct Entry {
     bytes: Vec<u8>,
     frame: Frame,
     meta: Meta,
@@ -37,7 +39,7 @@ impl Entry {
     /// A new note. Its title and summary are made one line each, see [`one_line`].
     ///
     /// It can be read again unless its front matter is larger than 64 KiB: [`Entry::fits`] tells.
-    pub(crate) fn new(mut meta: Meta, body: &[u8]) -> Entry {
+    pub fn new(mut meta: Meta, body: &[u8]) -> Entry {
         meta.title = one_line(&meta.title);
         meta.summary = one_line(&meta.summary);
         let yaml = render::front_matter(&meta);
@@ -49,13 +51,13 @@ impl Entry {
     }
 
     /// Reads a file's bytes. An error is one line, with the line's number where one is to blame.
-    pub(crate) fn parse(bytes: Vec<u8>) -> Result<Entry, String> {
+    pub fn parse(bytes: Vec<u8>) -> Result<Entry, String> {
         let frame = Frame::of(&bytes)?;
         let meta = read_meta(yaml_text(&bytes, &frame)?)?;
         Ok(Entry { bytes, frame, meta })
     }
 
-    pub(crate) fn meta(&self) -> &Meta {
+    pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
@@ -63,12 +65,12 @@ impl Entry {
         self.meta
     }
 
-    pub(crate) fn body(&self) -> &[u8] {
+    pub fn body(&self) -> &[u8] {
         &self.bytes[self.frame.body..]
     }
 
     /// The file.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 

@@ -21,13 +21,13 @@ const ID_CAP: usize = 200;
 const TAGS_CAP: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct QueueEntry {
-    pub(crate) version: u32,
+pub struct QueueEntry {
+    pub version: u32,
     #[serde(serialize_with = "milliseconds")]
-    pub(crate) timestamp: Timestamp,
-    pub(crate) harness: Harness,
-    pub(crate) retrieval: Retrieval,
-    pub(crate) context: Context,
+    pub timestamp: Timestamp,
+    pub harness: Harness,
+    pub retrieval: Retrieval,
+    pub context: Context,
 }
 
 /// Always three digits after the point, so that names sort as times do.
@@ -38,7 +38,7 @@ fn milliseconds<S: serde::Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, 
 /// A program that runs agents, or a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Harness {
+pub enum Harness {
     Amp,
     ClaudeCode,
     Codex,
@@ -71,7 +71,7 @@ impl std::fmt::Display for Harness {
 /// How to get at what was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "method", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub(crate) enum Retrieval {
+pub enum Retrieval {
     AmpThread { thread_id: String },
     OpencodeSession { thread_id: String },
     Transcript { path: PathBuf, format: Harness, session_id: String },
@@ -85,10 +85,10 @@ const METHODS: [&str; 6] =
 
 /// Where the session ran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub(crate) struct Context {
-    pub(crate) cwd: Option<PathBuf>,
+pub struct Context {
+    pub cwd: Option<PathBuf>,
     /// `host/owner/name`, or `local:PATH`.
-    pub(crate) repo: Option<String>,
+    pub repo: Option<String>,
 }
 
 impl QueueEntry {

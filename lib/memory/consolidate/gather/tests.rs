@@ -48,11 +48,11 @@ impl Bench {
             reporter: &Reporter::new(false),
             vars: Vec::new(),
         };
-        match gatherer.gather(&entry, &batch, 0).unwrap() {
+        match gatherer.gather(&entry, &batch, "q").unwrap() {
             Gathered::History(history) => {
-                let text = slice(&batch.file(&text_name(0)), 0, history.bytes()).unwrap();
+                let text = slice(&batch.file(&text_name("q")), 0, history.bytes()).unwrap();
                 assert_eq!(text.len(), history.bytes());
-                assert!(!batch.file("whole-0").exists(), "the text of all turns is left");
+                assert!(!batch.file("q.whole").exists(), "the text of all turns is left");
                 Ok(Some((history, text)))
             }
             Gathered::Nothing(_) => Ok(None),

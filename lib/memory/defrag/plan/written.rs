@@ -52,7 +52,8 @@ impl Drafts<'_> {
             .filter_map(|id| self.drafts.get(id))
             .map(|draft| String::from_utf8_lossy(draft.entry.body()))
             .collect();
-        let (body, unknown) = resolve_intra_batch_links(&clean(&text.body), labels, &self.known.found.ids, &old);
+        let (body, unknown) =
+            resolve_intra_batch_links(&clean(&text.body), labels, &self.known.found.ids, &old);
         warnings.extend(
             unknown
                 .iter()
@@ -85,7 +86,8 @@ impl Drafts<'_> {
         let may_go = |fact: &str| {
             let inner = fact.trim_start_matches('[').trim_end_matches(']');
             fact.starts_with("[[")
-                && EntryId::parse(inner).is_some_and(|id| gone.contains(&id) || !self.known.found.ids.contains(&id))
+                && EntryId::parse(inner)
+                    .is_some_and(|id| gone.contains(&id) || !self.known.found.ids.contains(&id))
         };
         let loss = loss(&old, &new, may_go);
         if !self.known.allows.loss {
