@@ -38,7 +38,10 @@ fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
         (Some(3), "0 entries processed, 0 kb entries written, 1 failed\n"),
         "{err}"
     );
-    assert!(err.contains("it failed 3 times and is now in inbox/.failed; --retry-failed puts it back"), "{err}");
+    assert!(
+        err.contains("it failed 3 times and is now in inbox/.failed; --retry-failed puts it back"),
+        "{err}"
+    );
     assert_eq!((sandbox.waiting(), sandbox.failed()), (vec![], vec![id.clone()]));
     let why = fs::read(sandbox.store().join(format!("inbox/.failed/{id}.error.json"))).unwrap();
     let why: Value = serde_json::from_slice(&why).unwrap();

@@ -4,8 +4,12 @@ use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
 use crate::memory::budget::{Budget, Call};
-use crate::memory::{consolidate, defrag};
-use crate::store::batch::{Batches, bears_an_id};
+use crate::memory::consolidate::Consolidate;
+use crate::memory::defrag::Defrag;
+use crate::memory::pipeline::saved::Saved;
+use crate::memory::pipeline::{Event, Machine};
+use crate::memory::redact::Redactor;
+use crate::store::batch::{Batch, Batches, bears_an_id};
 use crate::store::entry::EntryId;
 use crate::store::ledger::{Next, Seen, Sessions, Tries};
 use crate::store::place::Root;
@@ -114,25 +118,26 @@ fn a_batch(is_consolidate: bool, scratch: &Scratch, root: &Root, bytes: &[u8]) {
     let batch = batches.named(id).unwrap();
     assert_eq!(batches.all().unwrap().len(), 1);
     if is_consolidate {
-        given(batch.load::<consolidate::State>(), |state| {
-            let state = state.unwrap();
-            batch.save(&state).unwrap();
-            assert_eq!(batch.load::<consolidate::State>().unwrap().as_ref(), Some(&state));
-            state.name();
-            let Some(work) = state.work() else { return };
-            for id in work.shown_ids() {
-                assert!(work.sources.iter().any(|source| source.queue_id == id));
-                work.ends_with_this_part(id);
-            }
-            work.ends_with_this_part("another");
-        });
+        let redactor = Redactor::new(true, &[]).unwrap();
+        resumes(&Consolidate { redactor: &redactor, max_prompt_bytes: 1000 }, &batch);
     } else {
-        given(batch.load::<defrag::State>(), |state| {
-            let state = state.unwrap();
-            batch.save(&state).unwrap();
-            assert_eq!(batch.load::<defrag::State>().unwrap().as_ref(), Some(&state));
-            state.name();
-            state.work().map(|work| work.part());
-        });
+        let redactor = Redactor::new(true, &[]).unwrap();
+        resumes(&Defrag { redactor: &redactor, max_prompt_bytes: 1000, allows_loss: false }, &batch);
     }
+}
+
+/// Whatever was saved, its effect is known, wanted again when it is taken up again, and never one too many.
+fn resumes<M: Machine<State: PartialEq + std::fmt::Debug, Task: PartialEq + std::fmt::Debug>>(
+    machine: &M,
+    batch: &Batch,
+) {
+    given(Saved::<M::State>::load(batch), |saved| {
+        let saved = saved.unwrap();
+        let (state, effect) = machine.step(saved.state, Event::Resumed);
+        M::name(&state);
+        batch.save(&Saved { progress: saved.progress.clone(), state: state.clone() }).unwrap();
+        let again = Saved::<M::State>::load(batch).unwrap().unwrap();
+        assert_eq!((&again.progress, &again.state), (&saved.progress, &state));
+        assert_eq!(machine.step(again.state, Event::Resumed), (state, effect));
+    });
 }

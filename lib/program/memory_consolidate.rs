@@ -207,11 +207,12 @@ fn consolidate<P: Persistence>(
             let Applied { parts_left } =
                 runner.apply(reply, |batch, state| claim_for(batch, state.sources(), root))?;
             if parts_left > 0 && !args.quiet {
-                let parts = if parts_left == 1 { "1 part of it is" } else { &format!("{parts_left} parts of it are") };
-                runner
-                    .run
-                    .reporter
-                    .warn(&format!("{parts} still to be asked about; go on with --prompt"));
+                let parts = if parts_left == 1 {
+                    "1 part of it is"
+                } else {
+                    &format!("{parts_left} parts of it are")
+                };
+                runner.run.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));
             }
             Ending::Completed
         }

@@ -292,12 +292,12 @@ impl Consolidate<'_> {
             }
             (State::WriteEntries { mut work, plan, is_told, written }, Event::Done(Done::Written(note))) => {
                 work.written.push(note);
-                State::WriteEntries { work, plan, is_told, written: written + 1 }
+                State::WriteEntries { work, plan, is_told, written: written.saturating_add(1) }
             }
             (State::WriteEntries { mut work, .. }, Event::Done(Done::Consumed)) => {
                 // What the model passed over in silence is not asked about further.
                 let is_alive = work.is_alive();
-                work.next += 1;
+                work.next = work.next.saturating_add(1);
                 match is_alive && work.next < work.parts.len() {
                     true => State::RunAgent { work, question: None },
                     false => State::MarkProcessed { work, failure: None },

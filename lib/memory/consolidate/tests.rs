@@ -112,7 +112,8 @@ fn entry() -> QueueEntry {
 
 /// A reply with these notes; without one, the session is skipped.
 fn reply(titles: &[&str]) -> Answer {
-    let entry = |title: &&str| json!({"title": title, "body": format!("about {title} [[n9]]"), "sources": ["q1"]});
+    let entry =
+        |title: &&str| json!({"title": title, "body": format!("about {title} [[n9]]"), "sources": ["q1"]});
     let entries: Vec<_> = titles.iter().map(entry).collect();
     let skipped =
         if titles.is_empty() { json!([{"source": "q1", "reason": "small talk"}]) } else { json!([]) };
@@ -196,8 +197,18 @@ fn the_states_have_the_names_of_the_prd() {
     assert_eq!(
         script.log,
         [
-            "load", "fetch", "gather 1", "ask 0 0", "look up", "warn 2", "write a", "write b", "consume 1",
-            "mark", "commit 2", "refresh"
+            "load",
+            "fetch",
+            "gather 1",
+            "ask 0 0",
+            "look up",
+            "warn 2",
+            "write a",
+            "write b",
+            "consume 1",
+            "mark",
+            "commit 2",
+            "refresh"
         ]
     );
     assert_eq!(ending, Ending::Completed);
@@ -217,7 +228,10 @@ fn an_empty_queue_is_done_at_once() {
 fn nothing_to_ask_about_is_no_call_and_no_commit() {
     let (names, _, ending, script) = walked(0, vec![]);
     assert_eq!(names, ["loadQueue", "fetchHistory", "markProcessed", "completed"]);
-    assert_eq!((script.log, ending), (vec!["load".to_owned(), "fetch".to_owned(), "mark".to_owned()], Ending::Completed));
+    assert_eq!(
+        (script.log, ending),
+        (vec!["load".to_owned(), "fetch".to_owned(), "mark".to_owned()], Ending::Completed)
+    );
 }
 
 #[test]

@@ -261,8 +261,8 @@ impl Defrag<'_> {
                 }
             },
             (State::ApplyChanges { mut work, .. }, Event::Done(Done::Applied { archived })) => {
-                work.archived += archived;
-                work.next += 1;
+                work.archived = work.archived.saturating_add(archived);
+                work.next = work.next.saturating_add(1);
                 next_part(work)
             }
             // What earlier parts changed is brought to its end all the same.

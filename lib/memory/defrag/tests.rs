@@ -140,7 +140,10 @@ fn a_faulty_reply_is_asked_for_once_more_and_then_used_as_far_as_it_goes() {
     );
     assert_eq!(ending, Ending::Completed);
     let (log, ending) = walk(1, vec![useless(), useless()]);
-    assert!(log.starts_with("scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, remember "), "{log}");
+    assert!(
+        log.starts_with("scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, remember "),
+        "{log}"
+    );
     assert!(matches!(ending, Ending::Failed(Failure::Reply(_))), "{ending:?}");
 }
 

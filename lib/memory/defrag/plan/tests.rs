@@ -31,15 +31,19 @@ fn plain(digits: &str, title: &str, body: &str) -> CorpusNote {
 fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allows) -> Plan {
     let shown: BTreeMap<EntryId, String> =
         notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
-    let known = Known {
+    let taken = notes.iter().filter(|note| note.name.starts_with("taken"));
+    let found = Found {
         at: Timestamp::from_millisecond(AT).unwrap(),
         ids: shown.keys().cloned().collect(),
+        names: taken.map(|note| (Place::Archive, note.name.clone())).collect(),
         notes,
+    };
+    let known = Known {
+        found,
         shown: &shown,
         total: 10,
         archived: 0,
         allows,
-        is_taken: &|place, name| place == Place::Archive && name.starts_with("taken"),
         clean: &|text| text.replace("hunter2", "[redacted]"),
     };
     plan(&Reply { operations, remark: "hunter2".to_owned() }, Vec::new(), known)
@@ -321,14 +325,16 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
     changed.entry.set_body(b"b");
     changed.mark = changed.entry.mark();
     let known = Known {
-        at: Timestamp::UNIX_EPOCH,
-        notes: vec![changed],
+        found: Found {
+            at: Timestamp::UNIX_EPOCH,
+            notes: vec![changed],
+            ids: BTreeSet::new(),
+            names: BTreeSet::new(),
+        },
         shown: &shown,
-        ids: BTreeSet::new(),
         total: 10,
         archived: 0,
         allows: ALL,
-        is_taken: &|_, _| false,
         clean: &str::to_owned,
     };
     let reply = Reply { operations: vec![rewrite("a1B2c3", "c")], remark: String::new() };
