@@ -16,8 +16,10 @@ pub(crate) struct Family {
     pub(crate) about: &'static About,
     /// Every program, for help, man pages and completions; the dispatcher too.
     pub(crate) programs: &'static [&'static About],
-    /// The page of section 7, called `FAMILY.7`.
-    pub(crate) manual: Manual,
+    /// Its pages of section 7, each called `NAME.7`.
+    pub(crate) manuals: &'static [Manual],
+    /// The other family's, which `help` finds too.
+    pub(crate) other_manuals: &'static [Manual],
     /// Further names of commands: `("generate-agents-md", "agents-md")`.
     pub(crate) other_names: &'static [(&'static str, &'static str)],
 }
@@ -93,32 +95,53 @@ impl Family {
                 None if OWN.contains(&command.as_str()) => {
                     stdout.text(&self.about.help()).map(|()| ExitCode::SUCCESS)
                 }
-                None => self.dispatch(command.as_ref(), &["--help".into()], env),
+                None => match self.manual_of(&command) {
+                    Some(manual) => stdout.text(manual.text).map(|()| ExitCode::SUCCESS),
+                    None => self.dispatch(command.as_ref(), &["--help".into()], env),
+                },
             },
             Action::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
             Action::Generate { form: Form::Man, program: None } => {
                 generate(&Form::Man, self.programs, stdout)?;
-                self.print_manual(stdout)
-            }
-            Action::Generate { form: Form::Man, program: Some(page) } if page == format!("{name}.7") => {
-                self.print_manual(stdout)
+                for manual in self.manuals {
+                    self.print_manual(manual, stdout)?;
+                }
+                Ok(ExitCode::SUCCESS)
             }
             Action::Generate { form, program: None } => generate(&form, self.programs, stdout),
-            Action::Generate { form, program: Some(program) } => match self.about_of(&program) {
-                Some(about) => generate(&form, &[about], stdout),
-                None => {
-                    let names: Vec<_> = self.programs.iter().map(|about| about.name).collect();
-                    let manual =
-                        if matches!(form, Form::Man) { format!(", {name}.7") } else { String::new() };
-                    Err(Error::usage(format!("no program named \"{program}\""))
-                        .hint(format!("use one of {}{manual}", names.join(", "))))
+            Action::Generate { form, program: Some(program) } => {
+                let manual = self.manuals.iter().find(|manual| format!("{}.7", manual.name) == program);
+                match (&form, manual, self.about_of(&program)) {
+                    (Form::Man, Some(manual), _) => {
+                        self.print_manual(manual, stdout).map(|()| ExitCode::SUCCESS)
+                    }
+                    (_, _, Some(about)) => generate(&form, &[about], stdout),
+                    _ => Err(self.unknown_page(&form, &program)),
                 }
-            },
+            }
         }
     }
 
-    fn print_manual(&self, stdout: &mut Stdout) -> Result<ExitCode> {
-        stdout.text(&manual_page(&self.manual, self.programs, VERSION)).map(|()| ExitCode::SUCCESS)
+    fn print_manual(&self, manual: &Manual, stdout: &mut Stdout) -> Result<()> {
+        let manuals = self.manuals.iter().chain(self.other_manuals).map(|other| (other.name, 7));
+        let others = manuals.filter(|(name, _)| *name != manual.name);
+        let programs = self.programs.iter().map(|about| (about.name, 1));
+        stdout.text(&manual_page(manual, programs.chain(others), VERSION))
+    }
+
+    fn unknown_page(&self, form: &Form, name: &str) -> Error {
+        let mut names: Vec<String> = self.programs.iter().map(|about| about.name.to_owned()).collect();
+        if matches!(form, Form::Man) {
+            names.extend(self.manuals.iter().map(|manual| format!("{}.7", manual.name)));
+        }
+        Error::usage(format!("no program named \"{name}\"")).hint(format!("use one of {}", names.join(", ")))
+    }
+
+    /// By its topic, or by the name of its page: `security`, `axe-security`, `axe-security.7`.
+    fn manual_of(&self, name: &str) -> Option<&'static Manual> {
+        let page = name.strip_suffix(".7").unwrap_or(name);
+        let is_meant = |manual: &&Manual| manual.topic == name || manual.name == page;
+        self.manuals.iter().chain(self.other_manuals).find(is_meant)
     }
 
     /// By its whole name, without the family's, or by another name.
