@@ -5,8 +5,9 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::program::family::{self, Action, Family};
 use crate::program::{
-    manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_doctor,
-    memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron, memory_update,
+    manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
+    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron,
+    memory_update,
 };
 use std::process::ExitCode;
 
