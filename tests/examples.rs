@@ -77,7 +77,7 @@ fn the_example_agents_and_their_configuration_are_whole() {
     for file in ["README.md", "CONTRIBUTING.md"] {
         sandbox.file(file, "x");
     }
-    // A key in the file would be a warning about its mode; this one is no secret.
+    // A file with a key gives a warning about its mode. This key is no secret.
     #[cfg(unix)]
     crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
     assert!(names.len() >= 4);
@@ -156,7 +156,7 @@ fn every_program_and_flag_that_a_page_names_exists() {
 #[test]
 fn a_real_history_and_real_files_end_in_an_answer_and_an_entry() {
     let git = Command::new("git").args(["log", "-p", "-n", "3"]).current_dir(root()).output().unwrap();
-    // Without a history (a source archive) the sources themselves will do.
+    // A source archive has no history; then use a file of the sources.
     let input = if git.stdout.is_empty() { read("Cargo.lock").into_bytes() } else { git.stdout };
     let sandbox = Sandbox::new();
     let toml = "files = ['lib/**/*.rs', 'README.md']\n[memory]\nenabled = true\nmax_task_chars = 60";

@@ -1,10 +1,10 @@
-//! What `axe --generate` and `axe completions` print, read by the programs that it is for.
+//! The output of `axe --generate` and `axe completions`, checked by the programs that read it.
 
 use crate::support::{Said, Sandbox, binary, programs, said, tools};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-/// What the dispatcher of a family prints, for one of its programs or for all.
+/// The output of a family's dispatcher, for one of its programs or for all.
 fn generate(family: &str, form: &str, program: Option<&str>) -> String {
     let sandbox = Sandbox::new();
     let mut dispatcher = sandbox.command(family);
@@ -37,7 +37,7 @@ fn is_promised(program: &str) -> bool {
     std::env::var_os("AXE_CI").is_some() && program == "mandoc"
 }
 
-/// Feeds `text` to a checker and returns what it complains of; `None`, loudly, where there is no such program.
+/// Feeds `text` to a checker and returns its complaints; `None`, with a message, if the program is missing.
 fn complaints(program: &str, args: &[&str], text: &str) -> Option<String> {
     let started = Command::new(program)
         .args(args)
@@ -53,7 +53,7 @@ fn complaints(program: &str, args: &[&str], text: &str) -> Option<String> {
     };
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    // Pages bear no date: who builds them again gets the same bytes.
+    // Pages have no date, so that a second build gives the same bytes.
     let is_one = |line: &&str| !line.contains("WARNING: missing date");
     let said = output.err() + &output.out();
     let complaint = said.lines().filter(is_one).collect::<Vec<_>>().join("\n");
@@ -81,7 +81,7 @@ fn every_man_page_has_its_sections_and_no_warnings() {
     }
 }
 
-/// For both programs that format pages.
+/// Both programs that format pages accept this one.
 fn is_fine(name: &str, page: &str) {
     for (checker, args) in
         [("groff", &["-man", "-ww", "-z", "-Tutf8"][..]), ("mandoc", &["-T", "lint", "-W", "warning"])]
@@ -112,6 +112,10 @@ fn every_manual_is_a_page_that_leads_to_all_others() {
             let names: Vec<String> = programs.chain(others).map(|name| name.replace('-', "\\-")).collect();
             assert_eq!(also, names.iter().map(String::as_str).collect());
             is_fine(manual, &page);
+            let caption = page.lines().nth(2).unwrap().split_once(" \\- ").unwrap().1;
+            let text =
+                std::fs::read_to_string(crate::stage::root().join(format!("man/{manual}.7.md"))).unwrap();
+            assert_eq!(text.lines().next(), Some(&*format!("# {manual}(7): {}", caption.replace('\\', ""))));
         }
 
         let all = generate(name, "man", None);
