@@ -54,8 +54,8 @@ mod tests {
     use crate::config::toml_file::Keys;
     use crate::config::{agent, global};
 
-    fn configuration() -> &'static Manual {
-        FAMILY.manuals.iter().find(|manual| manual.topic == "configuration").unwrap()
+    fn manual(topic: &str) -> &'static Manual {
+        FAMILY.manuals.iter().find(|manual| manual.topic == topic).unwrap()
     }
 
     /// The keys of a file, with their tables before them.
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_manual_names_every_key_and_no_other() {
         for (section, expected) in [("AGENT FILE", keys(agent::KEYS)), ("CONFIG.TOML", keys(global::KEYS))] {
-            let mut terms = configuration().terms(section);
+            let mut terms = manual("configuration").terms(section);
             terms.sort();
             assert_eq!(terms, expected, "{section}");
         }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_manual_has_every_preset() {
         for (name, line) in PRESETS {
-            assert!(configuration().text.contains(&format!("\n    {name:<9} {line}\n")), "{name}");
+            assert!(manual("formats").text.contains(&format!("\n    {name:<9} {line}\n")), "{name}");
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) const MEMORY: &[Manual] = &[
     Manual {
         name: "memory-configuration",
         topic: "configuration",
-        caption: "every setting of config.json, and whom it is read from",
+        caption: "every setting of config.json, and which file is used",
         text: include_str!("../../man/memory-configuration.7.md"),
     },
     Manual {
