@@ -1,12 +1,12 @@
-//! The timers' programs in their own directory, and scripts as schedulers. The scripts log their calls and remember
-//! their state.
+//! The timers' programs in a directory of their own, and schedulers that are scripts: what they are asked is kept,
+//! and what they were told they remember.
 
 use crate::support::{Sandbox, binary, set_mode, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every character that is special in one of the three formats, and some that are not.
+/// Every character that one of the three formats gives a meaning, and some that none does.
 pub(crate) const ODD: &str = "hö me & <x> %h $HOME \"q\" 's' \\n;\\% @LOG@ 50%";
 
 pub(crate) struct Kit {
@@ -14,7 +14,7 @@ pub(crate) struct Kit {
     pub(crate) home: PathBuf,
     /// The programs.
     pub(crate) bin: PathBuf,
-    /// PATH: only the scripts.
+    /// What PATH has: the scripts, and nothing else.
     pub(crate) tools: PathBuf,
 }
 
@@ -34,7 +34,7 @@ impl Kit {
         for program in ["install-cron", "uninstall-cron", "consolidate", "defrag", "capture", "doctor"] {
             let program = format!("memory-{program}");
             let (from, to) = (binary(&program), kit.bin.join(&program));
-            // Hard links do not work across file systems.
+            // Another file system has no room for a second name.
             if fs::hard_link(&from, &to).is_err() {
                 fs::copy(&from, &to).unwrap();
             }
@@ -42,7 +42,7 @@ impl Kit {
         kit
     }
 
-    /// A program for PATH. Its script can use `$state`, a directory that persists, and has already logged its call.
+    /// A program for PATH. Its shell knows `$state`, a directory that outlives it, and has told what it was asked.
     pub(crate) fn tool(&self, name: &str, body: &str) {
         let state = self.state();
         fs::create_dir_all(&state).unwrap();
@@ -108,7 +108,7 @@ impl Kit {
         self
     }
 
-    /// The calls of the scripts since the last time, one line each.
+    /// What the scripts were asked since the last time, a line each.
     pub(crate) fn asked(&self) -> Vec<String> {
         let path = self.state().join("asked");
         let asked = fs::read_to_string(&path).unwrap_or_default();
@@ -132,11 +132,11 @@ impl Kit {
         self.sandbox.write(&self.home.join(".config/agent-memory/config.json"), json);
     }
 
-    /// A program of the kit, with only the scripts on PATH.
+    /// A program of the kit, with the scripts alone on PATH.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         command.env_clear().env("PATH", &self.tools).env("HOME", &self.home).current_dir(self.sandbox.work());
-        // Hides the systemd manager of the user who runs the tests.
+        // Where the tests' own user has a manager, it is not to be found.
         command.env("XDG_RUNTIME_DIR", self.sandbox.work().join("run"));
         command
     }
