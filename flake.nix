@@ -14,11 +14,11 @@
       ];
       eachSystem = make: lib.genAttrs systems (system: make nixpkgs.legacyPackages.${system});
 
-      # Cargo's list of programs is the only one.
+      # Cargo.toml has the only list of programs.
       programs = map (bin: bin.name) (lib.importTOML ./Cargo.toml).bin;
 
-      # A module that takes the package from here, where that is built for the system and nobody names another.
-      # With keys, for who imports it twice; not the file's own, under which the file itself is imported.
+      # A module that uses this flake's package by default, on systems that the flake builds for. The keys keep a
+      # module that is imported twice from being applied twice; they differ from the key of the imported file.
       withPackage = _class: file: {
         inherit _class;
         key = "${toString file}#flake";
@@ -61,7 +61,7 @@
       overlays.default = import ./nix/overlay.nix;
 
       homeModules.default = withPackage "homeManager" ./nix/modules/home-manager.nix;
-      homeManagerModules = self.homeModules; # its older name
+      homeManagerModules = self.homeModules; # the older name
       darwinModules.default = withPackage "darwin" ./nix/modules/nix-darwin.nix;
       nixosModules.default = withPackage "nixos" ./nix/modules/nixos.nix;
 
@@ -77,7 +77,7 @@
             rustc
             rustfmt
           ];
-          # For rust-analyzer, which wants the source of the standard library.
+          # rust-analyzer needs the source of the standard library.
           RUST_SRC_PATH = "${pkgs.rustPlatform.rustLibSrc}";
         };
       });
@@ -114,8 +114,8 @@
         {
           package = self.packages.${system}.default;
 
-          # cargo test compares what the stand-in for nixpkgs' module system gives with golden files; here it is
-          # compared with the real one.
+          # cargo test checks the modules with a stand-in for nixpkgs' module system. This check compares the
+          # stand-in with the real one.
           modules =
             assert real.right == standIn.right && real.wrong == standIn.wrong;
             pkgs.writeText "axe-modules" "the same";

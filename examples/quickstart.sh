@@ -1,15 +1,15 @@
 #!/bin/sh
-# The main jobs, without key or network. An agent answers what is piped in, twice, and the second run has read
-# the first one's entry in the agent's log. Then a finished session becomes a note, is found again, and is put before
+# The main jobs of both families, without a key and without a network. An agent answers two prompts, and its second
+# run has read the log entry of the first. Then a finished session becomes a note, which is found again and shown to
 # the next agent.
 #
-# Everything happens in a temporary home. The models are examples/stand-in.sh, which only counts words, and
-# examples/stand-in-librarian.sh; to see a real one, name a command that reads a prompt on stdin:
+# Everything happens in a temporary directory. The models are examples/stand-in.sh, which only counts words, and
+# examples/stand-in-librarian.sh. To use a real one, name a command that reads a prompt on stdin:
 #     LLM_COMMAND='claude -p' sh examples/quickstart.sh
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 
-# AXE_BIN names a directory of programs that are built already.
+# AXE_BIN can name a directory with the programs, if they are already built.
 if [ -z "${AXE_BIN:-}" ]; then
     (cd "$here" && cargo build --bins)
     AXE_BIN=${CARGO_TARGET_DIR:-$here/target}/debug
@@ -20,7 +20,7 @@ LLM_COMMAND=${LLM_COMMAND:-"sh '$here/examples/stand-in.sh'"}
 
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
-# The LLM command keeps the real home, where it finds its login.
+# The LLM command keeps the real home directory, where it finds its login.
 export XDG_CONFIG_HOME="$home/config" XDG_DATA_HOME="$home/data" LLM_COMMAND LIBRARIAN
 
 say() { printf '\n%s\n' "$*"; }
@@ -47,7 +47,7 @@ echo
 say '$ cat $XDG_DATA_HOME/axe/memory/summariser.md'
 cat "$XDG_DATA_HOME/axe/memory/summariser.md"
 
-# The other family. A session as Claude Code writes it down, and what Claude Code tells its hook at the end.
+# The other family: a session as Claude Code stores it, and what Claude Code passes to its hook at the end.
 mkdir -p "$XDG_CONFIG_HOME/agent-memory"
 cat >"$XDG_CONFIG_HOME/agent-memory/config.json" <<CONFIG
 {"storage": {"root": "$home/notes", "autoCommit": false}, "llm": {"command": "eval \"\$LIBRARIAN\""}}
@@ -67,11 +67,11 @@ say '$ memory capture --title "Guards are pure" --body "Put I/O into actors." --
 memory capture --title "Guards are pure" --body "Put I/O into actors." --tags xstate
 
 say '$ memory consolidate'
-# A model may answer what cannot be used. Then everything waits for the next run.
+# A real model may give a reply that cannot be used. Then everything waits for the next run.
 memory consolidate || true
 
 say '$ memory list --query "which port" --json | memory read -'
 memory list --query "which port" --json | memory read -
 
-say '$ memory agents-md --stdout    # what every agent is told before it begins'
+say '$ memory agents-md --stdout    # what every agent is told at the start'
 memory agents-md --stdout

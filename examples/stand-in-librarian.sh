@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands in for an LLM that makes notes, so that the examples run without a key and without a network: of each
-# session it keeps the first thing that was said. It understands nothing.
+# A stand-in for an LLM that writes notes, so that the examples run without a key and without a network. It keeps the
+# first message of each session. It understands nothing.
 exec awk '
     function plain(text) { gsub(/[\\"]/, "", text); gsub(/[[:cntrl:]]/, " ", text); return substr(text, 1, 200) }
     /^batch: / && batch == ""   { batch = $2 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands in for an LLM, so that the examples run without a key and without a network: it reads a prompt on
-# stdin and answers by counting. It understands nothing.
+# A stand-in for an LLM, so that the examples run without a key and without a network. It reads a prompt on stdin and
+# answers with a count of its words. It understands nothing.
 exec awk '
     /^## Memory$/                      { in_log = 1; next }
     in_log && /^## [0-9]+-[0-9]+-[0-9]+T/ { runs++; when = $2; next }

@@ -4,9 +4,9 @@
   stdenv,
   rustPlatform,
   installShellFiles,
-  # aws-lc-sys, which minreq's rustls has its cryptography from, is C that cmake builds.
+  # minreq's rustls uses the cryptography of aws-lc-sys, which is C and is built with cmake.
   cmake,
-  # What the tests run.
+  # Programs that the tests run.
   bashInteractive,
   fish,
   gitMinimal,
@@ -21,6 +21,8 @@
 let
   cargo = lib.importTOML ../Cargo.toml;
   inherit (lib) fileset;
+  # The manuals of section 7, such as memory-hooks.7.
+  manuals = map (lib.removeSuffix ".md") (builtins.attrNames (builtins.readDir ../man));
 in
 rustPlatform.buildRustPackage {
   pname = cargo.package.name;
@@ -28,7 +30,7 @@ rustPlatform.buildRustPackage {
 
   src = fileset.toSource {
     root = ../.;
-    # What the build and the tests read.
+    # Files that the build and the tests read.
     fileset = fileset.unions [
       ../Cargo.toml
       ../Cargo.lock
@@ -38,6 +40,7 @@ rustPlatform.buildRustPackage {
       ../benches
       ../bins
       ../examples
+      ../fuzz
       ../lib
       ../launchd
       ../man
@@ -53,7 +56,7 @@ rustPlatform.buildRustPackage {
     cmake
     installShellFiles
   ];
-  # cmake is for a crate, not for this directory.
+  # cmake is for a crate; this directory is not a cmake project.
   dontUseCmakeConfigure = true;
 
   nativeCheckInputs = [
@@ -67,14 +70,14 @@ rustPlatform.buildRustPackage {
     python3
     zsh
   ];
-  # Servers of the tests listen on 127.0.0.1.
+  # The tests start servers on 127.0.0.1.
   __darwinAllowLocalNetworking = true;
 
-  # A program's completions lie in a file of its name: bash and fish look for that.
+  # bash and fish look for a program's completions in a file of its name.
   postInstall = lib.optionalString (stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
-    for family in axe memory; do
-      "$out/bin/$family" --generate man "$family.7" >"$family.7"
-      installManPage "$family.7"
+    for page in ${lib.escapeShellArgs manuals}; do
+      "$out/bin/''${page%%[-.]*}" --generate man "$page" >"$page"
+      installManPage "$page"
     done
     for program in ${lib.escapeShellArgs (map (bin: bin.name) cargo.bin)}; do
       family="$out/bin/''${program%%-*}"

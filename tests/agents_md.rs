@@ -436,18 +436,23 @@ fn two_at_once_leave_one_whole_section() {
 }
 
 #[test]
-fn the_readme_shows_a_real_section() {
+fn the_manual_shows_a_real_section() {
     let store = Store::new();
     let body = "8080 belongs to the proxy. Start it with\n\n```sh\nmake dev PORT=8081\n```\n";
     put(&store, "tjRFpT", "The dev server has port 8081", "tier: hot\n", body);
     let front = "---\nid: id__3ajYXP\ntitle: Guards must be pure\ntags: [topic__xstate]\n\
-                 summary: I/O belongs into actors, never into a guard.\n---\n\nx\n";
+                 summary: I/O belongs in actors, never in a guard.\n---\n\nx\n";
     store.put("topics/guards-must-be-pure -- topic__xstate id__3ajYXP.md", front);
     for id in ["AAAAAA", "BBBBBB"] {
         put(&store, id, id, "tier: cold\n", "x");
     }
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let shown = readme.split("````markdown\n").nth(1).unwrap().split("````").next().unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/memory.7.md");
+    let page = fs::read_to_string(page).unwrap();
+    let lines = page.lines().skip_while(|line| *line != "    <!-- agent-memory:start -->");
+    let block = lines.take_while(|line| line.is_empty() || line.starts_with("    "));
+    let shown: String =
+        block.map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
+    let shown = format!("{}\n", shown.trim_end());
     let real = section(&store, &[]).replace(store.sandbox.home().to_str().unwrap(), "/home/me");
     assert_eq!(shown, real);
 }

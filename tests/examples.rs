@@ -1,4 +1,4 @@
-//! What the README and `examples/` show, run as it stands.
+//! What README, the manuals and `examples/` show, used unchanged.
 
 use crate::support::{NOW, Said, Sandbox, binary};
 use predicates::prelude::*;
@@ -18,6 +18,13 @@ fn blocks(language: &str) -> Vec<String> {
     let readme = read("README.md");
     let fence = format!("```{language}\n");
     readme.split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
+}
+
+/// The blocks of a manual that are indented by four spaces.
+fn indented(page: &str) -> Vec<String> {
+    let page = read(page);
+    let blocks = page.split("\n\n").filter(|block| block.lines().all(|line| line.starts_with("    ")));
+    blocks.map(|block| block.lines().map(|line| format!("{}\n", &line[4..])).collect()).collect()
 }
 
 #[test]
@@ -70,7 +77,7 @@ fn the_example_agents_and_their_configuration_are_whole() {
     for file in ["README.md", "CONTRIBUTING.md"] {
         sandbox.file(file, "x");
     }
-    // A key in the file would be a warning about its mode; this one is no secret.
+    // A file with a key gives a warning about its mode. This key is no secret.
     #[cfg(unix)]
     crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
     assert!(names.len() >= 4);
@@ -81,13 +88,14 @@ fn the_example_agents_and_their_configuration_are_whole() {
 }
 
 #[test]
-fn the_toml_of_the_readme_is_valid() {
-    let configs = blocks("toml");
+fn the_toml_of_the_manual_is_valid() {
+    let blocks = indented("man/axe-configuration.7.md");
+    let configs: Vec<_> = blocks.iter().filter(|block| block.contains("[providers.")).collect();
     assert!(!configs.is_empty());
     for config in configs {
         let sandbox = Sandbox::new();
         sandbox.agent_file("a", "name = 'a'\nmodel = 'openrouter/x'");
-        sandbox.write(&sandbox.config().join("config.toml"), &config);
+        sandbox.write(&sandbox.config().join("config.toml"), config);
         #[cfg(unix)]
         crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
         let output = sandbox.run("a").arg("--dry-run").output().unwrap();
@@ -96,16 +104,20 @@ fn the_toml_of_the_readme_is_valid() {
 }
 
 #[test]
-fn the_json_of_the_readme_is_valid() {
-    let blocks = blocks("json");
-    let (configs, hooks): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.contains("\"storage\""));
-    assert!(hooks.len() >= 4 && configs.len() == 1);
-    for hook in hooks {
+fn the_json_of_the_readme_and_the_manuals_is_valid() {
+    let is_json = |block: &String| block.starts_with('{');
+    let mut hooks = blocks("json");
+    assert_eq!(hooks.len(), 1);
+    hooks.extend(indented("man/memory-hooks.7.md").into_iter().filter(is_json));
+    assert!(hooks.len() >= 5);
+    for hook in &hooks {
         let value: serde_json::Value = serde_json::from_str(hook).unwrap();
         assert!(value["hooks"].as_object().unwrap().len() > 1, "{hook}");
     }
+    let configs: Vec<_> = indented("man/memory-configuration.7.md").into_iter().filter(is_json).collect();
+    assert_eq!(configs.len(), 1);
     let sandbox = Sandbox::new();
-    sandbox.file("config.json", configs[0]);
+    sandbox.file("config.json", &configs[0]);
     let output = sandbox.command("memory-config").args(["show", "--config", "config.json"]).output().unwrap();
     assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
     assert!(output.out().contains("ACME-"), "{}", output.out());
@@ -124,7 +136,11 @@ fn every_program_and_flag_that_a_page_names_exists() {
     // Flags of cargo, gh, git, jq, systemctl and the presets, in commands that are not ours.
     let others =
         ["--arg", "--body-file", "--cached", "--format", "--now", "--path", "--since", "--trailer", "--user"];
-    for page in ["README.md", "nix/README.md", "man/axe.7.md", "man/memory.7.md"] {
+    let files = std::fs::read_dir(root().join("man")).unwrap();
+    let manuals = files.map(|file| format!("man/{}", file.unwrap().file_name().to_str().unwrap()));
+    let pages: Vec<String> =
+        ["README.md", "nix/README.md"].into_iter().map(str::to_owned).chain(manuals).collect();
+    for page in &pages {
         let text = read(page);
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
         let is_flag = |word: &&str| {
@@ -140,7 +156,7 @@ fn every_program_and_flag_that_a_page_names_exists() {
 #[test]
 fn a_real_history_and_real_files_end_in_an_answer_and_an_entry() {
     let git = Command::new("git").args(["log", "-p", "-n", "3"]).current_dir(root()).output().unwrap();
-    // Without a history (a source archive) the sources themselves will do.
+    // A source archive has no history; then use a file of the sources.
     let input = if git.stdout.is_empty() { read("Cargo.lock").into_bytes() } else { git.stdout };
     let sandbox = Sandbox::new();
     let toml = "files = ['lib/**/*.rs', 'README.md']\n[memory]\nenabled = true\nmax_task_chars = 60";

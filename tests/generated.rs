@@ -1,10 +1,10 @@
-//! What `axe --generate` and `axe completions` print, read by the programs that it is for.
+//! The output of `axe --generate` and `axe completions`, checked by the programs that read it.
 
 use crate::support::{Said, Sandbox, binary, programs, said, tools};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-/// What the dispatcher of a family prints, for one of its programs or for all.
+/// The output of a family's dispatcher, for one of its programs or for all.
 fn generate(family: &str, form: &str, program: Option<&str>) -> String {
     let sandbox = Sandbox::new();
     let mut dispatcher = sandbox.command(family);
@@ -23,12 +23,21 @@ fn family(name: &str) -> Vec<String> {
     programs().into_iter().filter(|program| family_of(program) == name).collect()
 }
 
-/// What `.ci/run` installs, and says so: there it must not be missing.
+/// The pages of section 7, without the section.
+fn manuals() -> Vec<String> {
+    let files = std::fs::read_dir(crate::stage::root().join("man")).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut all: Vec<String> = names.map(|name| name.strip_suffix(".7.md").unwrap().to_owned()).collect();
+    all.sort();
+    all
+}
+
+/// What `.ci/run` installs must not be missing there.
 fn is_promised(program: &str) -> bool {
     std::env::var_os("AXE_CI").is_some() && program == "mandoc"
 }
 
-/// Feeds `text` to a checker and returns what it complains of; `None`, loudly, where there is no such program.
+/// Feeds `text` to a checker and returns its complaints; `None`, with a message, if the program is missing.
 fn complaints(program: &str, args: &[&str], text: &str) -> Option<String> {
     let started = Command::new(program)
         .args(args)
@@ -44,7 +53,7 @@ fn complaints(program: &str, args: &[&str], text: &str) -> Option<String> {
     };
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    // Pages bear no date: who builds them again gets the same bytes.
+    // Pages have no date, so that a second build gives the same bytes.
     let is_one = |line: &&str| !line.contains("WARNING: missing date");
     let said = output.err() + &output.out();
     let complaint = said.lines().filter(is_one).collect::<Vec<_>>().join("\n");
@@ -72,7 +81,7 @@ fn every_man_page_has_its_sections_and_no_warnings() {
     }
 }
 
-/// For both programs that format pages.
+/// Both programs that format pages accept this one.
 fn is_fine(name: &str, page: &str) {
     for (checker, args) in
         [("groff", &["-man", "-ww", "-z", "-Tutf8"][..]), ("mandoc", &["-T", "lint", "-W", "warning"])]
@@ -83,29 +92,63 @@ fn is_fine(name: &str, page: &str) {
 }
 
 #[test]
-fn each_family_has_a_page_of_its_own_among_those_of_its_programs() {
+fn every_manual_is_a_page_that_leads_to_all_others() {
+    let manuals = manuals();
     for name in FAMILIES {
-        let page = generate(name, "man", Some(&format!("{name}.7")));
-        assert!(page.starts_with(&format!(".TH \"{}\" \"7\" ", name.to_uppercase())), "{page}");
-        let also: BTreeSet<&str> = page
-            .split(".SH SEE ALSO\n")
-            .nth(1)
-            .unwrap()
-            .lines()
-            .map(|line| line.split(' ').nth(1).unwrap())
-            .collect();
-        let names: Vec<String> = family(name).iter().map(|program| program.replace('-', "\\-")).collect();
-        assert_eq!(also, names.iter().map(String::as_str).collect());
-        is_fine(name, &page);
+        let own: Vec<&String> = manuals.iter().filter(|manual| family_of(manual) == name).collect();
+        for manual in &own {
+            let page = generate(name, "man", Some(&format!("{manual}.7")));
+            let title = manual.to_uppercase().replace('-', "\\-");
+            assert!(page.starts_with(&format!(".TH \"{title}\" \"7\" ")), "{page}");
+            let also: BTreeSet<&str> = page
+                .split(".SH SEE ALSO\n")
+                .nth(1)
+                .unwrap()
+                .lines()
+                .map(|line| line.strip_prefix(".BR ").unwrap().trim_end_matches(','))
+                .collect();
+            let programs = family(name).into_iter().map(|program| format!("{program} (1)"));
+            let others = manuals.iter().filter(|other| other != manual).map(|other| format!("{other} (7)"));
+            let names: Vec<String> = programs.chain(others).map(|name| name.replace('-', "\\-")).collect();
+            assert_eq!(also, names.iter().map(String::as_str).collect());
+            is_fine(manual, &page);
+            let caption = page.lines().nth(2).unwrap().split_once(" \\- ").unwrap().1;
+            let text =
+                std::fs::read_to_string(crate::stage::root().join(format!("man/{manual}.7.md"))).unwrap();
+            assert_eq!(text.lines().next(), Some(&*format!("# {manual}(7): {}", caption.replace('\\', ""))));
+        }
 
         let all = generate(name, "man", None);
-        assert_eq!(all.matches("\n.SH NAME\n").count(), family(name).len() + 1);
-        assert!(all.ends_with(&page));
+        assert_eq!(all.matches("\n.SH NAME\n").count(), family(name).len() + own.len());
         let sandbox = Sandbox::new();
         let (code, out, err) = said(sandbox.command(name).args(["--generate", "bash", &format!("{name}.7")]));
         assert_eq!((code, out.as_str()), (Some(1), ""));
         assert!(err.contains(&format!("no program named \"{name}.7\"; use one of {name}, ")), "{err}");
     }
+}
+
+#[test]
+fn help_prints_a_manual_by_its_topic_or_its_name_in_both_families() {
+    let help = |family: &str, topic: &str| {
+        let sandbox = Sandbox::new();
+        let (code, out, err) = said(sandbox.command(family).args(["help", topic]));
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{family} {topic}");
+        out
+    };
+    for manual in manuals() {
+        let text = std::fs::read_to_string(crate::stage::root().join(format!("man/{manual}.7.md"))).unwrap();
+        for family in FAMILIES {
+            assert_eq!(help(family, &format!("{manual}.7")), text);
+        }
+        let topic = manual.split_once('-').map_or("formats", |(_, topic)| topic);
+        assert_eq!(help(family_of(&manual), topic), text);
+        // What the dispatcher's own help lists.
+        let own = help(family_of(&manual), "help").replace('\n', " ");
+        let listed = own.split("The manuals are ").nth(1).unwrap();
+        assert!(listed.contains(topic), "{topic}: {listed}");
+    }
+    assert_eq!(help("memory", "security"), help("axe", "security"));
+    assert_eq!(help("axe", "hooks"), help("memory", "hooks"));
 }
 
 #[test]

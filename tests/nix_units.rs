@@ -306,7 +306,7 @@ fn links_lead_to_etc_follow_what_is_there_and_spare_what_the_user_made() {
     for _ in 0..2 {
         let said = with("full");
         assert_eq!(said.lines().count(), 2, "{said}");
-        assert!(said.contains("reviewer.toml\" is your own, and counts"), "{said}");
+        assert!(said.contains("reviewer.toml\" is your own file and is used"), "{said}");
         assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
         assert_eq!(fs::read_link(&elsewhere).unwrap(), Path::new("/no/dotfiles"));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Every command that the documentation shows, run as it stands: README, CONTRIBUTING, the manuals, each program's help,
+//! Every command that the documentation shows is run unchanged: README, CONTRIBUTING, the manuals, each program's help,
 //! and the timers among the examples.
 
 use crate::stage::{Stage, root};
@@ -7,22 +7,32 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// What cannot be run in a test, and why.
+/// Commands that cannot run in a test, each with the reason.
 const NOT_RUN: &[(&str, &str)] = &[
     ("sh examples/quickstart.sh", "tests of its own run it, in examples.rs"),
     ("cargo test", "would run this test"),
     ("cargo test --lib store::", "would build, or run the suite in itself"),
     ("cargo test --test faults", "the same"),
     ("cargo bench", "takes minutes"),
-    ("cargo deny check", "wants the network"),
+    ("cargo bench -- memory", "the same"),
+    ("cargo deny check", "needs the network"),
+    ("cargo install cargo-fuzz --locked", "the same"),
+    (
+        "cargo +nightly fuzz run note fuzz/corpus/note fuzz/seeds/note -- -timeout=10 -rss_limit_mb=1024 -max_len=4096 -dict=fuzz/words.dict",
+        "needs a nightly compiler",
+    ),
+    (
+        r#"memory-capture --title "Guards are pure" --body "No I/O." --json | memory-consolidate - --json | memory-agents-md -"#,
+        "not built yet",
+    ),
     (".ci/run", "would run this test"),
     ("cargo install --path .", "builds a release"),
-    ("nix run .#axe-run -- reviewer < diff.txt", "builds, with the network"),
+    ("nix run .#axe-run -- reviewer < diff.txt", "builds, and needs the network"),
     ("nix profile install .", "the same"),
     ("nix develop", "the same"),
 ];
 
-/// Lines that belong together, and where they stand.
+/// Lines that belong together, and where they are.
 struct Block {
     place: String,
     text: String,
@@ -32,17 +42,25 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// A line without the remark behind it.
+/// A line without the comment at its end.
 fn bare(line: &str) -> &str {
     line.split("  #").next().unwrap_or(line).trim()
 }
 
-/// The blocks in the fences of a Markdown file that bear `language`, and under "" the lines that are indented by four
-/// spaces. What `cargo bench` has printed is no command.
+/// The pages of `man/`.
+fn manuals() -> Vec<String> {
+    let files = std::fs::read_dir(root().join("man")).unwrap();
+    let mut pages: Vec<String> =
+        files.map(|file| format!("man/{}", file.unwrap().file_name().to_str().unwrap())).collect();
+    pages.sort();
+    assert!(pages.len() >= 9, "{pages:?}");
+    pages
+}
+
+/// The blocks of a Markdown file: in fences that name `language`, or for "" the lines that are indented by four spaces.
 fn blocks(path: &str, language: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut fence: Option<(String, bool)> = None;
-    let mut section = String::new();
     let mut is_going_on = false;
     for (number, line) in read(path).lines().enumerate() {
         let place = || format!("{path}:{}", number + 1);
@@ -63,8 +81,7 @@ fn blocks(path: &str, language: &str) -> Vec<Block> {
             None if ticks >= 3 => {
                 fence = Some(("`".repeat(ticks), &line[ticks..] == language && !language.is_empty()));
             }
-            None if line.starts_with("## ") => section = line.to_owned(),
-            None if language.is_empty() && line.starts_with("    ") && section != "## How fast" => {
+            None if language.is_empty() && line.starts_with("    ") => {
                 take(&line[4..], is_going_on);
                 is_going_on = true;
                 continue;
@@ -120,35 +137,78 @@ fn sessions(path: &str) -> Vec<Block> {
 fn every_command_of_the_readme_runs_from_its_first_line_to_its_last() {
     let stage = Stage::new();
     let fenced = blocks("README.md", "sh");
-    assert!(fenced.len() > 15, "{}", fenced.len());
+    assert!(fenced.len() >= 12, "{}", fenced.len());
     run_all(&stage, &fenced);
-    // What is shown before there is anything.
+    // These are shown before the reader has written anything.
     run_all(&stage, &blocks("README.md", ""));
-    // What came of it.
+    // The results.
     let home = stage.sandbox.home();
     assert!(stage.sandbox.log("critic").starts_with("## "));
     let memory = std::fs::read_to_string(home.join(".claude/CLAUDE.md")).unwrap();
     assert!(memory.starts_with("Be brief.\n\n<!-- agent-memory:start -->\n"), "{memory}");
-    assert!(
-        std::fs::read_to_string(stage.app().join("AGENTS.md")).unwrap().contains("Start it with: make db")
-    );
-    assert!(stage.run("git log -1 --format=%s").starts_with("I was given "));
+    for page in ["man1/axe-run.1", "man1/memory.1", "man7/axe-security.7", "man7/memory-hooks.7"] {
+        assert!(home.join(".local/share/man").join(page).is_file(), "{page}");
+    }
     assert!(!home.join("tab").exists() || stage.run("cat ~/tab").trim().is_empty());
 }
 
 #[test]
 fn every_command_of_the_other_pages_runs() {
-    for path in ["CONTRIBUTING.md", "nix/README.md"] {
-        run_all(&Stage::new(), &blocks(path, "sh"));
-        assert!(blocks(path, "").is_empty());
+    for path in ["CONTRIBUTING.md", "nix/README.md", "benches/README.md", "fuzz/README.md"] {
+        let fenced = blocks(path, "sh");
+        assert!(!fenced.is_empty(), "{path}");
+        run_all(&Stage::new(), &fenced);
+        // The table of the benchmarks is the only other block.
+        assert!(path == "benches/README.md" || blocks(path, "").is_empty(), "{path}");
     }
-    for path in ["man/axe.7.md", "man/memory.7.md"] {
-        let sessions = sessions(path);
-        assert!(!sessions.is_empty(), "{path}");
-        for session in sessions {
-            run_all(&Stage::furnished(), &[session]);
+    let pages = manuals();
+    let sessions: Vec<Block> = pages.iter().flat_map(|path| sessions(path)).collect();
+    assert!(sessions.len() >= 22, "{}", sessions.len());
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(session) =
+                    sessions.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                {
+                    run_all(&Stage::furnished(), std::slice::from_ref(session));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_command_in_a_manual_begins_with_a_dollar_sign() {
+    for path in manuals() {
+        for block in blocks(&path, "").iter().filter(|block| !block.text.starts_with("$ ")) {
+            for line in block.text.lines() {
+                let is_command = ["axe-", "memory-", "git ", "axe run", "memory capture"]
+                    .iter()
+                    .any(|start| line.starts_with(start));
+                assert!(!is_command, "{}: {line}", block.place);
+            }
         }
     }
+}
+
+/// The session of a manual that has a line with `words`, run on a machine of its own.
+fn ran(path: &str, words: &str) -> Stage {
+    let session = sessions(path).into_iter().find(|session| session.text.contains(words)).unwrap();
+    let stage = Stage::furnished();
+    run_all(&stage, &[session]);
+    stage
+}
+
+#[test]
+fn commands_of_the_manuals_do_what_their_page_says() {
+    let stage = ran("man/memory-pipelines.7.md", "agents-md --project");
+    let section = std::fs::read_to_string(stage.app().join("AGENTS.md")).unwrap();
+    assert!(section.contains("Start it with: make db"), "{section}");
+    let stage = ran("man/axe-pipelines.7.md", "git commit -e -F message.txt");
+    assert!(stage.run("git log -1 --format=%s").starts_with("I was given "));
+    let stage = ran("man/memory-pipelines.7.md", "memory-consolidate --apply reply.txt");
+    assert!(stage.run("memory list").contains("Guards are pure"));
 }
 
 #[test]
@@ -166,9 +226,11 @@ fn every_example_of_a_help_runs() {
 
 #[test]
 fn what_is_not_run_is_shown_somewhere() {
-    let pages = ["README.md", "CONTRIBUTING.md", "nix/README.md"];
+    let pages = ["README.md", "CONTRIBUTING.md", "nix/README.md", "benches/README.md", "fuzz/README.md"];
     let blocks = pages.iter().flat_map(|path| blocks(path, "sh").into_iter().chain(blocks(path, "")));
+    let sessions = manuals().into_iter().flat_map(|path| sessions(&path));
     let shown: BTreeSet<String> = blocks
+        .chain(sessions)
         .flat_map(|block| block.text.lines().map(|line| bare(line).to_owned()).collect::<Vec<_>>())
         .collect();
     for (command, why) in NOT_RUN {
@@ -213,7 +275,9 @@ fn the_hooks_queue_a_session() {
             "cwd": stage.app(), "workspace_roots": [stage.app()],
         })
     };
-    for block in blocks("README.md", "json") {
+    let manual = blocks("man/memory-hooks.7.md", "");
+    let settings = manual.into_iter().filter(|block| block.text.starts_with("{\n"));
+    for block in blocks("README.md", "json").into_iter().chain(settings) {
         let settings: Value = serde_json::from_str(&block.text).unwrap();
         for (event, hooks) in settings["hooks"].as_object().into_iter().flatten() {
             let mut all = Vec::new();
@@ -223,17 +287,17 @@ fn the_hooks_queue_a_session() {
         }
     }
     // Codex's other way, and the plugin for opencode.
-    let readme = read("README.md");
-    let notify = readme.split("`notify = ").nth(1).unwrap().split('`').next().unwrap();
+    let page = read("man/memory-hooks.7.md");
+    let notify = page.split("`notify = ").nth(1).unwrap().split('`').next().unwrap();
     let words: Vec<String> = serde_json::from_str(notify).unwrap();
     let told = json!({"type": "agent-turn-complete", "thread-id": "01", "cwd": stage.app()});
     let rollout =
         stage.sandbox.home().join(".codex/sessions/2026/02/28/rollout-2026-02-28T15-04-05-01.jsonl");
     stage.sandbox.write(&rollout, "{}\n");
     heard(&format!("{} '{told}'", words.join(" ")), &Value::Null);
-    let plugin = readme.split("await $`").nth(1).unwrap().split('`').next().unwrap();
+    let plugin = page.split("await $`").nth(1).unwrap().split('`').next().unwrap();
     heard(&plugin.replace("${id}", "ses_1"), &Value::Null);
-    assert!(count >= 11, "{count}");
+    assert!(count >= 13, "{count}");
 }
 
 /// The command behind the five fields of a crontab's line, as cron hands it to the shell.
@@ -244,8 +308,9 @@ fn cron(line: &str) -> String {
 #[test]
 fn the_timers_run_what_they_say() {
     let stage = Stage::furnished();
-    let tabs = blocks("README.md", "crontab");
-    for line in tabs[0].text.lines() {
+    let page = blocks("man/axe-pipelines.7.md", "");
+    let tab = page.iter().find(|block| block.text.starts_with("0 7 ")).unwrap();
+    for line in tab.text.lines() {
         stage.run(&format!("cd; {}", cron(line)));
     }
     for file in ["changes.md", "findings.md"] {

@@ -69,7 +69,9 @@ impl Stage {
             if request.path == Anthropic.path() { Anthropic.says(&text) } else { OpenAi.says(&text) }
         });
         let stage = Stage { sandbox, server };
-        symlink(root().join("examples"), stage.app().join("examples"));
+        for dir in ["bins", "examples", "man"] {
+            symlink(root().join(dir), stage.app().join(dir));
+        }
         stage.run(
             "git init -q -b main\n\
              mkdir docs; for f in README.md CONTRIBUTING.md docs/a.md docs/b.md app.c app.log meeting.txt; do echo one > $f; done\n\

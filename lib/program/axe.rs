@@ -1,10 +1,10 @@
 //! `axe`: one name for the family. `axe run x` is `axe-run x`, found beside this program, then on PATH.
 
-use crate::base::cli::{About, Manual, Program, Stdout, value};
+use crate::base::cli::{About, Program, Stdout, value};
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::program::family::{self, Action, Family};
-use crate::program::{axe_agents, axe_config, axe_gc, axe_run};
+use crate::program::family::{self, Family, FamilyAction};
+use crate::program::{axe_agents, axe_config, axe_gc, axe_run, manuals};
 use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
@@ -17,7 +17,7 @@ pub(crate) const ABOUT: About = About {
         ("agents", "list, show, make and edit agents"),
         ("config", "show where the configuration is, or begin one"),
         ("completions", "print completions for bash, zsh or fish"),
-        ("help", "print a command's help"),
+        ("help", "print the help of a command, or a manual"),
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
@@ -25,18 +25,16 @@ pub(crate) const ABOUT: About = About {
            program is looked for on PATH, so that axe-anything of your own works as \"axe anything\".\n\n    \
            git log -5 | axe run summariser\n    \
            eval \"$(axe completions bash)\"\n    \
-           axe --generate man axe.7 | man -l -     # files, formats, pipelines",
+           axe help configuration | less\n\n\
+           The manuals are formats, configuration, pipelines, security and comparison.",
     sections: &[],
 };
 
 const FAMILY: Family = Family {
     about: &ABOUT,
     programs: &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT],
-    manual: Manual {
-        name: "axe",
-        caption: "files, formats and pipelines of the axe programs",
-        text: include_str!("../../man/axe.7.md"),
-    },
+    manuals: manuals::AXE,
+    other_manuals: manuals::MEMORY,
     other_names: &[],
 };
 
@@ -44,16 +42,21 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse: family::parse, run }.main()
 }
 
-fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     FAMILY.run(action, env, stdout)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::cli::Manual;
     use crate::config::preset::PRESETS;
     use crate::config::toml_file::Keys;
     use crate::config::{agent, global};
+
+    fn manual(topic: &str) -> &'static Manual {
+        FAMILY.manuals.iter().find(|manual| manual.topic == topic).unwrap()
+    }
 
     /// The keys of a file, with their tables before them.
     fn keys(keys: Keys) -> Vec<String> {
@@ -71,7 +74,7 @@ mod tests {
     #[test]
     fn the_manual_names_every_key_and_no_other() {
         for (section, expected) in [("AGENT FILE", keys(agent::KEYS)), ("CONFIG.TOML", keys(global::KEYS))] {
-            let mut terms = FAMILY.manual.terms(section);
+            let mut terms = manual("configuration").terms(section);
             terms.sort();
             assert_eq!(terms, expected, "{section}");
         }
@@ -80,7 +83,7 @@ mod tests {
     #[test]
     fn the_manual_has_every_preset() {
         for (name, line) in PRESETS {
-            assert!(FAMILY.manual.text.contains(&format!("\n    {name:<9} {line}\n")), "{name}");
+            assert!(manual("formats").text.contains(&format!("\n    {name:<9} {line}\n")), "{name}");
         }
     }
 }

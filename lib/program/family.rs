@@ -12,18 +12,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) struct Family {
-    /// The dispatcher's own. Its commands are what a wrong one is held against.
+    /// The help of the dispatcher. Its commands are suggested for a wrong one.
     pub(crate) about: &'static About,
     /// Every program, for help, man pages and completions; the dispatcher too.
     pub(crate) programs: &'static [&'static About],
-    /// The page of section 7, called `FAMILY.7`.
-    pub(crate) manual: Manual,
+    /// Its pages of section 7, each called `NAME.7`.
+    pub(crate) manuals: &'static [Manual],
+    /// The other family's, which `help` finds too.
+    pub(crate) other_manuals: &'static [Manual],
     /// Further names of commands: `("generate-agents-md", "agents-md")`.
     pub(crate) other_names: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Debug)]
-pub(crate) enum Action {
+pub(crate) enum FamilyAction {
     Dispatch { command: OsString, arguments: Vec<OsString> },
     Help(String),
     Version,
@@ -40,7 +42,7 @@ pub(crate) enum Form {
 /// The commands that are not programs of their own.
 const OWN: &[&str] = &["completions", "help", "version"];
 
-pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
+pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
     use lexopt::prelude::*;
     let mut form = None;
     let mut words = Vec::new();
@@ -48,7 +50,7 @@ pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
         match arg {
             Long("generate") => form = Some(Form::parse(&p.text()?)?),
             Value(word) if form.is_none() && words.is_empty() && !OWN.iter().any(|own| word == *own) => {
-                return Ok(Action::Dispatch { command: word, arguments: p.rest()? });
+                return Ok(FamilyAction::Dispatch { command: word, arguments: p.rest()? });
             }
             Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
@@ -56,14 +58,14 @@ pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     Ok(match (form, &words[..]) {
-        (Some(form), []) => Action::Generate { form, program: None },
-        (Some(form), [program]) => Action::Generate { form, program: Some((*program).to_owned()) },
-        (None, []) => Action::Help("help".to_owned()),
-        (None, ["help", command] | [command @ "help"]) => Action::Help((*command).to_owned()),
-        (None, ["version"]) => Action::Version,
+        (Some(form), []) => FamilyAction::Generate { form, program: None },
+        (Some(form), [program]) => FamilyAction::Generate { form, program: Some((*program).to_owned()) },
+        (None, []) => FamilyAction::Help("help".to_owned()),
+        (None, ["help", command] | [command @ "help"]) => FamilyAction::Help((*command).to_owned()),
+        (None, ["version"]) => FamilyAction::Version,
         (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
         (None, ["completions", shell]) => match Shell::named(shell) {
-            Some(shell) => Action::Completions(shell),
+            Some(shell) => FamilyAction::Completions(shell),
             None => {
                 return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
             }
@@ -83,42 +85,65 @@ impl Form {
 }
 
 impl Family {
-    pub(crate) fn run(&self, action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    pub(crate) fn run(&self, action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let name = self.about.name;
         match action {
-            Action::Dispatch { command, arguments } => self.dispatch(&command, &arguments, env),
-            Action::Version => stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS),
-            Action::Help(command) => match self.about_of(&command) {
+            FamilyAction::Dispatch { command, arguments } => self.dispatch(&command, &arguments, env),
+            FamilyAction::Version => {
+                stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS)
+            }
+            FamilyAction::Help(command) => match self.about_of(&command) {
                 Some(about) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
                 None if OWN.contains(&command.as_str()) => {
                     stdout.text(&self.about.help()).map(|()| ExitCode::SUCCESS)
                 }
-                None => self.dispatch(command.as_ref(), &["--help".into()], env),
+                None => match self.manual_of(&command) {
+                    Some(manual) => stdout.text(manual.text).map(|()| ExitCode::SUCCESS),
+                    None => self.dispatch(command.as_ref(), &["--help".into()], env),
+                },
             },
-            Action::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
-            Action::Generate { form: Form::Man, program: None } => {
+            FamilyAction::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
+            FamilyAction::Generate { form: Form::Man, program: None } => {
                 generate(&Form::Man, self.programs, stdout)?;
-                self.print_manual(stdout)
-            }
-            Action::Generate { form: Form::Man, program: Some(page) } if page == format!("{name}.7") => {
-                self.print_manual(stdout)
-            }
-            Action::Generate { form, program: None } => generate(&form, self.programs, stdout),
-            Action::Generate { form, program: Some(program) } => match self.about_of(&program) {
-                Some(about) => generate(&form, &[about], stdout),
-                None => {
-                    let names: Vec<_> = self.programs.iter().map(|about| about.name).collect();
-                    let manual =
-                        if matches!(form, Form::Man) { format!(", {name}.7") } else { String::new() };
-                    Err(Error::usage(format!("no program named \"{program}\""))
-                        .hint(format!("use one of {}{manual}", names.join(", "))))
+                for manual in self.manuals {
+                    self.print_manual(manual, stdout)?;
                 }
-            },
+                Ok(ExitCode::SUCCESS)
+            }
+            FamilyAction::Generate { form, program: None } => generate(&form, self.programs, stdout),
+            FamilyAction::Generate { form, program: Some(program) } => {
+                let manual = self.manuals.iter().find(|manual| format!("{}.7", manual.name) == program);
+                match (&form, manual, self.about_of(&program)) {
+                    (Form::Man, Some(manual), _) => {
+                        self.print_manual(manual, stdout).map(|()| ExitCode::SUCCESS)
+                    }
+                    (_, _, Some(about)) => generate(&form, &[about], stdout),
+                    _ => Err(self.unknown_page(&form, &program)),
+                }
+            }
         }
     }
 
-    fn print_manual(&self, stdout: &mut Stdout) -> Result<ExitCode> {
-        stdout.text(&manual_page(&self.manual, self.programs, VERSION)).map(|()| ExitCode::SUCCESS)
+    fn print_manual(&self, manual: &Manual, stdout: &mut Stdout) -> Result<()> {
+        let manuals = self.manuals.iter().chain(self.other_manuals).map(|other| (other.name, 7));
+        let others = manuals.filter(|(name, _)| *name != manual.name);
+        let programs = self.programs.iter().map(|about| (about.name, 1));
+        stdout.text(&manual_page(manual, programs.chain(others), VERSION))
+    }
+
+    fn unknown_page(&self, form: &Form, name: &str) -> Error {
+        let mut names: Vec<String> = self.programs.iter().map(|about| about.name.to_owned()).collect();
+        if matches!(form, Form::Man) {
+            names.extend(self.manuals.iter().map(|manual| format!("{}.7", manual.name)));
+        }
+        Error::usage(format!("no program named \"{name}\"")).hint(format!("use one of {}", names.join(", ")))
+    }
+
+    /// By its topic, or by the name of its page: `security`, `axe-security`, `axe-security.7`.
+    fn manual_of(&self, name: &str) -> Option<&'static Manual> {
+        let page = name.strip_suffix(".7").unwrap_or(name);
+        let is_meant = |manual: &&Manual| manual.topic == name || manual.name == page;
+        self.manuals.iter().chain(self.other_manuals).find(is_meant)
     }
 
     /// By its whole name, without the family's, or by another name.

@@ -1,12 +1,13 @@
 //! `memory`: one name for the family. `memory list` is `memory-list`, found beside this program, then on PATH.
 
-use crate::base::cli::{About, Manual, Program, Stdout, value};
+use crate::base::cli::{About, Program, Stdout, value};
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::program::family::{self, Action, Family};
+use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{
-    memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_doctor,
-    memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron, memory_update,
+    manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
+    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron,
+    memory_update,
 };
 use std::process::ExitCode;
 
@@ -28,7 +29,7 @@ pub(crate) const ABOUT: About = About {
         ("install-cron", "run consolidation and defrag on a timer"),
         ("uninstall-cron", "remove those timers"),
         ("completions", "print completions for bash, zsh or fish"),
-        ("help", "print a command's help"),
+        ("help", "print the help of a command, or a manual"),
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
@@ -37,7 +38,8 @@ pub(crate) const ABOUT: About = About {
            anything\".\n\n    \
            memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
            memory list --query port --json | memory read -\n    \
-           memory --generate man memory.7 | man -l -     # files, formats, pipelines",
+           memory help hooks | less\n\n\
+           The manuals are formats, configuration, hooks, pipelines, security and comparison.",
     sections: &[],
 };
 
@@ -58,11 +60,8 @@ const FAMILY: Family = Family {
         &memory_install_cron::ABOUT,
         &memory_uninstall_cron::ABOUT,
     ],
-    manual: Manual {
-        name: "memory",
-        caption: "files, formats and pipelines of the memory programs",
-        text: include_str!("../../man/memory.7.md"),
-    },
+    manuals: manuals::MEMORY,
+    other_manuals: manuals::AXE,
     other_names: &[("generate-agents-md", "agents-md")],
 };
 
@@ -70,7 +69,7 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse: family::parse, run }.main()
 }
 
-fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     FAMILY.run(action, env, stdout)
 }
 
@@ -83,10 +82,11 @@ mod tests {
     #[test]
     fn the_manual_names_every_setting_with_its_range_and_default() {
         let known: Vec<&str> = KNOWN.iter().map(|known| known.key).collect();
-        assert_eq!(FAMILY.manual.terms("CONFIG.JSON"), known);
+        let manual = FAMILY.manuals.iter().find(|manual| manual.topic == "configuration").unwrap();
+        assert_eq!(manual.terms("CONFIG.JSON"), known);
         let defaults = Settings::defaults();
         for known in KNOWN {
-            let text = FAMILY.manual.text.split_once(&format!("\n- `{}`: ", known.key)).unwrap().1;
+            let text = manual.text.split_once(&format!("\n- `{}`: ", known.key)).unwrap().1;
             let text = text.split("\n- ").next().unwrap().replace('\n', " ");
             let default = &defaults.get(known.key).unwrap().value;
             let expected = match (known.kind, default) {

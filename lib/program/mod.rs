@@ -1,4 +1,4 @@
-//! One room per binary: what it says of itself, its arguments, and what it does.
+//! One module per program: its help, its arguments, and what it does.
 
 pub(crate) mod axe;
 pub(crate) mod axe_agents;
@@ -6,6 +6,7 @@ pub(crate) mod axe_config;
 pub(crate) mod axe_gc;
 pub(crate) mod axe_run;
 mod family;
+mod manuals;
 pub(crate) mod memory;
 pub(crate) mod memory_agents_md;
 pub(crate) mod memory_capture;

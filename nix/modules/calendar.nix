@@ -1,4 +1,4 @@
-# systemd's names for times that launchd can express too, as its StartCalendarInterval.
+# The calendar names of systemd that launchd can also express, as StartCalendarInterval.
 let
   midnight = {
     Hour = 0;

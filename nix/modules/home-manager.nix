@@ -1,4 +1,4 @@
-# For home-manager, on Linux and macOS. It sets systemd's units and launchd's agents; home-manager takes
+# For home-manager, on Linux and macOS. It sets both systemd units and launchd agents; home-manager uses
 # those of the platform.
 {
   config,
@@ -17,14 +17,14 @@ let
   inherit (pkgs.stdenv.hostPlatform) isDarwin;
   inherit (config.home) homeDirectory profileDirectory;
 
-  # What the session has if home-manager manages the XDG directories, and so where it looks for files.
+  # The variables of the session if home-manager manages the XDG directories. The programs find their files by them.
   environment = lib.optionalAttrs config.xdg.enable {
     XDG_CACHE_HOME = config.xdg.cacheHome;
     XDG_CONFIG_HOME = config.xdg.configHome;
     XDG_DATA_HOME = config.xdg.dataHome;
     XDG_STATE_HOME = config.xdg.stateHome;
   };
-  # The LLM command may come from anywhere; git comes last, so that the user's own is taken first.
+  # The LLM command can be anywhere. git is last, so that the user's own git is found first.
   path = [
     "${profileDirectory}/bin"
     "${homeDirectory}/.local/bin"
@@ -60,9 +60,9 @@ let
   };
 
   below = dir: lib.mapAttrs' (file: source: lib.nameValuePair "${dir}/${file}" { inherit source; });
-  # Where axe looks on macOS, unless XDG_CONFIG_HOME says otherwise.
+  # axe's directory on macOS, unless XDG_CONFIG_HOME is set.
   inLibrary = isDarwin && !config.xdg.enable;
-  # launchd makes a log, but not its directory.
+  # launchd creates a log file, but not its directory.
   logDirectories = lib.mapAttrs' (
     _: job: lib.nameValuePair "Library/Logs/${dirOf job.log}/.keep" { text = ""; }
   ) jobs;

@@ -1,4 +1,4 @@
-# What is to run and when, before systemd or launchd have their say; and the files that it reads.
+# What runs and when, independent of systemd and launchd, and the configuration files.
 {
   config,
   lib,
@@ -74,13 +74,13 @@ in
 {
   packages = lib.optional axe.enable axe.package ++ lib.optional memory.enable memory.package;
 
-  # By the name of the unit.
+  # The keys are the names of the units.
   jobs =
     lib.optionalAttrs axe.enable (lib.mapAttrs' agentJob scheduled)
     // lib.optionalAttrs (memory.enable && memory.consolidate.enable) {
       agent-memory-consolidate = memoryJob {
         task = "consolidate";
-        description = "Make notes of what waits in the queue";
+        description = "Turn the queue of sessions into notes";
         hours = memory.consolidate.intervalHours;
         firstAfter = "5min";
       };
@@ -91,12 +91,12 @@ in
         description = "Keep the notes in order";
         hours = memory.defrag.intervalHours;
         firstAfter = "15min";
-        # Only one of the two works on the notes at a time.
+        # Only one of the two can work on the notes at a time.
         after = [ "agent-memory-consolidate.service" ];
       };
     };
 
-  # By their paths below the directory of the family.
+  # The keys are paths in the configuration directory of the family.
   axeFiles =
     lib.optionalAttrs (axe.enable && axe.settings != { }) {
       "config.toml" = toml.generate "axe-config.toml" axe.settings;
@@ -105,7 +105,7 @@ in
       lib.mapAttrs' (
         name: agent:
         lib.nameValuePair "agents/${name}.toml" (
-          # The name is not part of the store path: an agent's name may hold what that may not.
+          # The store path does not contain the name: an agent's name may contain characters that a store path may not.
           toml.generate "axe-agent.toml" ({ inherit name; } // agent.settings)
         )
       ) axe.agents

@@ -1,4 +1,4 @@
-# A job as launchd's keys. The twin of the templates in launchd/, which memory-install-cron fills in.
+# A job as keys of launchd. Keep it in step with the templates in launchd/, which memory-install-cron uses.
 { lib, pkgs }:
 
 {
@@ -36,7 +36,7 @@ in
 }
 // (
   if job ? calendar then
-    # Another name is an error of the options; this keeps it from being hidden by one of evaluation.
+    # options.nix reports any other name. The default keeps an evaluation error from hiding that report.
     { StartCalendarInterval = calendar.${job.calendar} or [ ]; }
   else
     { StartInterval = job.seconds; }

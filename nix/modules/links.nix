@@ -1,11 +1,11 @@
-# NixOS and nix-darwin have no files of a user's. The files lie in /etc; this script, run as the user, links them
-# to where the programs look. A file that the user made stays, and counts.
+# NixOS and nix-darwin do not manage files in home directories. The files are in /etc, and this script, run as the
+# user, links to them from the user's configuration. A file that the user made is kept and used.
 { lib, pkgs }:
 
 {
   axeFiles,
   memoryFiles,
-  # Below the home directory, where XDG_CONFIG_HOME is not set.
+  # In the home directory, if XDG_CONFIG_HOME is not set.
   axeDir,
 }:
 
@@ -27,21 +27,21 @@ pkgs.writeShellScript "axe-links" ''
     esac
   }
 
-  # Nothing is there, or a link of ours.
+  # True if there is nothing, or a link of ours.
   is_free() {
     if [ -L "$1" ]; then is_ours "$1"; else [ ! -e "$1" ]; fi
   }
 
   link() { # LINK FILE
     if ! is_free "$1"; then
-      echo "axe: \"$1\" is your own, and counts; \"$2\" is not used" >&2
+      echo "axe: \"$1\" is your own file and is used; \"$2\" is not" >&2
       return
     fi
     mkdir -p -- "$(dirname -- "$1")"
     ln -sfn -- "$2" "$1"
   }
 
-  # Links whose files have gone from /etc.
+  # Links to files that are no longer in /etc.
   for old in "$axe"/config.toml "$axe"/agents/*.toml "$memory"/config.json; do
     if [ -L "$old" ] && [ ! -e "$old" ] && is_ours "$old"; then
       rm -- "$old"

@@ -1,4 +1,4 @@
-# For nix-darwin: launchd agents of the primary user, and files in /etc that the user's configuration links to.
+# For nix-darwin: launchd agents of the primary user, and files in /etc with links from the user's configuration.
 {
   config,
   lib,
@@ -31,7 +31,7 @@ let
       "/bin"
       "/usr/sbin"
       "/sbin"
-      # Where the user has no git.
+      # For users who have no git.
       (lib.makeBinPath [ pkgs.gitMinimal ])
     ];
   };
@@ -55,7 +55,7 @@ in
     launchd.user.agents =
       lib.mapAttrs (name: job: { serviceConfig = launchd name job; }) jobs
       // lib.optionalAttrs isOn {
-        # nix-darwin loads it at every switch and launchd at every login.
+        # nix-darwin loads it at each switch, launchd at each login.
         axe-links.serviceConfig = {
           Label = "com.axe.links";
           ProgramArguments = [
@@ -63,7 +63,7 @@ in
             "-c"
             (lib.concatStringsSep " && " (
               [ "/bin/wait4path /nix/store" ]
-              # launchd makes a log, but not its directory.
+              # launchd creates a log file, but not its directory.
               ++ lib.optional (logDirectories != [ ]) "mkdir -p ${lib.escapeShellArgs logDirectories}"
               ++ [ "exec ${links}" ]
             ))

@@ -1,4 +1,4 @@
-# For NixOS: timers in every user's own systemd, and files in /etc that each user's configuration links to.
+# For NixOS: timers in each user's systemd, and files in /etc with links from each user's configuration.
 {
   config,
   lib,
@@ -23,11 +23,11 @@ let
       "/etc/profiles/per-user/%u/bin"
       "/nix/var/nix/profiles/default/bin"
       "/run/current-system/sw/bin"
-      # Where a user has no git.
+      # For users who have no git.
       (lib.makeBinPath [ pkgs.gitMinimal ])
     ];
   };
-  # No model is asked on behalf of root or of a service's user.
+  # No runs for root and other system users.
   people.ConditionUser = "!@system";
   below = dir: lib.mapAttrs' (file: source: lib.nameValuePair "${dir}/${file}" { inherit source; });
 in
@@ -54,7 +54,7 @@ in
         sections = systemd name job;
       in
       {
-        # NixOS sets a PATH of its own, which would count beside ours.
+        # NixOS would add a PATH of its own to ours.
         path = lib.mkForce [ ];
         unitConfig = sections.unit // people;
         serviceConfig = sections.service;

@@ -1,4 +1,4 @@
-# The options of all three modules, and what must hold of their values.
+# The options of all three modules, and the checks of their values.
 {
   config,
   lib,
@@ -16,13 +16,13 @@ let
   inherit (pkgs.stdenv.hostPlatform) isDarwin;
 
   environmentFile = mkOption {
-    # No path type: a path would be copied into the store, which everybody can read.
+    # Not of type path: Nix would copy the file into the store, which every user can read.
     type = types.nullOr types.str;
     default = null;
     example = "/run/secrets/llm.env";
     description = ''
-      A file of `KEY=VALUE` lines that the timer puts into the environment, for API keys. An absolute path,
-      written as a string, outside the Nix store.
+      File with API keys for the timer, as lines of the form `KEY=VALUE`, which are added to its environment.
+      Must be an absolute path, given as a string, and must not be in the Nix store.
     '';
   };
 
@@ -32,12 +32,12 @@ let
       enable = mkOption {
         type = types.bool;
         default = true;
-        description = "Whether a timer ${what}.";
+        description = "Whether to run ${what} on a timer.";
       };
       intervalHours = mkOption {
         type = types.int;
         default = hours;
-        description = "Hours from one run to the next, 1 to 8784. The configuration file gets the same number.";
+        description = "Hours between two runs, from 1 to 8784. Also written to `config.json`.";
       };
     };
 
@@ -52,7 +52,7 @@ let
           memory.enabled = true;
         };
         description = ''
-          The agent's file, `agents/<name>.toml`; `model` is required. `name` is set to the agent's name.
+          Content of `agents/<name>.toml`. `model` is required; `name` defaults to the name of the attribute.
         '';
       };
       schedule = mkOption {
@@ -61,7 +61,7 @@ let
             types.submodule {
               options.interval = mkOption {
                 type = types.int;
-                description = "Seconds from one run to the next.";
+                description = "Seconds between two runs.";
               };
             }
           )
@@ -69,9 +69,9 @@ let
         default = null;
         example = "daily";
         description = ''
-          When a timer runs the agent: `{ interval = 3600; }` for every so many seconds, or a calendar
-          expression of systemd. launchd knows only ${lib.concatStringsSep ", " (lib.attrNames calendar)}.
-          `null`: no timer.
+          When to run the agent: an interval in seconds, such as `{ interval = 3600; }`, or a systemd calendar
+          expression. On macOS, only these expressions work: ${lib.concatStringsSep ", " (lib.attrNames calendar)}.
+          If `null`, there is no timer.
         '';
       };
       stdin = mkOption {
@@ -79,15 +79,15 @@ let
         default = null;
         example = "git -C ~/src/project log --since=yesterday";
         description = ''
-          Lines for bash, whose output the scheduled run gets on its standard input. Where they fail, the agent
-          is not run.
+          Bash script whose output is piped into the scheduled run. If the script fails, the agent does not
+          run.
         '';
       };
       inherit environmentFile;
     };
   };
 
-  # Every key called api_key, as the path that leads to it. "none" is what services that ask for none are given.
+  # The paths of all keys called api_key. "none" is the value for services that need no key.
   literalKeys =
     path: value:
     if lib.isAttrs value then
@@ -110,40 +110,40 @@ let
     map (key: {
       assertion = false;
       message = ''
-        ${key} would be written into the Nix store, which everybody can read.
-        Name the key instead: api_key_file = "/run/secrets/…" or api_key_command = "pass show …".
+        ${key} would be written to the Nix store, which every user can read.
+        Point to the key instead: api_key_file = "/run/secrets/…" or api_key_command = "pass show …".
       '';
     }) (literalKeys path settings);
 
   secretOutsideStore = path: file: [
     {
       assertion = file == null || lib.hasPrefix "/" file;
-      message = "${path} must be an absolute path: \"${toString file}\" is not.";
+      message = "${path} must be an absolute path, but is \"${toString file}\".";
     }
     {
       assertion = file == null || !lib.hasPrefix builtins.storeDir file;
-      message = "${path} lies in the Nix store, which everybody can read: \"${toString file}\".";
+      message = "${path} is in the Nix store, which every user can read: \"${toString file}\".";
     }
     {
       assertion = file == null || oneLine file;
-      message = "${path} must be one line, without a backslash at its end.";
+      message = "${path} must be a single line without a backslash at its end.";
     }
   ];
 
-  # To systemd a carriage return ends a line too, and a backslash at the end carries it on.
+  # systemd also ends a line at a carriage return, and continues it after a backslash at its end.
   oneLine = text: builtins.match "([^[:cntrl:]]*[^\\[:cntrl:]])?" text != null;
 
   hoursInRange = path: hours: {
     assertion = hours >= 1 && hours <= 366 * 24;
-    message = "${path} must be 1 to 8784 hours: ${toString hours} is not.";
+    message = "${path} must be between 1 and 8784 hours, but is ${toString hours}.";
   };
 
   sameHours = name: path: hours: {
     assertion = (memory.settings.schedule or { }).${name} or hours == hours;
-    message = "services.agent-memory.settings.schedule.${name} differs from ${path}: set the latter alone.";
+    message = "services.agent-memory.settings.schedule.${name} differs from ${path}: set only the latter.";
   };
 
-  # As axe-run checks it. What becomes part of a unit's name must also be plain ASCII.
+  # The same check as in axe-run. A name that becomes part of a unit's name must also be plain ASCII.
   isFileName =
     name:
     builtins.stringLength name <= 200 && builtins.match "[^./\\[:cntrl:]][^/\\[:cntrl:]]*" name != null;
@@ -159,25 +159,25 @@ let
     [
       {
         assertion = isFileName name;
-        message = "programs.axe.agents: \"${name}\" cannot be an agent's name: no slash, no control character, no dot in front, at most 200 bytes.";
+        message = "programs.axe.agents: \"${name}\" cannot be the name of an agent: it must not contain a slash or a control character, must not start with a dot, and may have at most 200 bytes.";
       }
       {
         assertion = agent.settings ? model;
-        message = "${path}.settings.model is not set: an agent needs a model, such as \"anthropic/claude-sonnet-4-5\".";
+        message = "${path}.settings.model is not set: every agent needs a model, such as \"anthropic/claude-sonnet-4-5\".";
       }
       {
         assertion = schedule == null || isUnitName name;
-        message = "${path}.schedule: a timer's name takes only letters, digits, \"_\", \".\" and \"-\" of ASCII: call the agent by such a name.";
+        message = "${path}.schedule: the name of a timer can only contain ASCII letters, digits, \"_\", \".\" and \"-\": rename the agent.";
       }
       {
         assertion = isCalendar || schedule == null || schedule.interval >= 1;
-        message = "${path}.schedule.interval must be at least 1 second: ${
+        message = "${path}.schedule.interval must be at least 1 second, but is ${
           toString (if isCalendar || schedule == null then 0 else schedule.interval)
-        } is not.";
+        }.";
       }
       {
         assertion = !isCalendar || (oneLine schedule && builtins.match "[[:space:]]*" schedule == null);
-        message = "${path}.schedule must be one line that says when.";
+        message = "${path}.schedule must be a single line with a calendar expression.";
       }
       {
         assertion = !isCalendar || !isDarwin || calendar ? ${schedule};
@@ -187,11 +187,11 @@ let
       }
       {
         assertion = schedule != null || agent.stdin == null;
-        message = "${path}.stdin counts only for a timer: set ${path}.schedule too.";
+        message = "${path}.stdin is only used by a timer: set ${path}.schedule too.";
       }
       {
         assertion = schedule != null || agent.environmentFile == null;
-        message = "${path}.environmentFile counts only for a timer: set ${path}.schedule too.";
+        message = "${path}.environmentFile is only used by a timer: set ${path}.schedule too.";
       }
     ]
     ++ secretOutsideStore "${path}.environmentFile" agent.environmentFile
@@ -199,12 +199,12 @@ let
 in
 {
   options.programs.axe = {
-    enable = mkEnableOption "axe: small programs that run LLM agents and keep what they learn";
+    enable = mkEnableOption "axe, small programs that run LLM agents and keep what they learn";
     package = mkOption {
       type = types.package;
       default = pkgs.callPackage ../package.nix { };
       defaultText = lib.literalExpression "the flake's package";
-      description = "The package that has all the programs.";
+      description = "Package that provides the programs.";
     };
     settings = mkOption {
       type = types.attrsOf toml.type;
@@ -214,24 +214,24 @@ in
         retry.max = 5;
       };
       description = ''
-        The file `config.toml`; left out if empty. It lies in the Nix store, where everybody can read it:
-        name keys with `api_key_file` or `api_key_command`.
+        Content of `config.toml`. If empty, the file is not created. The file is in the Nix store, where
+        every user can read it, so use `api_key_file` or `api_key_command` for keys.
       '';
     };
     agents = mkOption {
       type = types.attrsOf agent;
       default = { };
-      description = "Agents by name.";
+      description = "Agents, by name.";
     };
   };
 
   options.services.agent-memory = {
-    enable = mkEnableOption "timers that make notes of agents' sessions and keep the notes in order";
+    enable = mkEnableOption "timers that turn agents' sessions into notes and keep the notes in order";
     package = mkOption {
       type = types.package;
       default = axe.package;
       defaultText = lib.literalExpression "config.programs.axe.package";
-      description = "The package that the timers run and that goes on PATH.";
+      description = "Package that the timers run. It is also added to PATH.";
     };
     settings = mkOption {
       type = types.attrsOf json.type;
@@ -241,16 +241,16 @@ in
         agentsMd.targets = [ "~/.claude/CLAUDE.md" ];
       };
       description = ''
-        The file `config.json` of the memory programs. Left out if this is empty and the intervals are the
-        default ones: a file of your own is then in force.
+        Content of `config.json` of the memory programs. If this is empty and both intervals have their
+        default, the file is not created, so that a file of your own can take effect.
       '';
     };
     consolidate = every {
-      what = "runs `memory-consolidate`";
+      what = "`memory-consolidate`";
       hours = 2;
     };
     defrag = every {
-      what = "runs `memory-defrag`";
+      what = "`memory-defrag`";
       hours = 24;
     };
     inherit environmentFile;

@@ -1,4 +1,4 @@
-# The shell around a command, where systemd or launchd cannot do it alone.
+# A shell script around a command, for what systemd or launchd cannot do themselves.
 { lib, pkgs }:
 
 name:
@@ -9,7 +9,7 @@ name:
 }:
 
 let
-  # Its own script, so that no text of it can end the one around it.
+  # A separate script, so that its text cannot end the script around it.
   input = pkgs.writeShellScript "${name}-stdin" ''
     set -eo pipefail
     ${stdin}
@@ -19,7 +19,7 @@ pkgs.writeShellScript name ''
   set -euo pipefail
   shopt -s inherit_errexit extglob
   ${lib.optionalString (environmentFile != null) ''
-    # launchd knows no EnvironmentFile. As with systemd's, nothing in it is run; a backslash stands for itself.
+    # launchd has no EnvironmentFile. As in systemd, nothing in the file is executed. A backslash is an ordinary character.
     while IFS= read -r line || [ -n "$line" ]; do
       line=''${line##+([[:space:]])}
       line=''${line%%+([[:space:]])}
@@ -27,7 +27,7 @@ pkgs.writeShellScript name ''
         "" | "#"* | ";"*) continue ;;
         [A-Za-z_]*([A-Za-z0-9_])=*) ;;
         *)
-          echo "${name}: a line without KEY= in" ${lib.escapeShellArg environmentFile} >&2
+          echo "${name}: ignoring a line without KEY= in" ${lib.escapeShellArg environmentFile} >&2
           continue
           ;;
       esac
@@ -44,7 +44,7 @@ pkgs.writeShellScript name ''
       "exec ${lib.escapeShellArgs command}"
     else
       ''
-        # Whole before the first call that costs money: half an input is worse than none.
+        # Read all input before the first call that costs money: half an input is worse than none.
         input=$(${input})
         exec ${lib.escapeShellArgs command} <<<"$input"
       ''

@@ -1,10 +1,10 @@
-# A job as systemd's sections. The twin of the templates in systemd/, which memory-install-cron fills in.
+# A job as sections of systemd units. Keep it in step with the templates in systemd/, which memory-install-cron uses.
 { lib, pkgs }:
 
 {
-  # Directories with programs; systemd's own marks such as %h stand.
+  # Directories with programs. Specifiers such as %h are kept.
   path,
-  # Further variables. Values as they are, without marks.
+  # More variables. Their values are escaped, so they cannot contain specifiers.
   environment ? { },
 }:
 
@@ -49,7 +49,7 @@ name: job: {
     if job ? calendar then
       {
         OnCalendar = job.calendar;
-        # A run that was missed while the machine was off is made up for.
+        # Catch up on a run that was missed while the machine was off.
         Persistent = true;
       }
     else

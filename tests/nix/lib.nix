@@ -42,6 +42,9 @@ let
       start = stringLength text - stringLength suffix;
     in
     start >= 0 && substring start (-1) text == suffix;
+  removeSuffix =
+    suffix: text:
+    if hasSuffix suffix text then substring 0 (stringLength text - stringLength suffix) text else text;
   hasInfix = infix: text: length (builtins.split (escapeRegex infix) text) > 1;
   escapeRegex =
     builtins.replaceStrings
@@ -325,6 +328,7 @@ let
       hasInfix
       hasPrefix
       hasSuffix
+      removeSuffix
       isAttrs
       isList
       mapAttrs

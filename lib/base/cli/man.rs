@@ -8,10 +8,12 @@ use std::fmt::Write;
 /// Of the source of a page, in columns.
 const WIDTH: usize = 78;
 
-/// What a family's programs have in common: a page of section 7.
+/// A page of section 7: what several programs have in common.
 #[derive(Debug)]
 pub(crate) struct Manual {
     pub(crate) name: &'static str,
+    /// What `axe help` and `memory help` call it.
+    pub(crate) topic: &'static str,
     pub(crate) caption: &'static str,
     /// Markdown, as far as these pages use it: `## SECTION`, `### Part`, paragraphs, lines indented by four spaces that
     /// stand as they are, "- `term`: text", and `words` that are bold.
@@ -68,8 +70,12 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
     out
 }
 
-/// The page of a family of `programs`.
-pub(crate) fn manual_page(manual: &Manual, programs: &[&About], version: &str) -> String {
+/// A page of section 7. `also` are the pages that it refers to, each with its section.
+pub(crate) fn manual_page<'a>(
+    manual: &Manual,
+    also: impl Iterator<Item = (&'a str, u8)>,
+    version: &str,
+) -> String {
     let mut out = head(manual.name, 7, manual.caption, version);
     let mut is_below_heading = false;
     // The first block is the text's own title.
@@ -88,7 +94,7 @@ pub(crate) fn manual_page(manual: &Manual, programs: &[&About], version: &str) -
         }
         is_below_heading = heading.is_some();
     }
-    see_also(&mut out, programs.iter().map(|about| (about.name, 1)));
+    see_also(&mut out, also);
     out
 }
 
@@ -180,14 +186,15 @@ mod tests {
     fn a_manual_is_markdown_made_into_macros() {
         const MANUAL: Manual = Manual {
             name: "axe",
+            topic: "formats",
             caption: "all of it",
             text: "# axe(7)\n\n## FILES\n\n    ~/x\n\nOne `--flag` more.\n.x\n\n- `a.b`: first\nand on\n- `c`: last\n",
         };
         assert_eq!(
-            manual_page(&MANUAL, &[], "1.0"),
+            manual_page(&MANUAL, [("axe-gc", 1)].into_iter(), "1.0"),
             ".TH \"AXE\" \"7\" \"\" \"axe 1.0\" \"Miscellaneous Information\"\n.SH NAME\naxe \\- all of it\n.SH FILES\n\
              .RS 4\n.nf\n\\(ti/x\n.fi\n.RE\n.PP\nOne \\fB\\-\\-flag\\fP more. .x\n\
-             .TP\n.B a.b\nfirst and on\n.TP\n.B c\nlast\n.SH SEE ALSO\n\n"
+             .TP\n.B a.b\nfirst and on\n.TP\n.B c\nlast\n.SH SEE ALSO\n.BR axe\\-gc (1)\n"
         );
     }
 
