@@ -99,12 +99,12 @@ fn repairs_and_dry_runs_count() {
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.prompts().len()), (Some(0), 3), "{err}");
     assert!(err.contains("the cap of 3 calls a day") && err.contains("4 entries wait"), "{err}");
-    assert_eq!(out, "0 entries processed, 0 kb entries written, 5 waiting\n");
+    assert_eq!(out, "1 entry processed, 1 kb entries written, 4 waiting\n");
     // What was paid for is not asked again: the next day begins with its repair.
     let (code, _, err) = run_at(&sandbox, "2026-03-01T00:00:00Z", &["--quiet"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(sandbox.prompts()[3].contains("It cannot be used:"), "{}", sandbox.prompts()[3]);
-    assert_eq!((sandbox.processed().len(), ids.len(), sandbox.prompts().len()), (2, 5, 6));
+    assert_eq!((sandbox.processed().len(), ids.len(), sandbox.prompts().len()), (3, 5, 6));
     let (code, _, err) = run_at(&sandbox, "2026-03-01T00:00:00Z", &["--dry-run"]);
     assert_eq!((code, sandbox.prompts().len()), (Some(0), 6), "{err}");
     assert!(err.contains("the cap of 3 calls a day"), "{err}");

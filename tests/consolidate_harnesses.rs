@@ -222,7 +222,8 @@ fn recorded_sessions_are_shown_with_exactly_their_turns() {
         }
         let (code, out, err) = sandbox.consolidated(&[]);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{name}");
-        assert!(out.starts_with(&format!("{} entries processed, ", files.len())), "{name}: {out}");
+        let entries = if files.len() == 1 { "entry" } else { "entries" };
+        assert!(out.starts_with(&format!("{} {entries} processed, ", files.len())), "{name}: {out}");
         let prompt = sandbox.last_prompt();
         let sessions: Vec<&str> = prompt.split("\n<<< session ").skip(1).collect();
         let helpers = usize::from(name == "subagent");

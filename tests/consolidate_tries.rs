@@ -55,7 +55,7 @@ fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
     sandbox.librarian(NOTE_EACH);
     let (code, out, err) = run_at(&sandbox, "2026-03-09T00:00:00Z", &["--retry-failed"]);
     assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
-    assert!(err.contains("1 failed entries are back in the queue"), "{err}");
+    assert!(err.contains("1 failed entry is back in the queue"), "{err}");
     assert_eq!((sandbox.processed(), sandbox.failed()), (vec![id], vec![]));
     assert!(crate::memory_capture::names(&sandbox.store().join("inbox/.failed")).is_empty());
 }

@@ -375,7 +375,9 @@ fn sessions_that_nobody_can_read_or_be_asked_about_are_told() {
 fn batches_that_were_left_are_told() {
     let store = healthy();
     let state = |kind: &str, begun: &str| {
-        json!({"state": "runAgent", "work": {"kind": kind, "begun": begun}}).to_string()
+        json!({"kind": kind, "begun": begun, "answers": 0, "awaits": null, "isWithPerson": false, "isOver": false,
+            "state": {"state": "runAgent"}})
+        .to_string()
     };
     let dir = ".agent-memory/batches/batch__abcdefghijkm";
     let put = |text: &str| store.put(&format!("{dir}/batch.json"), text);
@@ -413,7 +415,7 @@ fn batches_that_were_left_are_told() {
     // What defrag keeps so that it can be taken back is not left.
     let defrag = ".agent-memory/defrag/batch__abcdefghijkm/batch.json";
     fs::remove_dir_all(store.root().join(dir)).unwrap();
-    store.put(defrag, r#"{"state": "completed", "work": {"kind": "run", "begun": "2026-02-01T00:00:00Z"}}"#);
+    store.put(defrag, state("run", "2026-02-01T00:00:00Z").replace("\"isOver\":false", "\"isOver\":true"));
     assert_eq!(findings(&store), [[""; 4]; 0]);
     store.put(defrag, "x");
     assert!(only(&store).0.starts_with("error .agent-memory/defrag/"));
