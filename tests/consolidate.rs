@@ -20,8 +20,7 @@ fn nothing_to_do_is_said_in_one_line() {
         assert_eq!(sandbox.consolidated(&["--quiet"]), (Some(0), String::new(), String::new()));
         let (code, out, err) = sandbox.consolidated(&["--json"]);
         let result: Value = serde_json::from_str(&out).unwrap();
-        let expected =
-            json!({"processed": 0, "written": 0, "failed": [], "waiting": 0, "notes": [], "proposals": [],
+        let expected = json!({"processed": 0, "written": 0, "failed": [], "waiting": 0, "notes": [], "proposals": [],
                 "stopped": null});
         assert_eq!((code, result, err.as_str()), (Some(0), expected, ""));
     }

@@ -46,6 +46,7 @@ mod consolidate_caps;
 mod consolidate_commands;
 mod consolidate_harnesses;
 mod consolidate_history;
+mod consolidate_modes;
 mod consolidate_parts;
 mod consolidate_replies;
 mod consolidate_tries;

@@ -205,14 +205,7 @@ fn defrag<P: Persistence>(
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
     let ending = match reply {
-        None => match runner.run() {
-            Ok(ending) => ending,
-            // Nobody is to be asked about notes that are half changed, but what they are now is shown.
-            Err(error) => {
-                runner.host.refresh_targets(&runner.run)?;
-                return Err(error);
-            }
-        },
+        None => runner.run()?,
         Some(reply) => {
             let Applied { parts_left } = runner.apply(reply, |_, _| Ok(()))?;
             if parts_left > 0 && !args.quiet {

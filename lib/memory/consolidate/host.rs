@@ -104,6 +104,14 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         self.queue.limit > 0
     }
 
+    fn waits_for_stuck(&self) -> bool {
+        false
+    }
+
+    fn refresh_targets(&mut self, _: &Run) -> Result<()> {
+        Ok(())
+    }
+
     fn take_up(&self, _: &Progress, _: bool, _: &Run) -> TakeUp {
         TakeUp::CarryOn
     }

@@ -84,6 +84,19 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         false
     }
 
+    /// Nobody is to be asked about notes that are half changed.
+    fn waits_for_stuck(&self) -> bool {
+        true
+    }
+
+    /// A target may be new, and what people changed by hand is for agents too.
+    fn refresh_targets(&mut self, run: &Run) -> Result<()> {
+        if !run.is_dry() {
+            self.summary.targets = section::refresh(run.config, run.root, run.reporter)?;
+        }
+        Ok(())
+    }
+
     /// The groups of a batch are kept: notes that were merged since would be shared out in another way, and asked about
     /// once more. What is long ago is begun anew with the notes that have come since.
     fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp {
@@ -141,7 +154,6 @@ impl<P: Persistence> DefragHost<'_, P> {
                 }
             };
             if let Some(failure) = failure {
-                // A target may be new, and what people changed by hand is for agents too.
                 self.refresh_targets(run)?;
                 return Ok(Scanned::Failed(failure));
             }
@@ -204,13 +216,6 @@ impl<P: Persistence> DefragHost<'_, P> {
         self.summary.warnings.extend(plan.warnings);
         self.summary.remarks.extend(Some(plan.remark).filter(|remark| !remark.is_empty()));
         Ok(archived)
-    }
-
-    pub(crate) fn refresh_targets(&mut self, run: &Run) -> Result<()> {
-        if !run.is_dry() {
-            self.summary.targets = section::refresh(run.config, run.root, run.reporter)?;
-        }
-        Ok(())
     }
 
     fn commit(&self, run: &Run) -> Result<()> {

@@ -60,6 +60,12 @@ pub(crate) trait Host {
     /// Is a run to begin another batch after one that ended?
     fn begins_again(&self) -> bool;
 
+    /// Is nothing new to be begun while an earlier batch cannot be brought to its end?
+    fn waits_for_stuck(&self) -> bool;
+
+    /// A run begins nothing, but what people changed since is to be shown.
+    fn refresh_targets(&mut self, run: &Run) -> Result<()>;
+
     /// What becomes of a batch of the command that a run before left behind. `has_reply`: the reply to its current
     /// question is there.
     fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp;
@@ -214,9 +220,10 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Everything that may be done now: what earlier runs left, then what is new.
     pub(crate) fn run(&mut self) -> Result<Ending> {
-        let (mut last, stuck) = self.carry_on(true)?;
-        if let (Some(_), false) = (&stuck, self.host.begins_again()) {
-            return stuck.map_or(Ok(last), Err);
+        let (mut last, mut stuck) = self.carry_on(true)?;
+        if let Some(error) = stuck.take_if(|_| self.host.waits_for_stuck()) {
+            self.host.refresh_targets(&self.run)?;
+            return Err(error);
         }
         // Without a command, what it had claimed is in the queue again, and notes are filed as they are.
         if last == Ending::Failed(Failure::NoCommand) {

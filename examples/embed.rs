@@ -1,0 +1,263 @@
+//! A host of its own: notes in memory, a "model" that is a function, and both pipelines of the crate between them.
+//!
+//! The machines say what to do; this file does it. Nothing here touches a file or starts a process, but the same loop
+//! could keep notes in a database and call a model over the network. Run it with `cargo run --example embed`.
+
+use axe::consolidate::{
+    self, BatchSource, Claimed, Consolidate, Known, Loaded, Material, Part, Session, Slice,
+};
+use axe::defrag::{self, Defrag, Limits, News, Scanned, Structure, Wanted};
+use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Scan};
+use axe::pipeline::{Answer, Effect, Ending, Event, Machine, Redactor};
+use axe::queue::{QueueEntry, Retrieval};
+use axe::{Error, ErrorKind, Result};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// How long a prompt may be, in bytes.
+const MAX_PROMPT: usize = 100_000;
+
+/// Notes by place and name.
+#[derive(Default)]
+struct Memory(RefCell<BTreeMap<(Place, OsString), Entry>>);
+
+fn note(((place, name), entry): (&(Place, OsString), &Entry)) -> Note {
+    Note { place: *place, path: PathBuf::from(name), entry: entry.clone() }
+}
+
+impl Persistence for Memory {
+    /// There is one thread.
+    type Lock = ();
+
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn lock(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
+        let notes = self.0.borrow();
+        let found =
+            notes.iter().filter(|((place, _), _)| places.contains(place)).map(|pair| each(note(pair)));
+        Ok(Scan { found: found.collect(), broken: Vec::new() })
+    }
+
+    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
+        Ok(self.0.borrow().get_key_value(&(place, name.to_owned())).map(note))
+    }
+
+    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
+        Ok(self.0.borrow().iter().find(|(_, entry)| entry.meta().id == *id).map(note))
+    }
+
+    fn is_taken(&self, place: Place, name: &OsStr) -> bool {
+        self.0.borrow().contains_key(&(place, name.to_owned()))
+    }
+
+    fn put(&self, (): &(), old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
+        let key = (place, name.to_owned());
+        let old = old.map(|old| (old.place, old.name()));
+        if old.as_ref() != Some(&key) && self.0.borrow().contains_key(&key) {
+            return Err(Error::new(ErrorKind::Conflict, format!("{name:?} exists already")));
+        }
+        let mut notes = self.0.borrow_mut();
+        old.and_then(|old| notes.remove(&old));
+        notes.insert(key, entry.clone());
+        Ok(Note { place, path: PathBuf::from(name), entry })
+    }
+
+    fn purge(&self, (): &(), note: &Note) -> Result<()> {
+        self.0.borrow_mut().remove(&(note.place, note.name()));
+        Ok(())
+    }
+}
+
+/// The model: it answers from what the prompt shows, as any model would.
+fn model(prompt: &str) -> String {
+    let batch = prompt.lines().find_map(|line| line.strip_prefix("batch: ")).unwrap_or_default();
+    let shown = |start: &str| -> Vec<&str> {
+        prompt.lines().filter_map(|line| line.strip_prefix(start)?.split(' ').next()).collect()
+    };
+    let sessions = shown("<<< session ");
+    if sessions.is_empty() {
+        let operations: Vec<Value> =
+            shown("<<< note ").iter().map(|id| json!({"op": "tier", "id": id, "tier": "hot"})).collect();
+        return json!({"batch": batch, "operations": operations, "notes": "All of it matters."}).to_string();
+    }
+    let entry = json!({"title": "The dev server listens on port 4310", "summary": "Port 4310, not 8080.",
+        "tags": ["topic__dev"], "body": "The dev server listens on port 4310.", "sources": sessions});
+    json!({"batch": batch, "entries": [entry]}).to_string()
+}
+
+/// From queue entries to notes.
+fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: &Redactor) -> Result<Ending> {
+    let machine = Consolidate { redactor, max_prompt_bytes: MAX_PROMPT };
+    let now = Timestamp::now();
+    let text = |id: &str| match queue.get(id).map(|entry| &entry.retrieval) {
+        Some(Retrieval::Inline { title, body, .. }) => format!("{title}\n\n{body}\n"),
+        _ => String::new(),
+    };
+    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    loop {
+        // Here a host saves the state: whatever happens from now on, it can go on from here.
+        state = serde_json::from_value(serde_json::to_value(&state).map_err(broken)?).map_err(broken)?;
+        println!("consolidate: {}", Consolidate::name(&state));
+        let event = match effect {
+            Effect::End(ending) => return Ok(ending),
+            Effect::Ask(question) => Event::Answered(Answer::Reply(model(&question.prompt))),
+            Effect::Perform(task) => Event::Done(match task {
+                consolidate::Task::LoadQueue => consolidate::Done::Loaded(Loaded::Batch(Claimed {
+                    batch: "batch__embed1embed1".to_owned(),
+                    queue_ids: queue.keys().cloned().collect(),
+                    has_llm: true,
+                })),
+                consolidate::Task::FetchHistory { sources } => {
+                    let read =
+                        |source: BatchSource| BatchSource { bytes: text(&source.queue_id).len(), ..source };
+                    let sources: Vec<BatchSource> = sources.into_iter().map(read).collect();
+                    let whole = |(source, known): (usize, &BatchSource)| Slice {
+                        source,
+                        from: 0,
+                        to: known.bytes,
+                        number: 1,
+                        of: 1,
+                    };
+                    let slices = sources.iter().enumerate().map(whole).collect();
+                    let parts = vec![Part { slices }];
+                    consolidate::Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
+                }
+                consolidate::Task::Gather { sources, slices } => {
+                    let session = |slice: &Slice| {
+                        let source = sources.get(slice.source)?;
+                        let entry = queue.get(&source.queue_id)?;
+                        Some(Session {
+                            queue_id: source.queue_id.clone(),
+                            harness: entry.harness.to_string(),
+                            repo: entry.context.repo.clone(),
+                            queued: entry.timestamp,
+                            part: (slice.number, slice.of),
+                            cut: source.cut,
+                            text: text(&source.queue_id).get(slice.from..slice.to)?.to_owned(),
+                        })
+                    };
+                    let sessions: Vec<Session> = slices.iter().filter_map(session).collect();
+                    let shown: String = sessions.iter().map(|session| session.text.as_str()).collect();
+                    let (related, tags) =
+                        consolidate::related(notes, &shown, &Default::default(), 10_000, redactor)?;
+                    consolidate::Done::Gathered(Material { now, sessions, related, tags })
+                }
+                consolidate::Task::LookUp { .. } => consolidate::Done::Found(Known {
+                    at: now,
+                    ids: notes.ids()?,
+                    // A host that lets notes be updated gives the bodies that have not changed since.
+                    bodies: BTreeMap::new(),
+                    entries: queue.clone(),
+                }),
+                consolidate::Task::Warn(warnings) => {
+                    warnings.iter().for_each(|warning| println!("warning: {warning}"));
+                    consolidate::Done::Warned
+                }
+                consolidate::Task::Write { note, at } => {
+                    let (written, warnings) = consolidate::write(notes, &note, at)?;
+                    warnings.iter().for_each(|warning| println!("warning: {warning}"));
+                    consolidate::Done::Written(written)
+                }
+                consolidate::Task::Consume { .. } => consolidate::Done::Consumed,
+                consolidate::Task::MarkProcessed { verdicts, .. } => {
+                    verdicts.iter().for_each(|(id, verdict)| println!("{id}: {verdict}"));
+                    consolidate::Done::Marked
+                }
+                consolidate::Task::Commit { .. } => consolidate::Done::Committed,
+                consolidate::Task::Refresh => consolidate::Done::Refreshed,
+            }),
+        };
+        (state, effect) = machine.step(state, event);
+    }
+}
+
+/// Puts the notes in order.
+fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
+    let machine = Defrag { redactor, max_prompt_bytes: MAX_PROMPT, allows_loss: false };
+    let limits = Limits { max_prompt_bytes: MAX_PROMPT, max_hot_tokens: 2500 };
+    let now = Timestamp::now();
+    let mut structure = Structure::default();
+    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    loop {
+        println!("defrag: {}", Defrag::name(&state));
+        let event = match effect {
+            Effect::End(ending) => return Ok(ending),
+            Effect::Ask(question) => Event::Answered(Answer::Reply(model(&question.prompt))),
+            Effect::Perform(task) => Event::Done(match task {
+                defrag::Task::ScanEntries => {
+                    let total = defrag::read(notes, |_| true)?.0.len();
+                    let news = News { batch: "batch__embed2embed2".to_owned(), is_forced: true, total };
+                    defrag::Done::Scanned(if total == 0 { Scanned::Nothing } else { Scanned::News(news) })
+                }
+                defrag::Task::AnalyzeStructure { is_forced } => {
+                    let (all, _) = defrag::read(notes, |_| true)?;
+                    let wanted = Wanted { is_news: &|_, _| true, are_tiers_wanted: &|_| true, is_forced };
+                    let shared = defrag::share_out(&all, &wanted, limits, redactor)?;
+                    structure = shared.structure;
+                    defrag::Done::Analyzed { parts: shared.parts }
+                }
+                defrag::Task::Gather(part) => {
+                    let (all, _) = defrag::read(notes, |_| true)?;
+                    defrag::Done::Gathered(defrag::Material::of(
+                        &part, all, &structure, limits, redactor, now,
+                    )?)
+                }
+                defrag::Task::LookUp(ids) => defrag::Done::Found(defrag::look_up(notes, &ids, now)?),
+                defrag::Task::Apply { plan, .. } => {
+                    let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
+                    println!(
+                        "{} operations made, {} dropped",
+                        made.len(),
+                        plan.dropped.len() + dropped.len()
+                    );
+                    defrag::Done::Applied { archived: 0 }
+                }
+                defrag::Task::Remember { failure, .. } => {
+                    println!("failed: {failure}");
+                    defrag::Done::Remembered
+                }
+                defrag::Task::GenerateAgentsMd => defrag::Done::Generated,
+                defrag::Task::Commit => defrag::Done::Committed,
+            }),
+        };
+        (state, effect) = machine.step(state, event);
+    }
+}
+
+fn broken(error: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Corrupt, "the state cannot be saved").because(error)
+}
+
+fn main() -> Result<()> {
+    let queued = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
+        "retrieval": {"method": "inline", "title": "Ports", "body": "The dev server is on 4310 now.",
+            "tags": [], "scope": "global", "threadId": null},
+        "context": {"cwd": "/work", "repo": null}});
+    let entry = QueueEntry::from_json(queued.to_string().as_bytes())?;
+    let queue = BTreeMap::from([("entry-1".to_owned(), entry)]);
+    let notes = Memory::default();
+    let redactor = Redactor::default();
+
+    let ending = consolidated(&queue, &notes, &redactor)?;
+    assert_eq!(ending, Ending::Completed);
+    let ending = defragmented(&notes, &redactor)?;
+    assert_eq!(ending, Ending::Completed);
+
+    let all = notes.0.borrow();
+    assert_eq!(all.len(), 1, "one note was made");
+    for ((_, name), entry) in all.iter() {
+        assert_eq!(entry.meta().tier.to_string(), "hot", "and it was found to matter");
+        println!("\n{}\n\n{}", name.to_string_lossy(), String::from_utf8_lossy(entry.bytes()));
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `memory-consolidate` in its modes: every one is the same walk, and none pays twice.
+
+use crate::librarian::NOTE_EACH;
+use crate::support::eventually;
+use crate::support::{Sandbox, said};
+use serde_json::{Value, json};
+use std::fs;
+
+fn parsed(out: &str) -> Value {
+    serde_json::from_str(out).unwrap_or_else(|_| panic!("no JSON: {out}"))
+}
+
+/// Kills a run while its command is at work; the command answers as `script` says, later.
+fn killed_while_asking(sandbox: &Sandbox, script: &str) {
+    let touched = sandbox.work().join("called");
+    let wait = format!("open({:?}, 'w').close(); time.sleep(1)\n", touched.display().to_string());
+    sandbox.librarian(&format!("{wait}{script}"));
+    let mut running = sandbox.std_command("memory-consolidate").spawn().unwrap();
+    eventually("the call", || touched.exists());
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+#[test]
+fn the_command_of_a_killed_run_is_waited_for_and_its_answer_used() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.heard("s1", "Why?");
+    killed_while_asking(&sandbox, NOTE_EACH);
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((sandbox.processed(), sandbox.prompts().len()), (vec![id], 1), "asked once");
+}
+
+#[test]
+fn what_such_a_command_says_too_little_of_is_asked_anew() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.heard("s1", "Why?");
+    killed_while_asking(&sandbox, "if number == 0: sys.exit(1)\nsay([note('T')])");
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((sandbox.processed(), sandbox.prompts().len()), (vec![id], 2));
+}
+
+#[test]
+fn a_dry_run_of_an_update_shows_a_diff() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian("say([note('Ports', body='The dev server.\\n\\nIt listens on 4310.\\n')])");
+    sandbox.heard("s1", "Which port does the dev server listen on?");
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    sandbox.librarian(
+        "id = list(notes)[0]\nsay([note('Ports', update=id, body='The dev server.\\n\\nIt listens on 4310, locally.\\n')])",
+    );
+    sandbox.heard("s2", "Which port does the dev server listen on?");
+    let before = sandbox.kept();
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--dry-run"]));
+    assert_eq!((code, err.as_str(), sandbox.kept()), (Some(0), "", before));
+    let diff = "    The dev server.\n    \n  - It listens on 4310.\n  + It listens on 4310, locally.\n";
+    assert!(out.starts_with("update id__") && out.contains(diff), "{out}");
+    let (_, out, _) = said(&mut sandbox.consolidate(&["--dry-run", "--json"]));
+    let note = &parsed(&out)["plan"]["notes"][0];
+    assert_eq!(note["before"], "The dev server.\n\nIt listens on 4310.\n");
+    assert!(note["createdAt"].is_i64() && note["created_at"].is_null(), "names are as in the files: {note}");
+}
+
+#[test]
+fn what_a_dry_run_paid_for_the_run_uses() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let id = sandbox.heard("s1", "Why?");
+    let (code, _, err) = said(&mut sandbox.consolidate(&["--dry-run"]));
+    assert_eq!((code, sandbox.prompts().len(), sandbox.kept().len()), (Some(0), 1, 0), "{err}");
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((sandbox.prompts().len(), sandbox.processed()), (1, vec![id]));
+    assert!(sandbox.kept()[0].contains("From "), "{:?}", sandbox.kept());
+}
+
+#[test]
+fn in_a_dry_run_later_parts_see_what_earlier_ones_would_have_written() {
+    let sandbox = Sandbox::new();
+    let command = sandbox.script("say([note('Lesson %d about ports' % number)])");
+    sandbox.llm(&command, json!({"maxPromptBytes": 40_000}));
+    let texts: Vec<String> = (0..20).map(|n| format!("MARK{n:05} ports {}", "word ".repeat(800))).collect();
+    let talk: Vec<(&str, &str)> = texts.iter().map(|text| ("user", text.as_str())).collect();
+    sandbox.talk("long", &talk);
+    let id = sandbox.hear("long");
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--dry-run"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let prompts = sandbox.prompts();
+    assert!(prompts.len() > 2, "{}", prompts.len());
+    assert!(!prompts[0].contains("Lesson") && prompts[1].contains("Lesson 0 about ports"), "{}", prompts[1]);
+    assert_eq!(out.matches("new note id__").count(), prompts.len());
+    assert_eq!((sandbox.kept().len(), sandbox.waiting()), (0, vec![id]));
+}
+
+#[test]
+fn the_prompt_in_json_says_what_it_is_about() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(json!({"storage": {"autoCommit": false}}));
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--prompt", "--json"]));
+    let nothing = json!({"batch": null, "part": null, "of": null, "prompt": null});
+    assert_eq!((code, parsed(&out)), (Some(0), nothing), "{err}");
+    sandbox.heard("s1", "Why?");
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--prompt", "--json"]));
+    let question = parsed(&out);
+    assert_eq!((code, &question["part"], &question["of"]), (Some(0), &json!(1), &json!(1)), "{err}");
+    let batch = question["batch"].as_str().unwrap();
+    assert!(question["prompt"].as_str().unwrap().starts_with(&format!("batch: {batch}\n")), "{out}");
+}
+
+#[test]
+fn of_the_queue_only_what_is_piped_in_is_taken() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(json!({"storage": {"autoCommit": false}}));
+    let other = sandbox.jot("Other", "waits");
+    let (_, captured, _) = said(&mut sandbox.capture(&["--title", "This one", "--body", "b", "--json"]));
+    let mut consolidate = sandbox.consolidate(&["-", "--json"]);
+    let (code, out, err) = said(consolidate.write_stdin(captured));
+    let result = parsed(&out);
+    assert_eq!((code, &result["processed"], &result["waiting"]), (Some(0), &json!(1), &json!(1)), "{err}");
+    assert_eq!(result["notes"][0]["title"], "This one");
+    assert_eq!(sandbox.waiting(), [other]);
+    for wrong in ["{\"title\": \"x\"}", "not json", "{\"id\": 7}"] {
+        let (code, out, err) = said(sandbox.consolidate(&["-"]).write_stdin(wrong));
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{wrong}");
+        assert!(err.contains("stdin has something that is no queue entry"), "{err}");
+    }
+}
+
+#[test]
+fn a_run_that_finds_another_at_work_says_so_in_json() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(json!({"storage": {"autoCommit": false}}));
+    sandbox.jot("Title", "body");
+    let lock = sandbox.store().join(".agent-memory/run.lock");
+    sandbox.write(&lock, "memory-defrag (process 7) since then");
+    let held = fs::File::options().read(true).open(&lock).unwrap();
+    held.lock().unwrap();
+    for program in ["memory-consolidate", "memory-defrag"] {
+        let (code, out, err) = said(sandbox.command(program).arg("--json"));
+        assert_eq!((code, &parsed(&out)["stopped"]), (Some(0), &json!("busy")), "{program}: {err}");
+    }
+    drop(held);
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+}
+
+#[test]
+fn the_prompt_that_was_printed_is_the_one_that_is_saved() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let id = sandbox.heard("s1", "Why?");
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--prompt"]));
+    assert_eq!(code, Some(0), "{err}");
+    let batch = sandbox.store().join(".agent-memory/batches").join(&sandbox.batches()[0]);
+    let saved: Value = serde_json::from_slice(&fs::read(batch.join("batch.json")).unwrap()).unwrap();
+    assert_eq!((&saved["kind"], &saved["isWithPerson"]), (&json!("hand"), &json!(true)));
+    assert_eq!(
+        saved["state"]["question"]["prompt"].as_str(),
+        Some(out.as_str()),
+        "what was printed is what is saved"
+    );
+    assert_eq!(sandbox.everywhere(), [id]);
+}
