@@ -138,7 +138,7 @@ impl Caller<'_> {
                         .warn("the LLM command that an earlier run started does not end; it is asked anew");
                     return Ok(());
                 }
-                Err(std::fs::TryLockError::Error(e)) => return Err(e.into()),
+                Err(std::fs::TryLockError::Error(e)) => return Err(not_locked(unfinished, e)),
             }
         }
     }
@@ -162,7 +162,7 @@ impl Caller<'_> {
         let unfinished = unfinished(batch, &name);
         let reply = file::scratch(&unfinished)?;
         // The command inherits the lock with its stdout, and holds it for as long as it runs.
-        reply.file().lock()?;
+        reply.file().lock().map_err(|e| not_locked(&unfinished, e))?;
         let empty = tempfile::tempdir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
         let what = format!(
             "asking about {} of {} ({} kB)",
@@ -226,6 +226,10 @@ impl Caller<'_> {
 
 fn unfinished(batch: &Batch, name: &str) -> PathBuf {
     batch.file(&format!("{name}.unfinished"))
+}
+
+fn not_locked(path: &Path, error: std::io::Error) -> Error {
+    Error::io(format!("cannot lock \"{}\": {error}", path.display())).because(error)
 }
 
 fn read(path: &Path) -> Result<String> {
