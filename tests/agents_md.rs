@@ -1,6 +1,6 @@
 //! `memory-agents-md`: what the section holds, for whom, and that only a change of the notes changes it.
 
-use crate::store::{Store, name};
+use crate::support::store::{Store, name};
 use crate::support::{Said, said};
 use serde_json::{Value, json};
 use std::fs;
@@ -75,7 +75,7 @@ fn without_a_target_the_section_goes_to_stdout_and_no_file_is_made() {
     assert!(!store.root().exists(), "looking makes no store");
     store.note("AAAAAA", "One");
     assert_eq!(store.out(PROGRAM, &[]), section(&store, &[]));
-    assert_eq!(crate::store::names(&store.sandbox.work()), [""; 0]);
+    assert_eq!(crate::support::store::names(&store.sandbox.work()), [""; 0]);
     let (code, out, err) = store.run(PROGRAM, &["--check"]);
     assert_eq!((code, out.as_str()), (Some(0), ""));
     assert!(err.starts_with("Warning: there is no target to check: "), "{err}");
@@ -251,7 +251,7 @@ fn nothing_is_littered_where_there_are_no_notes() {
     assert_eq!((code, out.starts_with("unchanged\t")), (Some(0), true), "{out}");
     assert!(err.starts_with("Warning: there are no notes of local:"), "{err}");
     store.run(PROGRAM, &["--target", "CLAUDE.md", "--target", "new/X.md", "--repo", "."]);
-    assert_eq!(crate::store::names(&store.sandbox.work()), [".git", "CLAUDE.md"]);
+    assert_eq!(crate::support::store::names(&store.sandbox.work()), [".git", "CLAUDE.md"]);
     assert_eq!(fs::read_to_string(store.sandbox.work().join("CLAUDE.md")).unwrap(), "# Mine\n");
     // A section that is there says that there are none any more.
     store.out(PROGRAM, &["--target", "CLAUDE.md"]);
@@ -350,7 +350,7 @@ fn consolidation_refreshes_the_targets_once_it_has_written() {
 #[test]
 fn a_reply_by_hand_refreshes_the_targets_and_a_dry_run_does_not() {
     let sandbox = crate::support::Sandbox::new();
-    let script = sandbox.script(crate::librarian::NOTE_EACH);
+    let script = sandbox.script(crate::support::llm::NOTE_EACH);
     let path = sandbox.work().join("AGENTS.md");
     sandbox.settings(json!({
         "llm": {"command": script}, "storage": {"autoCommit": false},
@@ -431,7 +431,7 @@ fn two_at_once_leave_one_whole_section() {
             (1, true),
             "{text}"
         );
-        assert_eq!(crate::store::names(&store.sandbox.work()), ["A.md"]);
+        assert_eq!(crate::support::store::names(&store.sandbox.work()), ["A.md"]);
     }
 }
 

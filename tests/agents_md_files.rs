@@ -1,7 +1,7 @@
 //! The files of `memory-agents-md`: what is theirs stays, and what cannot be written is told.
 
 use crate::agents_md::{END, START, aim, put};
-use crate::store::{Store, names};
+use crate::support::store::{Store, names};
 use crate::support::{Sandbox, is_root, mode, said, set_mode, symlink};
 use serde_json::json;
 use std::fs;

@@ -1,8 +1,9 @@
 //! `memory-capture` on stores that cannot be used, on full disks, and killed at any moment.
 
-use crate::memory_capture::{BOTH, entry_at, hook, names, out};
+use crate::support::disk::{Disk, powerless};
+use crate::support::queue::{BOTH, entry_at, hook, out};
+use crate::support::store::names;
 use crate::support::{NOW, Said, Sandbox, binary, closed_pipe, full_disk, said, set_mode};
-use crate::trim_full::{Disk, powerless};
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Every hook that was recorded from the real programs is taken, or left with a reason.
 
-use crate::memory_capture::entry_at;
+use crate::support::queue::entry_at;
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

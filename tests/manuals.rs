@@ -1,7 +1,7 @@
 //! What axe(7), memory(7), the README and CONTRIBUTING say of keys, formats and files, held against the programs.
 
-use crate::stage::root;
-use crate::store::Store;
+use crate::support::root;
+use crate::support::store::Store;
 use crate::support::{Said, Sandbox, said};
 use serde_json::Value;
 use std::collections::BTreeSet;

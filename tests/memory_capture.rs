@@ -1,50 +1,14 @@
 //! `memory-capture`: what it takes, what it refuses, and that what it has acknowledged is there.
 
-use crate::children::Running;
-use crate::stdin::Terminal;
+use crate::support::processes::Running;
+use crate::support::queue::{BOTH, entry_at, hook, out};
+use crate::support::store::names;
+use crate::support::terminal::Terminal;
 use crate::support::{Said, Sandbox, mode, said};
-use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-
-pub(crate) const BOTH: [&str; 4] = ["--title", "Guards are pure", "--body", "Put I/O in actors."];
-
-impl Sandbox {
-    pub(crate) fn store(&self) -> PathBuf {
-        self.home().join(".local/share/agent-memory")
-    }
-
-    /// The names in the queue, in order.
-    pub(crate) fn queued(&self) -> Vec<String> {
-        names(&self.store().join("inbox"))
-    }
-
-    pub(crate) fn capture(&self, args: &[&str]) -> Command {
-        let mut command = self.command("memory-capture");
-        command.args(args);
-        command
-    }
-}
-
-pub(crate) fn names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).into_iter().flatten().map(Result::unwrap);
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-pub(crate) fn entry_at(path: &str) -> Value {
-    serde_json::from_slice(&fs::read(path.trim_end()).unwrap()).unwrap()
-}
-
-/// What it prints when all is well.
-pub(crate) fn out(command: &mut Command) -> String {
-    let (code, out, err) = said(command);
-    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
-    out
-}
+use std::path::Path;
 
 #[test]
 fn a_note_is_one_file_and_its_path_is_printed() {
@@ -307,13 +271,6 @@ fn inside_an_llm_command_of_ours_nothing_is_queued() {
         );
         assert!(!sandbox.store().exists(), "{args:?}");
     }
-}
-
-/// A hook of Claude Code with a transcript that exists.
-pub(crate) fn hook(sandbox: &Sandbox) -> String {
-    sandbox.file("s.jsonl", "{}\n");
-    let path = sandbox.work().join("s.jsonl");
-    json!({"session_id": "s", "transcript_path": path, "cwd": "/", "hook_event_name": "Stop"}).to_string()
 }
 
 #[test]

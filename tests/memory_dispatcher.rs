@@ -1,6 +1,6 @@
 //! `memory`, the dispatcher, and the configuration that every program of the family takes.
 
-use crate::store::{Store, note};
+use crate::support::store::{Store, note};
 use crate::support::{Said, Sandbox, binary, said, set_mode, symlink, tools};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -1,6 +1,6 @@
 //! `memory-doctor`: what each check says, that looking changes nothing, and what `--fix` mends.
 
-use crate::store::{HOUR, Store, age, name, names, note, value};
+use crate::support::store::{HOUR, Store, age, name, names, note, value};
 use crate::support::{Said, set_mode, symlink};
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -593,7 +593,7 @@ fn a_strangers_store_is_named_and_not_mended() {
 #[cfg(target_os = "linux")]
 mod history {
     use super::{findings, only};
-    use crate::store::{HOUR, Store, age};
+    use crate::support::store::{HOUR, Store, age};
     use crate::support::{Said, said};
     use std::fs;
     use std::process::Command;

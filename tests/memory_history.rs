@@ -1,6 +1,6 @@
 //! The notes' git history: what is committed, in whose repository, and what goes wrong without harm.
 
-use crate::store::{Store, note, value};
+use crate::support::store::{Store, note, value};
 use crate::support::{Said, binary, set_mode, tools};
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `memory-list`: filters, order, its three forms, and what is named on stderr.
 
-use crate::stdin::Terminal;
-use crate::store::{Store, note};
+use crate::support::store::{Store, note};
+use crate::support::terminal::Terminal;
 use crate::support::{Said, eventually};
 use serde_json::Value;
 use std::process::Command;

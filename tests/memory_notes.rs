@@ -1,6 +1,6 @@
 //! Reading, removing and racing: ids, aliases, heirs, and many at once on one note.
 
-use crate::store::{Store, note, value};
+use crate::support::store::{Store, note, value};
 use crate::support::{Said, closed_pipe};
 use serde_json::Value;
 use std::fs;

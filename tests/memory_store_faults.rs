@@ -2,17 +2,11 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::store::{HOUR, Store, age, name, names, note, value};
-use crate::support::symlink;
-use crate::trim_full::Disk;
+use crate::support::disk::Disk;
+use crate::support::store::{HOUR, Store, age, name, names, note, value};
+use crate::support::{say, symlink};
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
-
-/// Past the capture of output, so that it is seen in a test that passes.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("memory_store_faults: {text}\n").as_bytes());
-}
 
 #[test]
 fn a_file_that_is_no_note_harms_nobody_is_named_and_stays() {

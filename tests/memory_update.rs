@@ -1,6 +1,6 @@
 //! `memory-update`: what changes, what stays, and which hands a file has been through.
 
-use crate::store::{Store, name, note, value};
+use crate::support::store::{Store, name, note, value};
 use crate::support::{Said, mode, set_mode, symlink};
 use serde_json::Value;
 use std::fs;
