@@ -249,7 +249,15 @@ fn nothing_is_littered_where_there_are_no_notes() {
     put(&store, "AAAAAA", "For all", "", "x");
     let (code, out, err) = store.run(PROGRAM, &["--project"]);
     assert_eq!((code, out.starts_with("unchanged\t")), (Some(0), true), "{out}");
-    assert!(err.starts_with("Warning: there are no notes of local:"), "{err}");
+    let (work, file) = (store.sandbox.work(), store.sandbox.work().join("AGENTS.md"));
+    assert_eq!(
+        err,
+        format!(
+            "Warning: nothing to show in \"{}\": there are no notes of local:{} yet\n",
+            file.display(),
+            work.display()
+        )
+    );
     store.run(PROGRAM, &["--target", "CLAUDE.md", "--target", "new/X.md", "--repo", "."]);
     assert_eq!(crate::support::store::names(&store.sandbox.work()), [".git", "CLAUDE.md"]);
     assert_eq!(fs::read_to_string(store.sandbox.work().join("CLAUDE.md")).unwrap(), "# Mine\n");
@@ -382,7 +390,7 @@ fn wrong_flags_are_told_with_the_next_step() {
         (&["--stdout", "--target", "x"], "options \"--stdout\" and \"--target\" do not go together"),
         (&["--project", "--target", "x"], "options \"--project\" and \"--target\" do not go together"),
         (&["--project", "--repo", "x"], "options \"--project\" and \"--repo\" do not go together"),
-        (&["--repo", "x"], "option \"--repo\" says whose notes, not where they go"),
+        (&["--repo", "x"], "option \"--repo\" needs a file to write to"),
         (&["--target", ""], "option \"--target\" is empty"),
         (&["--project"], "option \"--project\": the current directory is in no git repository"),
         (&["--stdout", "--repo", "."], "option \"--repo\": the current directory is in no git repository"),

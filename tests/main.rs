@@ -67,6 +67,7 @@ mod nix;
 mod nix_units;
 mod ollama;
 mod openai;
+mod pipes;
 mod prompt_files;
 mod prompt_symlinks;
 mod providers;

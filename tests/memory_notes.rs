@@ -149,8 +149,8 @@ fn garbage_for_an_id_changes_nothing_and_is_named() {
     }
     for (line, what) in [
         ("{\"id\": \"../x\"}", "\"../x\" is not a note's id"),
-        ("{\"id\": 7}", "it has no string \"id\""),
-        ("{\"ID\": \"id__AAAAAA\"}", "it has no string \"id\""),
+        ("{\"id\": 7}", "an object has neither a string \"id\" nor a list \"notes\""),
+        ("{\"ID\": \"id__AAAAAA\"}", "an object has neither a string \"id\" nor a list \"notes\""),
         ("{\"id\": \"id__AAAAAA\"", "not JSON"),
         ("AAAAAA BBBBBB", "is not a note's id"),
         ("\0\u{1b}", "is not a note's id"),
@@ -179,7 +179,7 @@ fn an_unknown_id_is_exit_one_after_all_the_others_were_done() {
     let (code, out, err) = store.run("memory-read", &["--json", "ZZZZZZ"]);
     let error = json(&err);
     assert_eq!((code, out.as_str(), &error["exit_code"]), (Some(1), "", &1.into()));
-    assert_eq!(error["error"]["kind"], "usage");
+    assert_eq!(error["error"]["kind"], "not_found");
     let (code, _, _) = store.run("memory-remove", &["ZZZZZZ", "BBBBBB"]);
     assert_eq!((code, store.names()[0].as_str()), (Some(1), "archive/two -- id__BBBBBB.md"));
 }

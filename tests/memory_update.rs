@@ -73,7 +73,7 @@ fn wrong_words_change_nothing() {
     store.sandbox.file("blank", " \n\n");
     store.sandbox.file("big", "x".repeat(10 << 20));
     for (args, what) in [
-        (&["AAAAAA"][..], "nothing is to be changed"),
+        (&["AAAAAA"][..], "no change is given"),
         (&[], "the id of a note is required"),
         (&["AAAAAA", "BBBBBB", "--pin"], "unexpected argument \"BBBBBB\""),
         (&["AAAAAA", "--title", " "], "option \"--title\" is empty"),
