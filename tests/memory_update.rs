@@ -200,3 +200,32 @@ fn mode_and_link_of_a_file_stay() {
     store.out("memory-remove", &["AAAAAA"]);
     assert_eq!(store.names(), ["archive/two -- id__AAAAAA.md"]);
 }
+
+#[test]
+fn secrets_in_new_texts_are_replaced_with_a_warning() {
+    let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
+    for flag in ["--title", "--summary", "--body"] {
+        let store = Store::new();
+        let path = store.note("AAAAAA", "One");
+        let text = format!("Use {token} here");
+        store.sandbox.file("body", &text);
+        let text = if flag == "--body" { "body" } else { text.as_str() };
+        let (code, _, err) = store.run("memory-update", &["AAAAAA", flag, text]);
+        let warning =
+            format!("Warning: option \"{flag}\": what looks like a secret was replaced by a mark\n");
+        assert_eq!((code, err), (Some(0), warning));
+        let note = store.text("AAAAAA");
+        assert!(!note.contains(&token) && note.contains("Use [redacted:"), "{note}");
+        let is_renamed = flag == "--title";
+        assert_eq!(path.exists(), !is_renamed);
+    }
+}
+
+#[test]
+fn a_secret_that_was_there_before_stays_as_it_is() {
+    let store = Store::new();
+    let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
+    store.put("topics/one -- id__AAAAAA.md", note("AAAAAA", "One", "") + &token);
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert!(store.text("AAAAAA").ends_with(&token));
+}

@@ -79,6 +79,18 @@ fn update_changes_every_note_that_stdin_names() {
 }
 
 #[test]
+fn an_update_of_several_notes_is_one_commit() {
+    let store = Store::with_history();
+    store.note("AAAAAA", "One");
+    store.note("BBBBBB", "Two");
+    let (code, _, err) = piped(&store, "memory-update", &["-", "--pin"], "AAAAAA\nBBBBBB\n");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let mut git = std::process::Command::new("git");
+    let log = git.args(["log", "--format=%s"]).current_dir(store.root()).output().unwrap();
+    assert_eq!(log.out(), "update: 2 notes\n");
+}
+
+#[test]
 fn update_does_not_read_ids_and_body_from_the_same_stdin() {
     let (store, consolidated) = three();
     assert_eq!(
