@@ -1,4 +1,4 @@
-//! The files of `memory-agents-md`: what is theirs stays, and what cannot be written is told.
+//! The targets of `memory-agents-md`: what is kept of a file, and which files are refused.
 
 use crate::agents_md::{END, START, aim, put};
 use crate::support::store::{Store, names};
@@ -40,7 +40,7 @@ fn refused(store: &Store, file: &str, why: &str) {
 }
 
 #[test]
-fn outside_the_markers_every_byte_stays() {
+fn no_byte_outside_the_markers_changes() {
     const PARTS: [&[u8]; 16] = [
         b"\n",
         b"\r\n",
@@ -103,7 +103,7 @@ fn outside_the_markers_every_byte_stays() {
 }
 
 #[test]
-fn broken_markers_are_refused_with_their_lines_and_the_others_go_on() {
+fn broken_markers_are_reported_with_line_numbers_and_other_targets_are_refreshed() {
     let store = store();
     let (s, e) = (START, END);
     for (text, why) in [
@@ -143,7 +143,7 @@ fn broken_markers_are_refused_with_their_lines_and_the_others_go_on() {
 }
 
 #[test]
-fn markers_in_a_code_fence_are_its_owners_text() {
+fn markers_in_a_code_fence_are_ignored() {
     let store = store();
     let text = format!("How it looks:\n\n```markdown\n{START}\n{END}\n```\n");
     store.sandbox.file("A.md", &text);
@@ -155,7 +155,7 @@ fn markers_in_a_code_fence_are_its_owners_text() {
 }
 
 #[test]
-fn mode_and_owner_stay_and_a_new_file_is_readable() {
+fn mode_and_owner_are_kept_and_a_new_file_is_readable() {
     let store = store();
     store.sandbox.file("A.md", "x");
     let path = store.sandbox.work().join("A.md");
@@ -172,7 +172,7 @@ fn mode_and_owner_stay_and_a_new_file_is_readable() {
 }
 
 #[test]
-fn a_symlink_stays_and_what_it_leads_to_is_replaced() {
+fn the_target_of_a_symlink_is_replaced_not_the_link() {
     let store = store();
     let work = store.sandbox.work();
     store.sandbox.file("real/A.md", "x\n");
@@ -199,7 +199,7 @@ fn a_symlink_stays_and_what_it_leads_to_is_replaced() {
 }
 
 #[test]
-fn what_is_no_file_that_can_be_written_is_refused() {
+fn a_target_that_cannot_be_written_is_refused() {
     let store = store();
     let work = store.sandbox.work();
     fs::create_dir(work.join("dir.md")).unwrap();
@@ -221,7 +221,7 @@ fn what_is_no_file_that_can_be_written_is_refused() {
     refused(&store, "fixed.md", "it is read-only; make it writable, or name another file");
     refused(&store, "no/such/A.md", "there is no directory");
     assert!(!work.join("no").exists());
-    if is_root("what_is_no_file_that_can_be_written_is_refused") {
+    if is_root("a_target_that_cannot_be_written_is_refused") {
         return;
     }
     store.sandbox.file("closed/A.md", "x");
@@ -232,7 +232,7 @@ fn what_is_no_file_that_can_be_written_is_refused() {
 }
 
 #[test]
-fn a_read_only_file_that_is_as_it_should_be_is_fine() {
+fn a_read_only_file_that_is_up_to_date_is_no_error() {
     let store = store();
     assert_eq!(refresh(&store, "A.md").0, Some(0));
     set_mode(&store.sandbox.work().join("A.md"), 0o444);
@@ -240,7 +240,7 @@ fn a_read_only_file_that_is_as_it_should_be_is_fine() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_swept_and_what_is_anothers_is_not() {
+fn leftovers_of_a_killed_run_are_removed_and_other_files_are_not() {
     let store = store();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     let leave = |name: &str, text: &str, is_old: bool| {

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
-fn a_store_that_cannot_be_used_is_an_error_and_stays_as_it_is() {
+fn an_unusable_store_is_an_error_and_is_not_changed() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox);
     sandbox.write(&sandbox.store(), "a file of mine");
@@ -22,7 +22,7 @@ fn a_store_that_cannot_be_used_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_key_of_megabytes_costs_no_more_memory_than_it_has() {
+fn a_key_of_megabytes_costs_little_memory() {
     let sandbox = Sandbox::new();
     let entry = format!("{{\"version\": 1, \"{}\": 1}}", "k".repeat(7 << 20));
     sandbox.file("entry", entry);
@@ -37,7 +37,7 @@ fn a_key_of_megabytes_costs_no_more_memory_than_it_has() {
 }
 
 #[test]
-fn a_store_that_may_not_be_written_is_an_error_that_says_so() {
+fn a_store_without_write_permission_is_a_clear_error() {
     // Which part of the store cannot be written, its mode, the exit code, and what is said.
     for (part, dir_mode, code, message) in [
         ("", 0o555, 2, "cannot be made: "),
@@ -95,7 +95,7 @@ fn a_full_disk_is_an_error_that_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_entry_is_there_before_anything_is_printed() {
+fn the_entry_is_written_before_anything_is_printed() {
     let sandbox = Sandbox::new();
     let run = |stdout: Stdio| {
         sandbox.std_command("memory-capture").args(BOTH).stdin(Stdio::null()).stdout(stdout).output().unwrap()
@@ -117,7 +117,7 @@ fn crowd() -> (usize, usize) {
 }
 
 #[test]
-fn killed_writers_tear_nothing_and_take_nothing_back() {
+fn killed_writers_leave_no_torn_file_and_lose_no_entry() {
     let sandbox = Sandbox::new();
     let (writers, each) = crowd();
     // The path that was printed, and the title that must stand in it.

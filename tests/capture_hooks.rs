@@ -1,4 +1,4 @@
-//! Every hook that was recorded from the real programs is taken, or left with a reason.
+//! Every hook that was recorded from the real programs is queued, or skipped with a reason.
 
 use crate::support::queue::entry_at;
 use crate::support::{Said, Sandbox};

@@ -1,4 +1,4 @@
-//! `memory-capture`: what it takes, what it refuses, and that what it has acknowledged is there.
+//! `memory-capture`: its forms, what it refuses, and that an acknowledged entry is in the queue.
 
 use crate::support::processes::Running;
 use crate::support::queue::{BOTH, entry_at, hook, out};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 
 #[test]
-fn a_note_is_one_file_and_its_path_is_printed() {
+fn a_note_becomes_one_file_and_its_path_is_printed() {
     let sandbox = Sandbox::new();
     let path = out(sandbox.capture(&BOTH).args(["--tags", "XState, area__ui,,xstate"]));
     let expected = json!({
@@ -50,7 +50,7 @@ fn json_is_the_entry_with_its_id_and_path() {
 }
 
 #[test]
-fn a_session_by_its_id_waits_once() {
+fn a_session_that_waits_is_not_queued_twice() {
     let sandbox = Sandbox::new();
     for (harness, method) in [("amp", "amp-thread"), ("opencode", "opencode-session")] {
         let args = ["--harness", harness, "--thread-id", "ses_1"];
@@ -63,7 +63,7 @@ fn a_session_by_its_id_waits_once() {
 }
 
 #[test]
-fn sessions_captured_at_once_are_there() {
+fn sessions_captured_at_the_same_time_are_all_queued() {
     let sandbox = Sandbox::new();
     let args = ["--harness", "amp", "--thread-id", "T-1"];
     let paths: Vec<String> = std::thread::scope(|scope| {
@@ -81,7 +81,7 @@ fn sessions_captured_at_once_are_there() {
 }
 
 #[test]
-fn a_body_is_read_from_stdin_whatever_its_bytes() {
+fn a_body_on_stdin_may_have_any_bytes() {
     let warning = "Warning: stdin is not valid UTF-8; the invalid bytes became U+FFFD\n";
     for (piped, body, err) in [
         (&b"one\r\ntwo"[..], "one\r\ntwo", ""),
@@ -97,7 +97,7 @@ fn a_body_is_read_from_stdin_whatever_its_bytes() {
 }
 
 #[test]
-fn a_body_is_typed_on_a_terminal_and_a_hook_is_not() {
+fn a_body_can_be_typed_on_a_terminal_and_a_hook_cannot() {
     let sandbox = Sandbox::new();
     let mut terminal = Terminal::open();
     terminal.keyboard.write_all(b"typed here\n\x04").unwrap();
@@ -113,7 +113,7 @@ fn a_body_is_typed_on_a_terminal_and_a_hook_is_not() {
 }
 
 #[test]
-fn a_note_may_say_what_it_is_from_and_belong_to_a_repository() {
+fn a_note_can_name_its_harness_and_belong_to_a_repository() {
     let sandbox = Sandbox::new();
     let args = ["--harness", "codex", "--thread-id", "01a1-x", "--scope", "repo"];
     let (code, _, err) = said(sandbox.capture(&BOTH).args(args));
@@ -132,7 +132,7 @@ fn a_note_may_say_what_it_is_from_and_belong_to_a_repository() {
 }
 
 #[test]
-fn direct_writes_a_note_past_the_queue() {
+fn direct_writes_a_note_without_the_queue() {
     let sandbox = Sandbox::new();
     let path = out(sandbox.capture(&BOTH).arg("--direct"));
     assert!(path.starts_with(sandbox.store().join("topics").to_str().unwrap()), "{path}");
@@ -156,7 +156,7 @@ fn direct_writes_a_note_past_the_queue() {
 }
 
 #[test]
-fn an_entry_is_taken_whole_and_its_faults_are_one_line() {
+fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
     let sandbox = Sandbox::new();
     let entry = json!({
         "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "gemini",
@@ -183,7 +183,7 @@ fn an_entry_is_taken_whole_and_its_faults_are_one_line() {
 }
 
 #[test]
-fn a_command_line_that_is_no_form_says_what_is_missing() {
+fn an_incomplete_command_line_says_what_is_missing() {
     let codex = ["--harness", "codex"];
     for (args, message) in [
         (&[][..], "nothing to capture; give --title and --body, or --harness, or --entry"),
@@ -239,7 +239,7 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
 }
 
 #[test]
-fn too_much_is_refused_with_its_cap() {
+fn input_over_the_cap_is_refused_with_the_cap() {
     for (args, size, message) in [
         (&["--title", "t", "--body", "-"][..], 10_000_000, "stdin is larger than 8 MiB; pipe in less"),
         (
@@ -259,7 +259,7 @@ fn too_much_is_refused_with_its_cap() {
 }
 
 #[test]
-fn inside_an_llm_command_of_ours_nothing_is_queued() {
+fn nothing_is_queued_inside_an_llm_command() {
     for args in [
         &BOTH[..],
         &["--title", "t", "--body", "b", "--direct"],
@@ -280,7 +280,7 @@ fn inside_an_llm_command_of_ours_nothing_is_queued() {
 }
 
 #[test]
-fn a_hook_never_exits_two_and_prints_only_where_it_harms_nobody() {
+fn a_hook_never_exits_two_and_prints_nothing_for_codex_and_gemini() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox);
     let harness = ["--harness", "claude-code"];
@@ -307,7 +307,7 @@ fn a_hook_never_exits_two_and_prints_only_where_it_harms_nobody() {
 }
 
 #[test]
-fn a_hook_is_not_kept_waiting_by_a_stdin_that_stays_open() {
+fn a_hook_does_not_wait_for_a_stdin_that_stays_open() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox);
     for end in ["", "\n"] {
@@ -322,7 +322,7 @@ fn a_hook_is_not_kept_waiting_by_a_stdin_that_stays_open() {
 }
 
 #[test]
-fn a_hook_without_a_directory_ran_here() {
+fn a_hook_without_a_directory_gets_the_current_one() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox).replace("\"cwd\":\"/\"", "\"cwd\":\"relative\"");
     out(sandbox.capture(&["--harness", "claude-code"]).write_stdin(hook));
@@ -331,7 +331,7 @@ fn a_hook_without_a_directory_ran_here() {
 }
 
 #[test]
-fn it_needs_no_other_program_and_no_directory_to_be_in() {
+fn it_needs_no_other_program_and_no_current_directory() {
     let sandbox = Sandbox::new();
     out(sandbox.capture(&BOTH).env("PATH", "/nowhere"));
     let gone = sandbox.work().join("gone");

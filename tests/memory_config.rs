@@ -1,4 +1,4 @@
-//! `memory-config`: path, init and show; which file counts, and what a stranger's may set.
+//! `memory-config`: path, init and show; which file is used, and what an untrusted one may set.
 
 use crate::support::{Said, Sandbox, closed_pipe, full_disk, mode, said, set_mode, symlink};
 use assert_cmd::Command;
@@ -36,7 +36,7 @@ fn value<'a>(shown: &'a Value, key: &str) -> &'a Value {
 }
 
 #[test]
-fn without_a_file_the_defaults_count() {
+fn without_a_file_the_defaults_are_used() {
     let sandbox = Sandbox::new();
     let (all, err) = show(&sandbox);
     assert_eq!((all.as_object().unwrap().len(), err.as_str()), (20, ""));
@@ -56,7 +56,7 @@ fn without_a_file_the_defaults_count() {
 }
 
 #[test]
-fn show_has_a_line_a_setting_in_columns_of_tabs() {
+fn show_prints_a_line_with_tabs_for_each_setting() {
     let sandbox = Sandbox::new();
     sandbox.write(&own(&sandbox), r#"{"llm": {"command": "a\tb"}, "trustedDirectories": ["~/x"]}"#);
     let (code, out, err) = said(&mut command(&sandbox, &["show"]));
@@ -74,7 +74,7 @@ fn show_has_a_line_a_setting_in_columns_of_tabs() {
 }
 
 #[test]
-fn the_first_file_that_is_found_counts_alone() {
+fn only_the_first_file_found_is_used() {
     let sandbox = Sandbox::new();
     let calls = |n: u64| format!("{{\"llm\": {{\"maxCallsPerRun\": {n}}}}}");
     sandbox.write(&own(&sandbox), r#"{"llm": {"maxCallsPerRun": 4, "maxCallsPerDay": 44}}"#);
@@ -127,7 +127,7 @@ fn a_named_file_that_is_missing_or_wrong_is_exit_two() {
 }
 
 #[test]
-fn a_faulty_file_is_told_by_line_and_key_and_its_path_is_still_printed() {
+fn a_wrong_file_is_reported_with_line_and_key_and_its_path_is_still_printed() {
     let sandbox = Sandbox::new();
     sandbox.write(&own(&sandbox), "{\r\n \"storage\": {\r\n  \"rooot\": \"x\"\r\n}}");
     let file = own(&sandbox).display().to_string();
@@ -142,7 +142,7 @@ fn a_faulty_file_is_told_by_line_and_key_and_its_path_is_still_printed() {
 }
 
 #[test]
-fn path_says_where_the_file_would_be() {
+fn path_prints_where_the_file_would_be() {
     let sandbox = Sandbox::new();
     let (code, out, err) = said(&mut command(&sandbox, &["path"]));
     assert_eq!((code, out), (Some(0), format!("{}\n", own(&sandbox).display())));
@@ -155,7 +155,7 @@ fn path_says_where_the_file_would_be() {
 }
 
 #[test]
-fn a_strangers_file_cannot_reach_beyond_its_directory_nor_cost_more() {
+fn an_untrusted_file_stays_in_its_directory_and_only_lowers_limits() {
     let sandbox = Sandbox::new();
     sandbox.write(
         &own(&sandbox),
@@ -212,7 +212,7 @@ fn a_strangers_file_cannot_reach_beyond_its_directory_nor_cost_more() {
 }
 
 #[test]
-fn a_store_that_a_stranger_names_stays_in_its_directory() {
+fn the_store_of_an_untrusted_file_is_inside_its_directory() {
     let sandbox = Sandbox::new();
     let inside = sandbox.work().join("CLAUDE.md");
     let targets = json!({"agentsMd": {"targets": ["~/.codex/AGENTS.md", inside]}});
@@ -240,7 +240,7 @@ fn a_store_that_a_stranger_names_stays_in_its_directory() {
 }
 
 #[test]
-fn nothing_in_a_strangers_file_is_an_error() {
+fn an_untrusted_file_never_causes_an_error() {
     let sandbox = Sandbox::new();
     for content in [&b""[..], b"{", b"[]", b"// x\n{}", b"\xff", &[b'['; 1 << 20], &[b' '; (1 << 20) + 1]] {
         sandbox.file("memory.config.json", content);
@@ -260,7 +260,7 @@ fn nothing_in_a_strangers_file_is_an_error() {
 }
 
 #[test]
-fn a_directory_is_trusted_by_the_users_own_file_alone() {
+fn only_the_users_own_file_can_trust_a_directory() {
     let sandbox = Sandbox::new();
     sandbox.file("memory.config.json", r#"{"llm": {"command": "theirs"}, "trustedDirectories": ["/"]}"#);
     let is_trusted = || *value(&show(&sandbox).0, "llm.command") == "theirs";
@@ -300,7 +300,7 @@ fn fake_programs(sandbox: &Sandbox, names: &[&str]) -> String {
 }
 
 #[test]
-fn init_looks_around_and_says_what_it_chose() {
+fn init_chooses_from_what_is_installed_and_says_so() {
     let sandbox = Sandbox::new();
     let path = fake_programs(&sandbox, &["llm", "gemini", "axe-run"]);
     for file in [".gemini/GEMINI.md", ".config/amp/AGENTS.md"] {
@@ -350,7 +350,7 @@ fn init_without_an_llm_says_how_to_set_one() {
 }
 
 #[test]
-fn wrong_words_are_named() {
+fn wrong_arguments_are_quoted_in_the_error() {
     let sandbox = Sandbox::new();
     let cases: [(&[&str], &str); 5] = [
         (&[], "a command is required: path, init or show"),
@@ -374,7 +374,7 @@ fn wrong_words_are_named() {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     let sandbox = Sandbox::new();
     for args in [&["path"][..], &["show"], &["show", "--json"], &["init"]] {
         let output = sandbox.std_command("memory-config").args(args).stdout(full_disk()).output().unwrap();

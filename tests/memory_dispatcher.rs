@@ -60,7 +60,7 @@ fn a_wrong_command_is_exit_one_and_names_the_nearest() {
 }
 
 #[test]
-fn commands_of_ones_own_are_found_on_path() {
+fn a_users_own_commands_are_found_on_path() {
     let sandbox = Sandbox::new();
     let dir = sandbox.home().join("bin");
     for (name, script) in [
@@ -91,7 +91,7 @@ fn commands_of_ones_own_are_found_on_path() {
 }
 
 #[test]
-fn every_program_takes_the_configuration_that_it_is_given() {
+fn every_program_uses_the_configuration_it_is_given() {
     // The flag before the variable before the user's own.
     for by_flag in [true, false] {
         let store = Store::new();

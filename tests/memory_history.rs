@@ -1,4 +1,4 @@
-//! The notes' git history: what is committed, in whose repository, and what goes wrong without harm.
+//! The notes' git history: what is committed and where, and failures of git.
 
 use crate::support::store::{Store, note, value};
 use crate::support::{Said, binary, set_mode, tools};
@@ -40,7 +40,7 @@ fn hook(store: &Store, hook: &str) {
 }
 
 #[test]
-fn the_first_write_makes_a_repository_and_each_run_one_commit() {
+fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
     let store = two();
     store.out("memory-list", &[]);
     store.out("memory-read", &["BBBBBB"]);
@@ -71,7 +71,7 @@ fn the_first_write_makes_a_repository_and_each_run_one_commit() {
 }
 
 #[test]
-fn what_changes_nothing_commits_nothing() {
+fn without_a_change_there_is_no_commit() {
     let store = two();
     store.out("memory-update", &["AAAAAA", "--pin"]);
     store.out("memory-update", &["AAAAAA", "--pin"]);
@@ -79,7 +79,7 @@ fn what_changes_nothing_commits_nothing() {
 }
 
 #[test]
-fn a_repository_above_is_not_touched() {
+fn a_repository_in_a_parent_directory_is_not_touched() {
     let store = two();
     let home = store.sandbox.home();
     git_in(&home, &["init", "-q", "-b", "main"]);
@@ -139,7 +139,7 @@ fn templates_are_filled_in_without_a_shell() {
 }
 
 #[test]
-fn ids_that_could_be_flags_or_disturb_a_terminal_are_left_out() {
+fn unsafe_thread_ids_are_left_out() {
     let store = Store::with_history();
     let sources = "sources:\n  - {threadId: --amend}\n  - {threadId: \"a b\"}\n  - {threadId: T-2}\n  - {threadId: T-1}\n  - {threadId: T-2}\n";
     store.put("topics/one -- id__AAAAAA.md", note("AAAAAA", "One", sources));
@@ -148,7 +148,7 @@ fn ids_that_could_be_flags_or_disturb_a_terminal_are_left_out() {
 }
 
 #[test]
-fn hooks_signing_and_the_environments_git_are_not_used() {
+fn git_hooks_signing_and_git_variables_are_ignored() {
     let store = two();
     store.out("memory-update", &["AAAAAA", "--pin"]);
     for name in ["pre-commit", "commit-msg", "post-commit", "prepare-commit-msg"] {
@@ -187,7 +187,7 @@ fn hooks_signing_and_the_environments_git_are_not_used() {
 }
 
 #[test]
-fn what_git_cannot_do_is_a_warning_and_the_note_stands() {
+fn a_git_failure_is_a_warning_and_the_note_is_written() {
     type Case<'a> = (&'a str, &'a dyn Fn(&Store), &'a [(&'a str, &'a str)], &'a str);
     let cases: [Case; 4] = [
         ("no git", &|_| {}, &[("PATH", "/nonexistent")], "\"git init\" could not be started"),
@@ -217,7 +217,7 @@ fn what_git_cannot_do_is_a_warning_and_the_note_stands() {
 }
 
 #[test]
-fn where_git_knows_nobody_the_history_is_kept_all_the_same() {
+fn commits_work_without_a_git_identity() {
     let store = two();
     // Nor is it to take the machine's name.
     fs::write(store.sandbox.home().join(".gitconfig"), "[user]\nuseConfigOnly = true\n").unwrap();
@@ -231,7 +231,7 @@ fn where_git_knows_nobody_the_history_is_kept_all_the_same() {
 }
 
 #[test]
-fn a_commit_that_failed_is_made_up_for_by_the_next() {
+fn the_next_commit_includes_what_a_failed_one_left_out() {
     let store = two();
     hook(&store, "false");
     let (code, _, err) = store.run("memory-update", &["AAAAAA", "--pin"]);
@@ -243,7 +243,7 @@ fn a_commit_that_failed_is_made_up_for_by_the_next() {
 }
 
 #[test]
-fn whoever_wants_no_history_gets_none() {
+fn the_history_can_be_switched_off() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.out("memory-update", &["AAAAAA", "--pin"]);
@@ -252,7 +252,7 @@ fn whoever_wants_no_history_gets_none() {
 }
 
 #[test]
-fn a_store_that_a_stranger_named_is_never_committed() {
+fn a_store_from_an_untrusted_configuration_is_never_committed() {
     let store = Store::with_history();
     store.sandbox.file("memory.config.json", r#"{"storage": {"root": "theirs", "commitHook": "touch ran"}}"#);
     store.sandbox.file("theirs/topics/one -- id__AAAAAA.md", note("AAAAAA", "One", ""));
@@ -311,7 +311,7 @@ fn updates_at_once_are_all_committed_and_leave_no_lock() {
 }
 
 #[test]
-fn the_notes_are_written_before_git_is_waited_for() {
+fn notes_are_written_before_git_runs() {
     let store = two();
     // The hook looks at the note, and ends the program that waits for it.
     hook(

@@ -1,4 +1,4 @@
-//! Reading, removing and racing: ids, aliases, heirs, and many at once on one note.
+//! `memory-read` and `memory-remove`: ids, aliases, successors, and many at once on one note.
 
 use crate::support::store::{Store, note, value};
 use crate::support::{Said, closed_pipe};
@@ -19,7 +19,7 @@ fn merged() -> Store {
 }
 
 #[test]
-fn every_spelling_of_an_id_finds_the_note_and_is_counted() {
+fn every_spelling_of_an_id_finds_the_note_and_counts_the_read() {
     let store = Store::new();
     store.note("a1B2c3", "Ports");
     for (n, spelling) in ["id__a1B2c3", "a1B2c3", "[[id__a1B2c3]]"].iter().enumerate() {
@@ -37,7 +37,7 @@ fn every_spelling_of_an_id_finds_the_note_and_is_counted() {
 }
 
 #[test]
-fn an_alias_and_an_archived_note_lead_to_the_heir() {
+fn an_alias_and_a_merged_note_lead_to_the_successor() {
     let store = merged();
     for id in ["BBBBBB", "CCCCCC", "AAAAAA"] {
         assert_eq!(value(&store.out("memory-read", &[id]), "title"), Some("Heir"), "{id}");
@@ -49,7 +49,7 @@ fn an_alias_and_an_archived_note_lead_to_the_heir() {
 }
 
 #[test]
-fn a_circle_of_heirs_ends() {
+fn a_cycle_of_successors_ends() {
     let store = Store::new();
     store.put("archive/a -- id__AAAAAA.md", note("AAAAAA", "A", "supersededBy: id__BBBBBB\n"));
     store.put("archive/b -- id__BBBBBB.md", note("BBBBBB", "B", "supersededBy: id__AAAAAA\n"));
@@ -77,7 +77,7 @@ fn remove_and_purge_do_not_follow_aliases() {
 }
 
 #[test]
-fn links_survive_a_new_title_and_the_archive() {
+fn links_still_resolve_after_a_new_title_and_in_the_archive() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.note("BBBBBB", "Two");
@@ -95,7 +95,7 @@ fn links_survive_a_new_title_and_the_archive() {
 }
 
 #[test]
-fn a_removed_note_that_finds_its_place_in_the_archive_taken_stays() {
+fn a_note_is_not_archived_over_an_existing_file() {
     let store = Store::new();
     let path = store.note("AAAAAA", "One");
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -134,7 +134,7 @@ fn what_is_listed_can_be_read_and_removed_through_a_pipe() {
 }
 
 #[test]
-fn garbage_for_an_id_changes_nothing_and_is_named() {
+fn an_invalid_id_changes_nothing_and_is_quoted_in_the_error() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let before = store.tree();
@@ -166,7 +166,7 @@ fn garbage_for_an_id_changes_nothing_and_is_named() {
 }
 
 #[test]
-fn an_unknown_id_is_exit_one_after_all_the_others_were_done() {
+fn an_unknown_id_is_exit_one_and_the_others_are_still_handled() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.note("BBBBBB", "Two");
@@ -185,7 +185,7 @@ fn an_unknown_id_is_exit_one_after_all_the_others_were_done() {
 }
 
 #[test]
-fn where_there_is_no_store_nothing_is_found_and_none_is_made() {
+fn without_a_store_nothing_is_found_and_no_store_is_created() {
     let store = Store::new();
     assert_eq!(store.out("memory-list", &[]), "");
     assert_eq!(store.out("memory-list", &["--archived", "--json", "--query", "x"]), "");
@@ -199,7 +199,7 @@ fn where_there_is_no_store_nothing_is_found_and_none_is_made() {
 }
 
 #[test]
-fn a_reader_that_leaves_does_not_stop_the_count() {
+fn a_closed_pipe_does_not_stop_the_counting() {
     let store = Store::new();
     let big = format!("{}{}", note("AAAAAA", "One", ""), "x\n".repeat(100_000));
     store.put("topics/one -- id__AAAAAA.md", big);
@@ -231,7 +231,7 @@ fn a_hundred_readers_at_once_are_a_hundred_reads() {
 }
 
 #[test]
-fn readers_and_writers_at_once_lose_nothing_of_each_other() {
+fn readers_and_writers_at_once_lose_no_change() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let start = |program: &str, args: &[String]| {
@@ -260,7 +260,7 @@ fn readers_and_writers_at_once_lose_nothing_of_each_other() {
 }
 
 #[test]
-fn a_note_that_is_removed_while_it_is_read_lies_in_one_place() {
+fn a_note_removed_while_it_is_read_ends_up_in_one_place() {
     let store = Store::new();
     for n in 0..4 {
         let id = format!("AAAAA{}", n + 1);

@@ -1,4 +1,4 @@
-//! A store that is not as it should be: broken files, copies, leftovers, no room, no permission, no directory.
+//! A damaged store: broken files, copies, leftovers, a full disk, no permission, no directory.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_file_that_is_no_note_harms_nobody_is_named_and_stays() {
+fn a_file_that_is_not_a_note_is_reported_and_left_alone() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let broken: [(&str, Vec<u8>, &str); 8] = [
@@ -68,7 +68,7 @@ fn many_broken_files_are_counted() {
 }
 
 #[test]
-fn what_is_not_a_file_is_named_and_not_waited_for() {
+fn fifos_and_directories_are_reported_and_not_read() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     fs::create_dir(store.topics().join("dir -- id__AAAAAA.md")).unwrap();
@@ -94,7 +94,7 @@ fn what_is_not_a_file_is_named_and_not_waited_for() {
 }
 
 #[test]
-fn of_two_files_with_one_id_one_counts_and_the_other_is_named() {
+fn one_of_two_files_with_the_same_id_is_used_and_the_other_reported() {
     let store = Store::new();
     let own = store.note("AAAAAA", "One");
     let copy = "topics/one -- id__AAAAAA.sync-conflict-20260101-120000-ABCDEFG.md";
@@ -127,7 +127,7 @@ fn a_note_in_use_comes_before_one_in_the_archive() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_ignored_and_swept_by_the_next() {
+fn leftovers_of_a_killed_writer_are_ignored_and_removed_by_the_next() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let left = [".one -- id__AAAAAA.md.aB3dE6", ".x.md.000000"];
@@ -196,7 +196,7 @@ impl Drop for ReadOnly<'_> {
 }
 
 #[test]
-fn a_read_only_store_is_read_with_a_warning_and_else_refused() {
+fn a_read_only_store_can_be_read_and_not_changed() {
     for whole in [true, false] {
         let store = Store::new();
         if whole {
@@ -230,7 +230,7 @@ fn a_read_only_store_is_read_with_a_warning_and_else_refused() {
 }
 
 #[test]
-fn on_a_full_disk_nothing_is_lost_and_nothing_is_left() {
+fn a_full_disk_loses_no_note_and_leaves_no_file() {
     for fill in [Disk::fill, Disk::fill_names] {
         let Some(disk) = Disk::new() else { return };
         let store = Store::new();

@@ -1,4 +1,4 @@
-//! `memory-update`: what changes, what stays, and which hands a file has been through.
+//! `memory-update`: what changes, what stays, and what is refused.
 
 use crate::support::store::{Store, name, note, value};
 use crate::support::{Said, mode, set_mode, symlink};
@@ -16,7 +16,7 @@ fn updated(args: &[&str]) -> (Store, String) {
 }
 
 #[test]
-fn each_flag_changes_its_key_and_the_time() {
+fn each_flag_changes_its_key_and_updated_at() {
     for (args, key, expected) in [
         (&["--title", "New  one"][..], "title", "New  one"),
         (&["--summary", "In short."], "summary", "In short."),
@@ -42,7 +42,7 @@ fn each_flag_changes_its_key_and_the_time() {
 }
 
 #[test]
-fn the_files_name_follows_title_and_tags() {
+fn the_file_name_follows_title_and_tags() {
     for (args, expected) in [
         (&["--title", "Größe 2"][..], "größe-2 -- topic__a id__AAAAAA.md"),
         (&["--tag", "+b"], "one -- topic__a topic__b id__AAAAAA.md"),
@@ -55,7 +55,7 @@ fn the_files_name_follows_title_and_tags() {
 }
 
 #[test]
-fn what_is_as_it_was_is_not_written() {
+fn an_unchanged_note_is_not_written() {
     let store = Store::new();
     let path = store.note("AAAAAA", "One");
     let before = fs::metadata(&path).unwrap().modified().unwrap();
@@ -67,7 +67,7 @@ fn what_is_as_it_was_is_not_written() {
 }
 
 #[test]
-fn wrong_words_change_nothing() {
+fn wrong_arguments_change_nothing() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.sandbox.file("blank", " \n\n");
@@ -123,7 +123,7 @@ fn the_example_of_the_help_works() {
 }
 
 #[test]
-fn what_somebody_wrote_by_hand_survives_reading_changing_and_removing() {
+fn keys_and_comments_added_by_hand_survive_every_program() {
     let by_hand: [&[u8]; 4] = [
         b"---\n# mine\nmood: {good: yes} # really\nid:   id__AAAAAA\ntitle:   'One'   # the first\nused: 1\nzz: |\n  a\n  b\n---\n\nBody",
         b"\xef\xbb\xbf---\r\nid: id__AAAAAA\r\n\r\ntitle: One\r\nused: 1\r\nmood: good # x\r\n---\r\n\r\nbody\r\nbody",
@@ -153,7 +153,7 @@ fn what_somebody_wrote_by_hand_survives_reading_changing_and_removing() {
 }
 
 #[test]
-fn what_cannot_be_changed_line_by_line_is_told_and_left_alone() {
+fn front_matter_that_cannot_be_edited_by_line_is_reported_and_not_changed() {
     let store = Store::new();
     let text = "---\n{id: id__AAAAAA, title: One}\n---\n\nbody\n";
     store.put("topics/x.md", text);
@@ -169,7 +169,7 @@ fn what_cannot_be_changed_line_by_line_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_left_to_whoever_has_it() {
+fn a_file_is_not_renamed_over_another() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let taken = store.put(&format!("topics/{}", name("AAAAAA", "Two")), "somebody's");
@@ -184,7 +184,7 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
 }
 
 #[test]
-fn mode_and_link_of_a_file_stay() {
+fn the_mode_and_the_symlink_of_a_note_are_kept() {
     let store = Store::new();
     let real = store.sandbox.work().join("real.md");
     store.sandbox.file("real.md", note("AAAAAA", "One", ""));
@@ -222,7 +222,7 @@ fn secrets_in_new_texts_are_replaced_with_a_warning() {
 }
 
 #[test]
-fn a_secret_that_was_there_before_stays_as_it_is() {
+fn an_older_secret_is_not_touched() {
     let store = Store::new();
     let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
     store.put("topics/one -- id__AAAAAA.md", note("AAAAAA", "One", "") + &token);
