@@ -1,4 +1,4 @@
-//! `memory-doctor`: the checks, that checking changes nothing, and `--fix`.
+//! `memory-doctor`: what each check says, that looking changes nothing, and what `--fix` mends.
 
 use crate::support::store::{HOUR, Store, age, name, names, note, value};
 use crate::support::{Said, set_mode, symlink};
@@ -96,7 +96,7 @@ fn what_the_programs_make_is_healthy() {
 }
 
 #[test]
-fn without_a_store_nothing_is_wrong_and_no_store_is_created() {
+fn without_a_store_nothing_is_wrong_and_none_is_made() {
     let store = Store::new();
     for args in [&[][..], &["--fix"]] {
         let out = store.out("memory-doctor", args);
@@ -109,7 +109,7 @@ fn without_a_store_nothing_is_wrong_and_no_store_is_created() {
 }
 
 #[test]
-fn checking_changes_no_byte_and_counts_no_read() {
+fn looking_changes_no_byte_and_counts_no_read() {
     let store = Store::with_history();
     store.note("AAAAAA", "One");
     store.out("memory-update", &["AAAAAA", "--summary", "s"]);
@@ -253,7 +253,7 @@ fn aliases_that_clash_are_errors() {
 }
 
 #[test]
-fn a_missing_successor_and_a_cycle_are_errors() {
+fn a_successor_that_is_not_there_or_leads_in_a_circle_is_an_error() {
     let store = healthy();
     let put = |id: &str, heir: &str| {
         let more = format!("supersededBy: id__{heir}\n");
@@ -285,7 +285,7 @@ fn a_missing_successor_and_a_cycle_are_errors() {
 }
 
 #[test]
-fn a_secret_is_found_everywhere_and_never_printed() {
+fn a_secret_is_found_wherever_it_stands_and_never_told() {
     let lower = SECRET.to_lowercase().replace('_', "-");
     for (file, text) in [
         ("x -- id__AAAAAA.md".to_owned(), note("AAAAAA", "x", "") + "\nthe token is\n" + SECRET + "\n"),
@@ -325,7 +325,7 @@ fn entry(timestamp: &str, harness: &str, retrieval: &Value) -> String {
 }
 
 #[test]
-fn the_queue_is_checked() {
+fn the_queue_is_looked_at() {
     let store = healthy();
     let inline = json!({"method": "inline", "title": "t", "body": "b", "tags": [], "scope": "global", "threadId": null});
     store.put("inbox/new.json", entry("2026-02-27T00:00:00Z", "manual", &inline));
@@ -352,7 +352,7 @@ fn the_queue_is_checked() {
 }
 
 #[test]
-fn unreadable_sessions_are_reported() {
+fn sessions_that_nobody_can_read_or_be_asked_about_are_told() {
     let store = healthy();
     let reader = r#"{"storage": {"autoCommit": false}, "harnesses": {"amp": {"readCommand": "no-such-amp {threadId}"}}}"#;
     store.config(reader);
@@ -372,7 +372,7 @@ fn unreadable_sessions_are_reported() {
 }
 
 #[test]
-fn abandoned_batches_are_reported() {
+fn batches_that_were_left_are_told() {
     let store = healthy();
     let state = |kind: &str, begun: &str| {
         json!({"state": "runAgent", "work": {"kind": kind, "begun": begun}}).to_string()
@@ -420,7 +420,7 @@ fn abandoned_batches_are_reported() {
 }
 
 #[test]
-fn unreadable_ledgers_are_errors() {
+fn ledgers_that_cannot_be_read_are_errors() {
     for (name, text) in [("sessions.json", "{"), ("tries.json", "[1]"), ("defrag.json", "")] {
         let store = healthy();
         store.put(&format!(".agent-memory/{name}"), text);
@@ -434,7 +434,7 @@ fn unreadable_ledgers_are_errors() {
 }
 
 #[test]
-fn targets_and_the_hot_budget_are_checked() {
+fn targets_and_the_room_for_hot_notes_are_looked_at() {
     let store = healthy();
     let target = store.sandbox.home().join("AGENTS.md");
     let config = |more: &str| {
@@ -480,7 +480,7 @@ fn targets_and_the_hot_budget_are_checked() {
 }
 
 #[test]
-fn leftovers_of_killed_programs_are_reported_and_removed() {
+fn what_killed_programs_left_is_told_and_swept() {
     let store = healthy();
     let old = [
         "topics/.a.md.x1Y2z3",
@@ -536,7 +536,7 @@ fn a_store_that_others_can_read_is_a_warning() {
 }
 
 #[test]
-fn a_missing_llm_command_is_an_error() {
+fn a_command_that_is_not_there_is_an_error() {
     let store = healthy();
     let config = |command: &str| {
         let presets = json!({"mine": "A=1 no-such-preset -x"});
@@ -565,7 +565,7 @@ fn a_missing_llm_command_is_an_error() {
 }
 
 #[test]
-fn an_unreadable_configuration_is_the_programs_own_error() {
+fn a_configuration_that_cannot_be_read_is_the_programs_own_error() {
     let store = healthy();
     store.config("{\"storage\": {\"roof\": \"x\"}}");
     let (code, out, err) = store.run("memory-doctor", &["--json"]);
@@ -577,7 +577,7 @@ fn an_unreadable_configuration_is_the_programs_own_error() {
 }
 
 #[test]
-fn a_strangers_store_is_reported_and_not_fixed() {
+fn a_strangers_store_is_named_and_not_mended() {
     let store = Store::new();
     store.sandbox.file("memory.config.json", r#"{"storage": {"root": "notes"}}"#);
     store.sandbox.file("notes/topics/wrong.md", note("AAAAAA", "x", "tier: hot\n"));
@@ -621,7 +621,7 @@ mod history {
     }
 
     #[test]
-    fn a_missing_repository_is_reported_once_notes_are_old() {
+    fn no_repository_is_told_once_the_notes_are_old() {
         let store = Store::with_history();
         let path = store.note("AAAAAA", "one");
         assert_eq!(findings(&store), [[""; 4]; 0]);
@@ -632,7 +632,7 @@ mod history {
     }
 
     #[test]
-    fn changes_uncommitted_for_days_are_reported() {
+    fn changes_that_nothing_has_committed_for_days_are_told() {
         let store = committed();
         let path = store.note("BBBBBB", "two");
         assert_eq!(findings(&store), [[""; 4]; 0], "the next commit takes it along");
@@ -641,7 +641,7 @@ mod history {
     }
 
     #[test]
-    fn what_blocks_the_next_commit_is_reported() {
+    fn what_stops_the_next_commit_is_told() {
         let store = committed();
         let lock = store.put(".git/index.lock", "");
         assert_eq!(findings(&store), [[""; 4]; 0], "git is at work for a moment");
@@ -663,7 +663,7 @@ mod history {
     }
 
     #[test]
-    fn an_unfinished_merge_and_its_conflicts_are_reported() {
+    fn a_merge_that_is_under_way_and_its_conflicts_are_told() {
         let store = committed();
         let path = store.topics().join("one -- id__AAAAAA.md");
         let text = fs::read_to_string(&path).unwrap();
@@ -690,7 +690,7 @@ mod history {
 }
 
 #[test]
-fn fix_renames_files_corrects_the_status_and_prints_each_fix() {
+fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
     let store = Store::with_history();
     store.put("topics/by hand.md", note("AAAAAA", "One", "tags: [topic__x]\n# mine\nkey: kept\n"));
     store.put(&format!("topics/{}", name("BBBBBB", "two")), note("BBBBBB", "two", "tier: hot\n"));
@@ -702,15 +702,15 @@ fn fix_renames_files_corrects_the_status_and_prints_each_fix() {
     let (code, out, err) = store.run("memory-doctor", &["--fix"]);
     assert_eq!((code, err.as_str()), (Some(1), ""), "{out}");
     let lines: Vec<&str> = out.lines().collect();
-    let fixed = |line: &str| lines.contains(&line);
+    let mended = |line: &str| lines.contains(&line);
     assert!(
-        fixed(
+        mended(
             "fixed\ttopics/by hand.md\tits front matter asks for another name\trenamed to \"one -- topic__x id__AAAAAA.md\""
         ),
         "{out}"
     );
     assert!(
-        fixed(&format!(
+        mended(&format!(
             "fixed\ttopics/{}\twas captured and hot\tits status is promoted now",
             name("BBBBBB", "two")
         )),
@@ -718,7 +718,7 @@ fn fix_renames_files_corrects_the_status_and_prints_each_fix() {
     );
     assert!(fixed("fixed\ttopics/three.md\twas promoted and cold\tits status is consolidated now"), "{out}");
     assert!(
-        fixed(
+        mended(
             "fixed\tarchive/four.md\tits front matter asks for another name\trenamed to \"four -- id__DDDDDD.md\""
         ),
         "{out}"
@@ -753,7 +753,7 @@ fn fix_renames_files_corrects_the_status_and_prints_each_fix() {
 }
 
 #[test]
-fn what_fix_cannot_fix_stays_and_is_reported() {
+fn what_fix_cannot_mend_stays_and_is_told() {
     let store = Store::new();
     // The name is taken by a file that is somebody's.
     store.put("topics/mine.md", note("AAAAAA", "one", ""));
@@ -775,7 +775,7 @@ fn what_fix_cannot_fix_stays_and_is_reported() {
 }
 
 #[test]
-fn json_has_every_finding_and_every_fix() {
+fn json_has_every_finding_and_what_was_mended() {
     let store = healthy();
     store.put("topics/wrong.md", note("EEEEEE", "three", "") + "[[id__ZZZZZZ]]\n");
     let all = json(&store, &[]);
@@ -797,7 +797,7 @@ fn json_has_every_finding_and_every_fix() {
 }
 
 #[test]
-fn hostile_names_and_titles_stay_on_one_line() {
+fn hostile_names_and_titles_keep_to_their_line() {
     use std::os::unix::ffi::OsStrExt;
     let store = Store::new();
     let title = "\"a\\nerror\\tb | c \\e[2J \\u202e\"";
@@ -826,7 +826,7 @@ fn hostile_names_and_titles_stay_on_one_line() {
 }
 
 #[test]
-fn an_unusable_store_is_an_error_and_the_rest_is_still_checked() {
+fn a_store_that_is_none_is_an_error_and_the_rest_is_looked_at_all_the_same() {
     let store = Store::new();
     store.sandbox.write(&store.root(), "a file");
     let all = findings(&store);
@@ -853,7 +853,7 @@ fn an_unusable_store_is_an_error_and_the_rest_is_still_checked() {
 }
 
 #[test]
-fn only_a_few_findings_of_one_kind_are_shown_and_the_rest_counted() {
+fn of_many_of_a_kind_a_few_are_shown_and_the_rest_counted() {
     let store = healthy();
     for n in 0..100 {
         store.put(&format!("topics/{n:03}.md"), "x");

@@ -273,7 +273,7 @@ fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
     Ok(Retrieval::Inline { title, body, tags, scope: note.scope, thread_id: note.thread_id })
 }
 
-/// The faults of a note, with the names of the flags.
+/// The faults of a note under the names that they have on the command line.
 fn of_note(faults: &[String]) -> Error {
     let renamed: Vec<String> = faults
         .iter()

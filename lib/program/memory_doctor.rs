@@ -50,8 +50,8 @@ pub(crate) const ABOUT: About = About {
     )],
 };
 
-/// All checks beside those of the notes.
-const CHECKS: &[&[Look]] = &[LOOKS, &[look::look]];
+/// Everything but the notes that is looked at.
+const EVERYTHING: &[&[Look]] = &[LOOKS, &[look::look]];
 
 /// How many findings of a kind are printed.
 const SHOWN: usize = 5;
@@ -96,7 +96,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             &reporter,
         );
     }
-    let report = doctor::examine(&patient, &CHECKS.concat());
+    let report = doctor::examine(&patient, &EVERYTHING.concat());
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("running now: {}", holder.trim()));
     }

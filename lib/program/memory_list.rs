@@ -139,7 +139,7 @@ fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
         let body = String::from_utf8_lossy(note.entry.body());
         let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
         let (counted, spots) = query.count_and_mark(&document);
-        // Other notes are not shown.
+        // A note without any of the words is not shown.
         if counted.fits && !counted.counts.is_empty() {
             line = query.matching_line(&document, &spots);
         }
