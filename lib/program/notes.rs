@@ -106,6 +106,18 @@ pub(crate) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>>
     Ok(ids)
 }
 
+/// What `-` stands for: up to `cap` bytes, typed or piped in.
+pub(crate) fn piped_in(cap: usize) -> stdin::Terms {
+    stdin::Terms {
+        deadline: Deadline::after_seconds(PATIENCE),
+        cap,
+        typed: true,
+        is_whole: |_| false,
+        if_silent: "End it with Ctrl-D if nothing more is to come",
+        if_late: "close it",
+    }
+}
+
 /// What the other programs print: ids, one a line; JSON objects with `id`; an object with `notes`.
 pub(crate) fn ids_on_stdin(reporter: &Reporter) -> Result<Vec<EntryId>> {
     let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
@@ -144,18 +156,6 @@ fn ids_in(object: &Value, ids: &mut Vec<EntryId>) -> Result<()> {
 fn not_ids(why: &str) -> Error {
     Error::usage(format!("stdin does not name notes: {why}"))
         .hint("pipe in ids, or what memory-list --json or memory-consolidate --json prints")
-}
-
-/// How stdin is read for `-`: up to `cap` bytes, from a pipe or a terminal.
-pub(crate) fn piped_in(cap: usize) -> stdin::Terms {
-    stdin::Terms {
-        deadline: Deadline::after_seconds(PATIENCE),
-        cap,
-        typed: true,
-        is_whole: |_| false,
-        if_silent: "End it with Ctrl-D if nothing more is to come",
-        if_late: "close it",
-    }
 }
 
 /// The current directory's repository, which `flag` refers to. `otherwise` is the hint if there is none.
