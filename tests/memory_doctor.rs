@@ -716,7 +716,7 @@ fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
         )),
         "{out}"
     );
-    assert!(fixed("fixed\ttopics/three.md\twas promoted and cold\tits status is consolidated now"), "{out}");
+    assert!(mended("fixed\ttopics/three.md\twas promoted and cold\tits status is consolidated now"), "{out}");
     assert!(
         mended(
             "fixed\tarchive/four.md\tits front matter asks for another name\trenamed to \"four -- id__DDDDDD.md\""
