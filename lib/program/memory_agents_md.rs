@@ -35,7 +35,7 @@ pub(crate) const ABOUT: About = About {
     ],
     more: "Refreshes one section of each file under agentsMd.targets, between two marker lines: hot and pinned notes \
            in full, warm ones as links, the number of the others. The rest of the file stays, byte for byte, and a \
-           file that is up to date is not written. Without targets the section goes to stdout.\n\n\
+           file that is up to date is not written. Without targets the section is printed on stdout.\n\n\
            With - it prints a section of just the notes that stdin names, and writes no file. It reads ids, one a \
            line, or what memory-list --json or memory-consolidate --json prints.\n\n    \
            memory-agents-md --stdout | llm -s 'Which of these contradict each other?'\n    \

@@ -26,7 +26,8 @@ pub(crate) const ABOUT: About = About {
     more: "Prints where each note is now, or with --purge where it was. To restore one, move its file from \
            archive/ to topics/. --purge also refreshes the AGENTS.md files, and memory-defrag --undo cannot \
            bring the note back. It is still in the store's git history, if there is one, and in the queue \
-           entry that it came from (inbox/.processed). With - the ids are read from stdin, as by memory-read.\n\n    \
+           entry that it came from (inbox/.processed). With - the ids are read from stdin, in the forms that \
+           memory-read accepts.\n\n    \
            memory-remove id__a1B2c3\n    \
            memory-list --archived --json | memory-remove --purge -",
     sections: &[],

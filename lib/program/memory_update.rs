@@ -34,10 +34,10 @@ pub(crate) const ABOUT: About = About {
         flag("json", "print each note's front matter and path as JSON"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Prints the path of the note's file. With - in place of the ID, every note that is named on stdin is \
-           changed, as by memory-read. A note is promoted exactly while it is hot, so setting one sets the other. \
-           Secrets in a new title, summary or body are replaced by a mark. Your own keys and comments in the \
-           front matter stay.\n\n    \
+    more: "Prints the path of the note's file. With - instead of an ID it changes every note that stdin names, in \
+           the forms that memory-read accepts. A note is promoted exactly while it is hot, so setting one sets the \
+           other. Secrets in a new title, summary or body are replaced by a mark. Your own keys and comments in \
+           the front matter stay.\n\n    \
            memory-update id__a1B2c3 --title \"Guards are pure\" --tag +xstate --pin\n    \
            memory-list --tag xstate --json | memory-update - --tier warm\n    \
            memory-read --no-count --json id__a1B2c3 | jq -r .body | sed 's/foo/bar/' |\n        \
