@@ -12,13 +12,13 @@ pub(crate) const START: &str = "<!-- agent-memory:start -->";
 pub(crate) const END: &str = "<!-- agent-memory:end -->";
 const PROGRAM: &str = "memory-agents-md";
 
-/// A note; `more` is further lines of its front matter.
+/// Writes a note; `more` holds further lines of front matter.
 pub(crate) fn put(store: &Store, id: &str, title: &str, more: &str, body: &str) -> PathBuf {
     let text = format!("---\nid: id__{id}\ntitle: {title}\n{more}---\n\n{body}");
     store.put(&format!("topics/{}", name(id, title)), text)
 }
 
-/// Sets the targets, and more of `agentsMd`.
+/// Configures the targets, and more keys of `agentsMd`.
 pub(crate) fn aim(store: &Store, targets: Value, more: Value) {
     let mut agents_md = json!({"targets": targets});
     agents_md.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -35,7 +35,7 @@ fn section(store: &Store, args: &[&str]) -> String {
     text
 }
 
-/// What stands behind the introduction.
+/// The section after the introduction.
 fn rest(section: &str) -> String {
     let rest = section.split_once("\"WORDS\"`.\n").unwrap().1;
     rest.strip_suffix(&format!("{END}\n")).unwrap().to_owned()
@@ -220,7 +220,7 @@ fn each_target_gets_its_own_notes() {
         (titles(&global), titles(&own)),
         (vec!["For all".to_owned(), "Global from r".to_owned()], vec!["Of r".to_owned()])
     );
-    // From anywhere in the repository; the configured ones are left alone.
+    // In any directory of the repository. The configured targets are not written.
     fs::remove_file(&global).unwrap();
     let there = |args: &[&str]| {
         let (code, out, err) =
@@ -261,7 +261,7 @@ fn without_notes_no_file_and_no_section_is_created() {
     store.run(PROGRAM, &["--target", "CLAUDE.md", "--target", "new/X.md", "--repo", "."]);
     assert_eq!(crate::support::store::names(&store.sandbox.work()), [".git", "CLAUDE.md"]);
     assert_eq!(fs::read_to_string(store.sandbox.work().join("CLAUDE.md")).unwrap(), "# Mine\n");
-    // A section that is there says that there are none any more.
+    // A section in a file is updated when the last note is gone.
     store.out(PROGRAM, &["--target", "CLAUDE.md"]);
     store.out("memory-remove", &["AAAAAA"]);
     let (code, out, _) = store.run(PROGRAM, &["--target", "CLAUDE.md"]);
@@ -338,7 +338,7 @@ fn consolidation_refreshes_the_targets_after_writing() {
     store.out("memory-capture", &["--title", "Port", "--body", "8081"]);
     store.out("memory-consolidate", &["--quiet"]);
     assert!(fs::read_to_string(&path).unwrap().contains("- [Port](<"));
-    // A target that cannot be refreshed is a warning, and the others are.
+    // A target that cannot be refreshed is a warning; the others are refreshed.
     let broken = store.sandbox.work().join("broken.md");
     fs::write(&broken, format!("{END}\n")).unwrap();
     aim(&store, json!([broken, path]), json!({}));
@@ -385,20 +385,42 @@ fn a_reply_by_hand_refreshes_the_targets_and_a_dry_run_does_not() {
 #[test]
 fn wrong_flags_get_an_error_with_the_next_step() {
     let store = Store::new();
-    for (args, told) in [
-        (&["--stdout", "--check"][..], "options \"--stdout\" and \"--check\" do not go together"),
-        (&["--stdout", "--target", "x"], "options \"--stdout\" and \"--target\" do not go together"),
-        (&["--project", "--target", "x"], "options \"--project\" and \"--target\" do not go together"),
-        (&["--project", "--repo", "x"], "options \"--project\" and \"--repo\" do not go together"),
-        (&["--repo", "x"], "option \"--repo\" needs a file to write to"),
+    for (args, message) in [
+        (
+            &["--stdout", "--check"][..],
+            "options \"--stdout\" and \"--check\" do not go together; --check prints the state of each file",
+        ),
+        (
+            &["--stdout", "--target", "x"],
+            "options \"--stdout\" and \"--target\" do not go together; the section is the same for every file",
+        ),
+        (
+            &["--project", "--target", "x"],
+            "options \"--project\" and \"--target\" do not go together; to write its notes into another file: --target FILE \
+             --repo .",
+        ),
+        (
+            &["--project", "--repo", "x"],
+            "options \"--project\" and \"--repo\" do not go together; for another repository's notes: --target AGENTS.md \
+             --repo R",
+        ),
+        (
+            &["--repo", "x"],
+            "option \"--repo\" needs --target or --stdout; configured targets have their own \"repo\"",
+        ),
         (&["--target", ""], "option \"--target\" is empty"),
-        (&["--project"], "option \"--project\": the current directory is in no git repository"),
-        (&["--stdout", "--repo", "."], "option \"--repo\": the current directory is in no git repository"),
+        (
+            &["--project"],
+            "option \"--project\": the current directory is in no git repository; cd into one, or name a file with --target",
+        ),
+        (
+            &["--stdout", "--repo", "."],
+            "option \"--repo\": the current directory is in no git repository; cd into one, or name a file with --target",
+        ),
         (&["x"], "unexpected argument \"x\""),
     ] {
         let (code, out, err) = store.run(PROGRAM, args);
-        assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{args:?}: {err}");
-        assert!(err.starts_with(&format!("{PROGRAM}: {told}")), "{err}");
+        assert_eq!((code, out.as_str(), err), (Some(1), "", format!("{PROGRAM}: {message}\n")), "{args:?}");
     }
 }
 

@@ -28,7 +28,7 @@ fn a_key_of_megabytes_costs_little_memory() {
     sandbox.file("entry", entry);
     let like = sandbox.std_command("memory-capture");
     let mut shell = std::process::Command::new("/bin/sh");
-    // Half a gigabyte, of addresses too.
+    // The limit is half a gigabyte of address space.
     shell.args(["-c", "ulimit -v 500000; exec \"$0\" --entry < entry"]).arg(binary("memory-capture"));
     shell.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = shell.current_dir(sandbox.work()).output().unwrap();
@@ -38,7 +38,7 @@ fn a_key_of_megabytes_costs_little_memory() {
 
 #[test]
 fn a_store_without_write_permission_is_a_clear_error() {
-    // Which part of the store cannot be written, its mode, the exit code, and what is said.
+    // The part of the store that cannot be written, its mode, the exit code, and the message.
     for (part, dir_mode, code, message) in [
         ("", 0o555, 2, "cannot be made: "),
         ("inbox", 0o555, 1, "memory-capture: cannot write \""),
@@ -108,7 +108,7 @@ fn the_entry_is_written_before_anything_is_printed() {
     assert_eq!(sandbox.queued().len(), 2);
 }
 
-/// Writers and captures of each: `AXE_CAPTURES=16x1000` for the whole of it.
+/// How many writers, and how many captures each: `AXE_CAPTURES=16x1000` for the full test.
 fn crowd() -> (usize, usize) {
     let wanted = std::env::var("AXE_CAPTURES").unwrap_or_default();
     let both =
@@ -120,7 +120,7 @@ fn crowd() -> (usize, usize) {
 fn killed_writers_leave_no_torn_file_and_lose_no_entry() {
     let sandbox = Sandbox::new();
     let (writers, each) = crowd();
-    // The path that was printed, and the title that must stand in it.
+    // Each printed path, and the title that its file must have.
     let acknowledged: Vec<(String, String)> = std::thread::scope(|scope| {
         let write = |writer: usize| {
             let mut random = writer as u64 + 1;
@@ -137,7 +137,7 @@ fn killed_writers_leave_no_torn_file_and_lose_no_entry() {
                     child.kill().unwrap();
                 }
                 let output = child.wait_with_output().unwrap();
-                // A path on stdout is an acknowledgement, even of one that was killed the moment after.
+                // A path on stdout is an acknowledgement, even if the writer was killed right after.
                 if output.out().ends_with('\n') {
                     kept.push((output.out(), title));
                 }

@@ -43,7 +43,7 @@ fn json_is_the_entry_with_its_id_and_path() {
     entry["id"] = first["id"].clone();
     entry["path"] = first["path"].clone();
     assert_eq!(first, entry);
-    // A session that waits is told as it waits.
+    // For a session that waits, the waiting entry is printed.
     let again = out(sandbox.capture(&args).env("AXE_NOW", "2026-03-01T00:00:00Z"));
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), first);
     assert_eq!(sandbox.queued().len(), 1);
@@ -73,7 +73,7 @@ fn sessions_captured_at_the_same_time_are_all_queued() {
     for path in &paths {
         assert_eq!(entry_at(path)["retrieval"]["threadId"], "T-1");
     }
-    // Without a lock there may be several; from here on there are no more.
+    // Without a lock several entries may be written at once; afterwards there are no more.
     let there = sandbox.queued();
     assert!((1..=4).contains(&there.len()), "{there:?}");
     assert!(paths.contains(&out(&mut sandbox.capture(&args))));
@@ -184,36 +184,63 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
 
 #[test]
 fn an_incomplete_command_line_says_what_is_missing() {
+    const NO_ARGUMENT: &str = "unexpected argument \"{}\"; pass a hook's JSON on stdin; only with --harness codex may it \
+                               be an argument";
     let codex = ["--harness", "codex"];
     for (args, message) in [
-        (&[][..], "nothing to capture; give --title and --body, or --harness, or --entry"),
-        (&["--thread-id", "T-1"], "nothing to capture; "),
+        (&[][..], "nothing to capture; give --title and --body, or --harness, or --entry; see --help"),
+        (
+            &["--thread-id", "T-1"],
+            "nothing to capture; give --title and --body, or --harness, or --entry; see --help",
+        ),
         (&["--title", "t"], "a note needs a body; give it with --body TEXT, or pipe it in with --body -"),
         (&["--body", "b", "--harness", "amp"], "a note needs a title; give it with --title TEXT"),
         (
             &["--tags", "x", "--harness", "codex"],
-            "option \"--tags\" is only for notes; add --title and --body",
+            "option \"--tags\" is only for notes; add --title and --body, or leave it out",
         ),
-        (&["--direct", "--harness", "amp", "--thread-id", "T-1"], "option \"--direct\" is only for notes; "),
-        (&["--scope", "repo"], "option \"--scope\" is only for notes; "),
+        (
+            &["--direct", "--harness", "amp", "--thread-id", "T-1"],
+            "option \"--direct\" is only for notes; add --title and --body, or leave it out",
+        ),
+        (
+            &["--scope", "repo"],
+            "option \"--scope\" is only for notes; add --title and --body, or leave it out",
+        ),
         (&["--harness", "amp"], "a session of amp is captured by its id; add --thread-id ID"),
-        (&["--harness", "manual"], "harness \"manual\" has no sessions, only notes; "),
+        (
+            &["--harness", "manual"],
+            "harness \"manual\" has no sessions, only notes; add --title and --body, or name another harness",
+        ),
         (
             &["--harness", "gemini", "--thread-id", "x"],
-            "a session of gemini is captured from its hook's JSON; ",
+            "a session of gemini is captured from its hook's JSON; leave --thread-id out and pass the JSON on stdin",
         ),
         (&["--harness", "codx"], "option \"--harness\": unknown program \"codx\"; did you mean \"codex\"?"),
-        (&["--harness", "emacs"], "option \"--harness\": unknown program \"emacs\"; use one of amp, "),
-        (&["--harness", "amp", "--thread-id", "a/b"], "option \"--thread-id\": \"a/b\" is not an id"),
+        (
+            &["--harness", "emacs"],
+            "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, cursor, gemini, opencode, \
+             manual",
+        ),
+        (
+            &["--harness", "amp", "--thread-id", "a/b"],
+            "option \"--thread-id\": \"a/b\" is not an id: letters, digits and ._:@- only, a letter or digit first",
+        ),
         (&["--harness", "amp", "--thread-id", ""], "option \"--thread-id\": is empty"),
-        (&["--harness", "gemini", "{}"], "unexpected argument \"{}\"; pass a hook's JSON on stdin"),
+        (&["--harness", "gemini", "{}"], NO_ARGUMENT),
         (&["--harness", "codex", "{}", "{}"], "unexpected argument \"{}\""),
-        (&["{}"], "unexpected argument \"{}\"; "),
-        (&["--entry", "--title", "t"], "options \"--entry\" and \"--title\" do not go together; "),
-        (&["--entry", "--harness", "amp"], "options \"--entry\" and \"--harness\" do not go together; "),
+        (&["{}"], NO_ARGUMENT),
+        (
+            &["--entry", "--title", "t"],
+            "options \"--entry\" and \"--title\" do not go together; the entry contains all of that; leave one of them out",
+        ),
+        (
+            &["--entry", "--harness", "amp"],
+            "options \"--entry\" and \"--harness\" do not go together; the entry contains all of that; leave one of them out",
+        ),
         (
             &["--title", "t", "--body", "b", "--tags", "ok,a/b"],
-            "option \"--tags\": \"a/b\" is not a tag; write topic__x",
+            "option \"--tags\": \"a/b\" is not a tag; write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes",
         ),
         (
             &["--title", "t", "--body", "b", "--scope", "all"],
@@ -222,14 +249,17 @@ fn an_incomplete_command_line_says_what_is_missing() {
         (&["--title", " ", "--body", ""], "not a note that can be kept: --title: is empty; --body: is empty"),
         (
             &["--title", "a\nb", "--body", "b"],
-            "not a note that can be kept: --title: \"a b\" has line breaks",
+            "not a note that can be kept: --title: \"a b\" has line breaks or control characters",
         ),
         (&["--title", "t", "--body", "-"], "not a note that can be kept: --body: is empty"),
     ] {
         let sandbox = Sandbox::new();
         let (code, out, err) = said(&mut sandbox.capture(args));
-        assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{args:?}: {err}");
-        assert!(err.starts_with(&format!("memory-capture: {message}")), "{args:?}: {err}");
+        assert_eq!(
+            (code, out.as_str(), err),
+            (Some(1), "", format!("memory-capture: {message}\n")),
+            "{args:?}"
+        );
         assert!(!sandbox.store().exists(), "{args:?}");
     }
     let sandbox = Sandbox::new();
@@ -296,7 +326,7 @@ fn a_hook_never_exits_two_and_prints_nothing_for_codex_and_gemini() {
     assert_eq!(code, Some(1), "{err}");
     let path = out(sandbox.capture(&harness).write_stdin(hook.as_str()));
     assert_eq!((path.trim_end().ends_with(".json"), sandbox.queued().len()), (true, 1), "{path}");
-    // Codex calls a hook failed that prints, and Gemini CLI shows it to the person.
+    // Codex treats a hook that prints as failed, and Gemini CLI shows its output to the user.
     for harness in ["codex", "gemini"] {
         let hook = hook.replace("\"Stop\"", "\"SessionEnd\"");
         let quiet = out(sandbox.capture(&["--harness", harness]).write_stdin(hook));

@@ -121,7 +121,7 @@ fn a_named_file_that_is_missing_or_wrong_is_exit_two() {
     }
     assert_eq!(said(&mut command(&sandbox, &["path", "--config", "none.json"])).0, Some(2));
     assert_eq!(said(&mut command(&sandbox, &["path", "--config", ""])).0, Some(1));
-    // A link to nowhere in the usual place is no missing file.
+    // A dangling link at the usual path is not a missing file.
     symlink("/nowhere", own(&sandbox));
     assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
 }
@@ -285,7 +285,7 @@ fn only_the_users_own_file_can_trust_a_directory() {
     let (all, err) = show(&sandbox);
     assert_eq!(*value(&all, "trustedDirectories"), json!([]));
     assert!(err.contains("trustedDirectories counts in your own configuration only"), "{err}");
-    // Trusted, it has to be right.
+    // Once trusted, it has to be valid.
     sandbox.file("memory.config.json", r#"{"nonsense": 1}"#);
     assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
 }
@@ -344,7 +344,7 @@ fn init_without_an_llm_says_how_to_set_one() {
     assert!(!own(&sandbox).exists());
     let written = fs::read_to_string(sandbox.work().join("new/a.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&written).unwrap()["llm"]["command"], Value::Null);
-    // axe-run is an LLM command only with the agent that the preset names.
+    // axe-run is only an LLM command if the preset's agent exists.
     sandbox.agent_file("librarian", "name = 'librarian'\nmodel = 'a/b'");
     assert!(init("b.json").2.starts_with("LLM command: axe ("));
 }
@@ -380,7 +380,7 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
         let output = sandbox.std_command("memory-config").args(args).stdout(full_disk()).output().unwrap();
         assert_eq!(output.code(), Some(1), "{args:?}");
         assert!(output.err().contains("cannot write to stdout"), "{}", output.err());
-        // What init wrote, it wrote before it printed.
+        // init writes the file before it prints.
         let _ = fs::remove_file(own(&sandbox));
         let output = sandbox.std_command("memory-config").args(args).stdout(closed_pipe()).output().unwrap();
         assert_eq!(output.code(), Some(0), "{args:?}: {}", output.err());

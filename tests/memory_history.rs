@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What git says in `dir`, for somebody without settings.
+/// Runs git in `dir` without user settings.
 fn git_in(dir: &Path, args: &[&str]) -> String {
     let mut git = Command::new("git");
     git.env_clear().env("PATH", tools()).env("HOME", "/nonexistent");
@@ -51,7 +51,7 @@ fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
         git(&store, &["log", "--format=%an <%ae>%n%(trailers)"]),
         "Ann <ann@example.org>\nThread-Id: T-1\n\n"
     );
-    // Whatever differs rides along: the other note, and its counter.
+    // All differences are committed: the other note, and its counter.
     let files = git(&store, &["ls-files"]);
     assert_eq!(files, "topics/two -- id__BBBBBB.md\ntopics/uno -- id__AAAAAA.md\n");
     store.out("memory-read", &["BBBBBB"]);
@@ -61,7 +61,7 @@ fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
     assert_eq!(files, "archive/two -- id__BBBBBB.md\narchive/uno -- id__AAAAAA.md\n");
     assert_eq!(git(&store, &["show", "HEAD:archive/two -- id__BBBBBB.md"]), store.text("BBBBBB"));
     assert_eq!(value(&store.text("BBBBBB"), "used"), Some("2"));
-    // The last one goes, and git knows a directory no more.
+    // Without the last note, git has no directory to commit.
     store.out("memory-remove", &["--purge", "AAAAAA"]);
     store.out("memory-remove", &["--purge", "BBBBBB"]);
     assert_eq!((git(&store, &["ls-files"]).as_str(), messages(&store).len()), ("", 4));
@@ -91,7 +91,7 @@ fn a_repository_in_a_parent_directory_is_not_touched() {
     assert_eq!(messages(&store), ["update: One"]);
     assert_eq!(git_in(&home, &["log", "--format=%s"]), "theirs\n");
     assert_eq!(git_in(&home, &["status", "--porcelain", "--untracked-files=no"]), before);
-    // A `.git` that is none leads not upwards either.
+    // An invalid `.git` does not make git search the parent directories.
     fs::remove_dir_all(store.root().join(".git")).unwrap();
     fs::create_dir(store.root().join(".git")).unwrap();
     let (code, _, err) = store.run("memory-update", &["AAAAAA", "--unpin"]);
@@ -219,7 +219,7 @@ fn a_git_failure_is_a_warning_and_the_note_is_written() {
 #[test]
 fn commits_work_without_a_git_identity() {
     let store = two();
-    // Nor is it to take the machine's name.
+    // The name of the machine must not be used either.
     fs::write(store.sandbox.home().join(".gitconfig"), "[user]\nuseConfigOnly = true\n").unwrap();
     for title in ["One more", "Another"] {
         let (code, _, err) = store.run("memory-update", &["AAAAAA", "--title", title]);
@@ -261,7 +261,7 @@ fn a_store_from_an_untrusted_configuration_is_never_committed() {
     assert!(out.contains("/work/theirs/topics/") && err.contains("is not trusted"), "{out}{err}");
     let theirs = store.sandbox.work().join("theirs");
     assert!(!theirs.join(".git").exists() && !theirs.join("ran").exists());
-    // Trusted, it is the user's own.
+    // Once trusted, it is like the user's own.
     let mut command = store.sandbox.command("memory-update");
     let output = command.args(["AAAAAA", "--unpin"]).env("AGENT_MEMORY_TRUST", "1").output().unwrap();
     assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
@@ -271,13 +271,13 @@ fn a_store_from_an_untrusted_configuration_is_never_committed() {
 #[test]
 fn a_file_that_is_being_written_is_not_committed() {
     let store = two();
-    // Where no writer sweeps it.
+    // In a place where no writer removes it.
     store.put("topics/deep/.one -- id__AAAAAA.md.aB3dE6", "half");
     store.put("topics/deep/.mine", "mine");
     store.out("memory-update", &["AAAAAA", "--pin"]);
     let files = git(&store, &["ls-files"]);
     assert!(files.contains("deep/.mine") && !files.contains("aB3dE6"), "{files}");
-    // It alone is no reason for a commit.
+    // The temporary file alone causes no commit.
     store.out("memory-update", &["AAAAAA", "--pin", "--tag=-none"]);
     store.put("topics/deep/.two -- id__BBBBBB.md.aB3dE6", "half");
     store.out("memory-remove", &["AAAAAA"]);
@@ -313,7 +313,7 @@ fn updates_at_once_are_all_committed_and_leave_no_lock() {
 #[test]
 fn notes_are_written_before_git_runs() {
     let store = two();
-    // The hook looks at the note, and ends the program that waits for it.
+    // The hook reads the note, and kills the program that waits for the hook.
     hook(
         &store,
         "sh -c 'grep -q \"pinned: true\" topics/one*; echo $? > ../found; kill -TERM $PPID; sleep 20'",

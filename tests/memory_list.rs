@@ -6,7 +6,7 @@ use crate::support::{Said, eventually};
 use serde_json::Value;
 use std::process::Command;
 
-/// Five notes that differ in what can be asked for, one of them archived.
+/// Five notes that the filters tell apart, one of them archived.
 fn five() -> Store {
     let store = Store::new();
     let put = |place: &str, id: &str, title: &str, more: &str| {

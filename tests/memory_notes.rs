@@ -10,7 +10,7 @@ fn json(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
 }
 
-/// A note that took another in: `BBBBBB` was merged into `AAAAAA`, and lies in the archive.
+/// A merged note: `BBBBBB` was merged into `AAAAAA`, and is in the archive.
 fn merged() -> Store {
     let store = Store::new();
     store.put("topics/heir -- id__AAAAAA.md", note("AAAAAA", "Heir", "aliases: [id__BBBBBB, id__CCCCCC]\n"));
@@ -56,7 +56,7 @@ fn a_cycle_of_successors_ends() {
     store.put("archive/c -- id__CCCCCC.md", note("CCCCCC", "C", "supersededBy: id__ZZZZZZ\n"));
     let read = store.out("memory-read", &["--no-count", "AAAAAA"]);
     assert!(["A", "B"].contains(&value(&read, "title").unwrap()), "{read}");
-    // An heir that is gone for good: the error names whom it did not find.
+    // If the successor is deleted, the error names the successor.
     let (code, _, err) = store.run("memory-read", &["CCCCCC"]);
     assert!(code == Some(1) && err.contains("id__ZZZZZZ"), "{err}");
 }
@@ -88,7 +88,7 @@ fn links_still_resolve_after_a_new_title_and_in_the_archive() {
     assert_eq!(store.names(), ["archive/of-another-name -- id__AAAAAA.md", "topics/two -- id__BBBBBB.md"]);
     assert!(store.text("BBBBBB").ends_with("---\n\nSee [[id__AAAAAA]].\n"));
     assert_eq!(value(&store.out("memory-read", &["[[id__AAAAAA]]"]), "title"), Some("Of another name"));
-    // Back by hand, as the help says.
+    // Restored by hand, as the help says.
     fs::rename(store.archive().join("of-another-name -- id__AAAAAA.md"), store.topics().join("x.md"))
         .unwrap();
     assert_eq!(store.out("memory-list", &["--json"]).lines().count(), 2);
@@ -127,7 +127,7 @@ fn what_is_listed_can_be_read_and_removed_through_a_pipe() {
     let (code, out, _) = piped("memory-remove", &["-"], &found);
     assert_eq!((code, out.lines().count(), store.names().len()), (Some(0), 2, 3));
     assert_eq!(store.out("memory-list", &[]).lines().count(), 1);
-    // Nothing found, nothing to do.
+    // With nothing found there is nothing to do.
     for program in ["memory-read", "memory-remove"] {
         assert_eq!(piped(program, &["-"], ""), (Some(0), String::new(), String::new()));
     }
@@ -244,7 +244,7 @@ fn readers_and_writers_at_once_lose_no_change() {
         all.push(start("memory-read", &[]));
         all.push(start("memory-update", &["--tag".to_owned(), format!("+t{n}")]));
         all.push(start("memory-update", &["--title".to_owned(), format!("Title {n}")]));
-        // Without the lock, while the file is being renamed.
+        // This takes no lock, so it also runs while the file is being renamed.
         all.push(start("memory-read", &["--no-count".to_owned()]));
     }
     for each in all {

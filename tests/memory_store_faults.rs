@@ -87,7 +87,7 @@ fn fifos_and_directories_are_reported_and_not_read() {
     ] {
         assert!(err.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {err}");
     }
-    // A directory bears the name that the note would be looked for by, and comes first.
+    // A directory has the name that the note is searched by, and is found first.
     store.out("memory-read", &["AAAAAA"]);
     store.out("memory-remove", &["AAAAAA"]);
     assert_eq!(names(&store.topics()).len(), 5);
@@ -109,7 +109,7 @@ fn one_of_two_files_with_the_same_id_is_used_and_the_other_reported() {
     assert_eq!(value(&fs::read_to_string(&own).unwrap(), "used"), Some("1"));
     assert_eq!(store.tree()[copy], other.as_bytes());
     store.out("memory-remove", &["--purge", "AAAAAA"]);
-    // Now the copy is the note.
+    // Now the copy is used.
     assert_eq!(value(&store.out("memory-read", &["AAAAAA"]), "title"), Some("Theirs"));
     assert!(store.out("memory-list", &[]).contains("\tTheirs\t"));
 }
@@ -136,7 +136,7 @@ fn leftovers_of_a_killed_writer_are_ignored_and_removed_by_the_next() {
         age(&store.put(&format!("topics/{name}"), note("BBBBBB", "Half", "")), 2 * HOUR);
         age(&store.put(&format!("archive/{name}"), "---\nid: id__"), 2 * HOUR);
     }
-    // rsync names a file in transit as we do.
+    // rsync uses names like ours for files in transit.
     store.put("topics/.new -- id__CCCCCC.md.aB3dE6", "on its way");
     assert_eq!(store.out("memory-list", &[]).lines().count(), 1);
     assert_eq!(store.out("memory-list", &["--archived"]), "");
@@ -169,7 +169,7 @@ fn a_store_that_is_a_file_is_a_clear_error() {
     assert_eq!(fs::read(store.root()).unwrap(), b"mine");
 }
 
-/// Mounts the store read-only; `None` for those who may not.
+/// Mounts the store read-only; `None` if mounting is not allowed.
 struct ReadOnly<'a>(&'a Store);
 
 impl ReadOnly<'_> {
@@ -256,7 +256,7 @@ fn a_full_disk_loses_no_note_and_leaves_no_file() {
             assert_eq!(fs::read_to_string(&path).unwrap(), before);
             assert_eq!(names(&root.join("topics")).len(), 1, "{:?}", names(&root.join("topics")));
         }
-        // Moving takes no room.
+        // A rename needs no space.
         store.out("memory-remove", &[&id]);
         assert_eq!((names(&root.join("topics")).len(), names(&root.join("archive")).len()), (0, 1));
         disk.free();

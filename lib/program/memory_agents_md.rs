@@ -123,8 +123,8 @@ impl Args {
             }
         }
         if self.repo.is_some() && self.targets.is_empty() && !self.to_stdout {
-            return Err(Error::usage("option \"--repo\" needs a file to write to")
-                .hint("add --target FILE or --stdout; configured targets have their own \"repo\""));
+            return Err(Error::usage("option \"--repo\" needs --target or --stdout")
+                .hint("configured targets have their own \"repo\""));
         }
         if self.targets.iter().any(|target| target.as_os_str().is_empty()) {
             return Err(Error::usage("option \"--target\" is empty"));
