@@ -190,6 +190,17 @@ fn a_note_that_is_captured_at_once_can_be_shown_through_a_pipe() {
 }
 
 #[test]
+fn what_consolidate_files_can_be_shown_through_a_pipe() {
+    let store = Store::new();
+    store.note("AAAAAA", "One");
+    store.sandbox.jot("Guards are pure", "Put I/O in actors.");
+    let consolidated = store.out("memory-consolidate", &["--json"]);
+    let (code, section, err) = piped(&store, "memory-agents-md", &["-"], &consolidated);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(section.contains("- [Guards are pure](") && !section.contains("[One]"), "{section}");
+}
+
+#[test]
 fn several_errors_are_one_json_object_each() {
     let (store, _) = three();
     let (code, printed, err) = piped(&store, "memory-read", &READ, "ZZZZZZ\nAAAAAA\nYYYYYY\n");
