@@ -13,7 +13,7 @@
 //! | `batch` | the batch id that the reply must repeat |
 //! | `is_repair` | whether this call asks to correct the reply before |
 //! | `here` | the directory of the script |
-//! | `ids`, `text` | consolidate: the queue ids of the sessions shown; what is shown of each, by id |
+//! | `ids`, `text` | consolidate: the queue ids of the sessions in the prompt; the text of each, by id |
 //! | `notes`, `bodies`, `titles` | defrag: each note that is shown whole, its body, its title, by id |
 //! | `listed` | defrag: the ids of the notes that get one line each |
 //!

@@ -1,5 +1,5 @@
 //! What the tests share. This file: a sandbox for the programs, with its own home directory, a cleared environment, a
-//! pinned clock, and commands in place of LLMs.
+//! pinned clock, and shell commands that stand in for LLMs.
 
 pub(crate) mod api;
 #[allow(dead_code, reason = "shared with the fault suite, which uses all of it")]

@@ -1,4 +1,4 @@
-//! The programs that timers run, in their own directory, and scripts in place of crontab, systemctl and launchctl. The
+//! The programs that timers run, in their own directory, and scripts instead of crontab, systemctl and launchctl. The
 //! scripts keep state, and record how they were called.
 
 use crate::support::{Sandbox, binary, set_mode, tools};
@@ -136,7 +136,7 @@ impl Kit {
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         command.env_clear().env("PATH", &self.tools).env("HOME", &self.home).current_dir(self.sandbox.work());
-        // The systemd user manager of whoever runs the tests must not be found.
+        // The real user's systemd manager must not be found.
         command.env("XDG_RUNTIME_DIR", self.sandbox.work().join("run"));
         command
     }

@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) servers: Vec<Box<dyn Any + Send + Sync>>,
 }
 
-/// A file or a directory: its mode and bytes. The bytes of a link are its target.
+/// A file, directory or link: its mode, and its bytes. A link's bytes are its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) mode: u32,
