@@ -95,14 +95,7 @@ pub(crate) struct Share {
 pub(crate) fn share(found: &Note, audiences: &[Option<&str>], limits: Limits) -> Option<Share> {
     let meta = found.entry.meta();
     let wanted: Vec<usize> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
-    let is_cold = meta.tier == Tier::Cold && !meta.pinned;
-    let kept = || (!is_cold).then(|| kept(found, limits));
-    (!wanted.is_empty()).then(|| Share { audiences: wanted, kept: kept() })
-}
-
-/// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
-pub(crate) fn chosen(found: &Note, limits: Limits) -> Share {
-    Share { audiences: vec![0], kept: Some(kept(found, limits)) }
+    (!wanted.is_empty()).then(|| Share { audiences: wanted, kept: kept(found, limits) })
 }
 
 /// What so many audiences are shown.
@@ -133,10 +126,13 @@ fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
     }
 }
 
-/// A pinned note is hot, whatever its tier.
-fn kept(found: &Note, limits: Limits) -> Kept {
+/// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
+fn kept(found: &Note, limits: Limits) -> Option<Kept> {
     let meta = found.entry.meta();
     let is_hot = meta.pinned || meta.tier == Tier::Hot;
+    if meta.tier == Tier::Cold && !is_hot {
+        return None;
+    }
     let hot = is_hot.then(|| {
         let raw = found.entry.body().len() as u64;
         // One that is far too large is not even made ready.
@@ -144,7 +140,7 @@ fn kept(found: &Note, limits: Limits) -> Kept {
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot }
+    Some(Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot })
 }
 
 fn shelf(mut notes: Vec<Kept>, cold: usize, limits: Limits) -> Shelf {
@@ -188,4 +184,12 @@ fn shelf(mut notes: Vec<Kept>, cold: usize, limits: Limits) -> Shelf {
         }
     }
     shelf
+}
+
+/// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
+pub(crate) fn chosen(found: &Note, limits: Limits) -> Share {
+    let meta = found.entry.meta();
+    let cold =
+        || Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot: None };
+    Share { audiences: vec![0], kept: Some(kept(found, limits).unwrap_or_else(cold)) }
 }

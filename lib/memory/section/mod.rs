@@ -74,14 +74,6 @@ pub(crate) fn text(
     Ok((render::section(&shelf), shelf.shown()))
 }
 
-/// The section of just these notes.
-pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, Shown) {
-    let shares = notes.iter().map(|note| gather::chosen(note, limits(config)));
-    let shelf = gather::shelves(shares, 1, limits(config)).into_iter().next().unwrap_or_default();
-    warn_of_room(&shelf, None, config, reporter);
-    (render::section(&shelf), shelf.shown())
-}
-
 /// The look of somebody who reads all notes anyway: how the targets stand, and what the hot notes take.
 pub(crate) struct Glance<'a> {
     config: &'a MemoryConfig,
@@ -213,4 +205,12 @@ fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, report
         shelf.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
         named.join(", ")
     ));
+}
+
+/// The section of just these notes.
+pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, Shown) {
+    let shares = notes.iter().map(|note| gather::chosen(note, limits(config)));
+    let shelf = gather::shelves(shares, 1, limits(config)).into_iter().next().unwrap_or_default();
+    warn_of_room(&shelf, None, config, reporter);
+    (render::section(&shelf), shelf.shown())
 }
