@@ -1,8 +1,8 @@
 //! Where a call goes: addresses that are none, keys that no header takes, proxies, TLS, IPv6.
 
 use crate::http_faults::one_line;
-use crate::server::{Server, http, raw};
-use crate::service::{Anthropic, KEY, KINDS, OpenAi};
+use crate::support::api::{Anthropic, KEY, KINDS, OpenAi};
+use crate::support::server::{Server, http, raw};
 use crate::support::{Said, Sandbox};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -1,8 +1,8 @@
 //! Many agents at once: side by side and one below the other, with the limits and totals of the whole tree.
 
-use crate::server::{Server, http, json};
-use crate::service::{Anthropic, KINDS, to};
 use crate::sub_agents::{family, told};
+use crate::support::api::{Anthropic, KINDS, to};
+use crate::support::server::{Server, http, json};
 use crate::support::{NOW, Said, Sandbox};
 use serde_json::{Value, json};
 use std::sync::{Arc, Condvar, Mutex};
@@ -256,7 +256,7 @@ fn one_that_fails_does_not_hold_up_the_others() {
     sandbox.model("b", Anthropic, "");
     let start = Instant::now();
     let server = family(Anthropic, tasks(8), |request| match request.user() {
-        "Task: t0" => crate::server::raw("").stall(),
+        "Task: t0" => crate::support::server::raw("").stall(),
         "Task: t1" => http("500 x", ""),
         other => Anthropic.says(other),
     });

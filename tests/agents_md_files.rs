@@ -1,7 +1,7 @@
-//! The files of `memory-agents-md`: what is theirs stays, and what cannot be written is told.
+//! The targets of `memory-agents-md`: what is kept of a file, and which files are refused.
 
 use crate::agents_md::{END, START, aim, put};
-use crate::store::{Store, names};
+use crate::support::store::{Store, names};
 use crate::support::{Sandbox, is_root, mode, said, set_mode, symlink};
 use serde_json::json;
 use std::fs;
@@ -16,18 +16,18 @@ fn store() -> Store {
     store
 }
 
-/// Refreshes this one file; exit code, and what stderr says behind the program's name.
+/// Refreshes this file: exit code, and stderr without the program's name.
 fn refresh(store: &Store, file: &str) -> (Option<i32>, String) {
     let (code, _, err) = store.run(PROGRAM, &["--target", file]);
     (code, err.strip_prefix("memory-agents-md: ").unwrap_or(&err).trim_end().to_owned())
 }
 
-/// It is refused with these words and the file's name, and nothing has changed.
+/// Expects an error with `why` and the file's name, and no change.
 fn refused(store: &Store, file: &str, why: &str) {
     let path = store.sandbox.work().join(file);
     let look = || {
         (
-            // A FIFO would be waited for.
+            // Reading a FIFO would block.
             path.is_file().then(|| fs::read(&path).ok()),
             fs::symlink_metadata(&path).map(|found| (found.ino(), found.mtime_nsec())).ok(),
         )
@@ -40,7 +40,7 @@ fn refused(store: &Store, file: &str, why: &str) {
 }
 
 #[test]
-fn outside_the_markers_every_byte_stays() {
+fn no_byte_outside_the_markers_changes() {
     const PARTS: [&[u8]; 16] = [
         b"\n",
         b"\r\n",
@@ -65,7 +65,7 @@ fn outside_the_markers_every_byte_stays() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
-    // Many files a run: starting a program is what takes time.
+    // Many files in one run, as starting the program is what takes time.
     for round in 0..4 {
         let olds: Vec<(String, Vec<u8>)> = (0..60)
             .map(|n| {
@@ -86,7 +86,7 @@ fn outside_the_markers_every_byte_stays() {
             assert!(new.starts_with(old), "{old:?} → {new:?}");
         }
         assert_eq!(store.out(PROGRAM, &[]).matches("unchanged\t").count(), all.len());
-        // Its owner writes behind it, and the section changes.
+        // The owner adds text after the section, and the section changes.
         for (path, new) in all.iter().zip(&first) {
             fs::write(path, [new, b"more\r\nlast".as_slice()].concat()).unwrap();
         }
@@ -103,7 +103,7 @@ fn outside_the_markers_every_byte_stays() {
 }
 
 #[test]
-fn broken_markers_are_refused_with_their_lines_and_the_others_go_on() {
+fn broken_markers_are_reported_with_line_numbers_and_other_targets_are_refreshed() {
     let store = store();
     let (s, e) = (START, END);
     for (text, why) in [
@@ -143,7 +143,7 @@ fn broken_markers_are_refused_with_their_lines_and_the_others_go_on() {
 }
 
 #[test]
-fn markers_in_a_code_fence_are_its_owners_text() {
+fn markers_in_a_code_fence_are_ignored() {
     let store = store();
     let text = format!("How it looks:\n\n```markdown\n{START}\n{END}\n```\n");
     store.sandbox.file("A.md", &text);
@@ -155,7 +155,7 @@ fn markers_in_a_code_fence_are_its_owners_text() {
 }
 
 #[test]
-fn mode_and_owner_stay_and_a_new_file_is_readable() {
+fn mode_and_owner_are_kept_and_a_new_file_is_readable() {
     let store = store();
     store.sandbox.file("A.md", "x");
     let path = store.sandbox.work().join("A.md");
@@ -172,7 +172,7 @@ fn mode_and_owner_stay_and_a_new_file_is_readable() {
 }
 
 #[test]
-fn a_symlink_stays_and_what_it_leads_to_is_replaced() {
+fn the_target_of_a_symlink_is_replaced_not_the_link() {
     let store = store();
     let work = store.sandbox.work();
     store.sandbox.file("real/A.md", "x\n");
@@ -189,7 +189,7 @@ fn a_symlink_stays_and_what_it_leads_to_is_replaced() {
     refused(&store, "dangling.md", "a symlink that leads to no file; make the file, or remove the link");
     symlink("loop.md", work.join("loop.md"));
     refused(&store, "loop.md", "Too many levels of symbolic links");
-    // Two targets that are one file cannot both have their way.
+    // Two targets that are the same file, for different notes.
     aim(&store, json!([work.join("two.md"), {"path": work.join("real/A.md"), "repo": "h/o/r"}]), json!({}));
     let (code, out, err) = store.run(PROGRAM, &[]);
     assert_eq!((code, out.starts_with("unchanged\t")), (Some(1), true), "{out}");
@@ -199,7 +199,7 @@ fn a_symlink_stays_and_what_it_leads_to_is_replaced() {
 }
 
 #[test]
-fn what_is_no_file_that_can_be_written_is_refused() {
+fn a_target_that_cannot_be_written_is_refused() {
     let store = store();
     let work = store.sandbox.work();
     fs::create_dir(work.join("dir.md")).unwrap();
@@ -221,7 +221,7 @@ fn what_is_no_file_that_can_be_written_is_refused() {
     refused(&store, "fixed.md", "it is read-only; make it writable, or name another file");
     refused(&store, "no/such/A.md", "there is no directory");
     assert!(!work.join("no").exists());
-    if is_root("what_is_no_file_that_can_be_written_is_refused") {
+    if is_root("a_target_that_cannot_be_written_is_refused") {
         return;
     }
     store.sandbox.file("closed/A.md", "x");
@@ -232,7 +232,7 @@ fn what_is_no_file_that_can_be_written_is_refused() {
 }
 
 #[test]
-fn a_read_only_file_that_is_as_it_should_be_is_fine() {
+fn a_read_only_file_that_is_up_to_date_is_no_error() {
     let store = store();
     assert_eq!(refresh(&store, "A.md").0, Some(0));
     set_mode(&store.sandbox.work().join("A.md"), 0o444);
@@ -240,7 +240,7 @@ fn a_read_only_file_that_is_as_it_should_be_is_fine() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_swept_and_what_is_anothers_is_not() {
+fn leftovers_of_a_killed_run_are_removed_and_other_files_are_not() {
     let store = store();
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     let leave = |name: &str, text: &str, is_old: bool| {
@@ -288,7 +288,7 @@ fn a_strangers_store_reaches_no_file_outside_its_directory() {
     assert!(err.contains("left out of it: agentsMd.targets[1], agentsMd.targets[2];"), "{err}");
     assert!(fs::read_to_string(work.join("AGENTS.md")).unwrap().contains("- [Theirs]"));
     assert_eq!(fs::read_to_string(sandbox.home().join(".codex/AGENTS.md")).unwrap(), "mine\n");
-    // A file that is named on the command line too.
+    // The same for a file on the command line.
     symlink(sandbox.home().join(".codex"), sandbox.work().join("out"));
     let outside = sandbox.home().join("new.md");
     for target in
@@ -301,7 +301,7 @@ fn a_strangers_store_reaches_no_file_outside_its_directory() {
     assert!(!outside.exists() && names(&sandbox.home().join(".codex")) == ["AGENTS.md"]);
     let (code, out, _) = said(sandbox.command(PROGRAM).args(["--target", "deep/new.md"]));
     assert_eq!((code, out), (Some(0), format!("made\t{}\n", work.join("deep/new.md").display())));
-    // Trusted, it is the user's own.
+    // Once trusted, it is like the user's own.
     let (code, _, err) =
         said(sandbox.command(PROGRAM).args(["--target", "out/new.md"]).env("AGENT_MEMORY_TRUST", "1"));
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -322,7 +322,7 @@ fn a_strangers_link_does_not_lead_the_projects_section_into_another_file() {
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(err.contains("AGENTS.md\" is a link out of the repository; "), "{err}");
     assert_eq!(fs::read_to_string(profile).unwrap(), "A=1\n");
-    // One that stays inside is no harm.
+    // A link that stays inside is allowed.
     fs::remove_file(work.join("AGENTS.md")).unwrap();
     fs::write(work.join("CLAUDE.md"), "x\n").unwrap();
     crate::support::symlink("CLAUDE.md", work.join("AGENTS.md"));

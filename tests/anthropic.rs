@@ -1,7 +1,7 @@
 //! Anthropic's Messages API, through `axe-run`.
 
-use crate::server::{Server, http, json};
-use crate::service::{Anthropic, KEY, ask, expect_unusable, to};
+use crate::support::api::{Anthropic, KEY, ask, expect_unusable, to};
+use crate::support::server::{Server, http, json};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 

@@ -1,14 +1,15 @@
 //! `memory-capture` on stores that cannot be used, on full disks, and killed at any moment.
 
-use crate::memory_capture::{BOTH, entry_at, hook, names, out};
+use crate::support::disk::{Disk, powerless};
+use crate::support::queue::{BOTH, entry_at, hook, out};
+use crate::support::store::names;
 use crate::support::{NOW, Said, Sandbox, binary, closed_pipe, full_disk, said, set_mode};
-use crate::trim_full::{Disk, powerless};
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
-fn a_store_that_cannot_be_used_is_an_error_and_stays_as_it_is() {
+fn an_unusable_store_is_an_error_and_is_not_changed() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox);
     sandbox.write(&sandbox.store(), "a file of mine");
@@ -21,13 +22,13 @@ fn a_store_that_cannot_be_used_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_key_of_megabytes_costs_no_more_memory_than_it_has() {
+fn a_key_of_megabytes_costs_little_memory() {
     let sandbox = Sandbox::new();
     let entry = format!("{{\"version\": 1, \"{}\": 1}}", "k".repeat(7 << 20));
     sandbox.file("entry", entry);
     let like = sandbox.std_command("memory-capture");
     let mut shell = std::process::Command::new("/bin/sh");
-    // Half a gigabyte, of addresses too.
+    // The limit is half a gigabyte of address space.
     shell.args(["-c", "ulimit -v 500000; exec \"$0\" --entry < entry"]).arg(binary("memory-capture"));
     shell.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = shell.current_dir(sandbox.work()).output().unwrap();
@@ -36,8 +37,8 @@ fn a_key_of_megabytes_costs_no_more_memory_than_it_has() {
 }
 
 #[test]
-fn a_store_that_may_not_be_written_is_an_error_that_says_so() {
-    // Which part of the store cannot be written, its mode, the exit code, and what is said.
+fn a_store_without_write_permission_is_a_clear_error() {
+    // The part of the store that cannot be written, its mode, the exit code, and the message.
     for (part, dir_mode, code, message) in [
         ("", 0o555, 2, "cannot be made: "),
         ("inbox", 0o555, 1, "memory-capture: cannot write \""),
@@ -94,7 +95,7 @@ fn a_full_disk_is_an_error_that_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_entry_is_there_before_anything_is_printed() {
+fn the_entry_is_written_before_anything_is_printed() {
     let sandbox = Sandbox::new();
     let run = |stdout: Stdio| {
         sandbox.std_command("memory-capture").args(BOTH).stdin(Stdio::null()).stdout(stdout).output().unwrap()
@@ -107,7 +108,7 @@ fn the_entry_is_there_before_anything_is_printed() {
     assert_eq!(sandbox.queued().len(), 2);
 }
 
-/// Writers and captures of each: `AXE_CAPTURES=16x1000` for the whole of it.
+/// How many writers, and how many captures each: `AXE_CAPTURES=16x1000` for the full test.
 fn crowd() -> (usize, usize) {
     let wanted = std::env::var("AXE_CAPTURES").unwrap_or_default();
     let both =
@@ -116,10 +117,10 @@ fn crowd() -> (usize, usize) {
 }
 
 #[test]
-fn killed_writers_tear_nothing_and_take_nothing_back() {
+fn killed_writers_leave_no_torn_file_and_lose_no_entry() {
     let sandbox = Sandbox::new();
     let (writers, each) = crowd();
-    // The path that was printed, and the title that must stand in it.
+    // Each printed path, and the title that its file must have.
     let acknowledged: Vec<(String, String)> = std::thread::scope(|scope| {
         let write = |writer: usize| {
             let mut random = writer as u64 + 1;
@@ -136,7 +137,7 @@ fn killed_writers_tear_nothing_and_take_nothing_back() {
                     child.kill().unwrap();
                 }
                 let output = child.wait_with_output().unwrap();
-                // A path on stdout is an acknowledgement, even of one that was killed the moment after.
+                // A path on stdout is an acknowledgement, even if the writer was killed right after.
                 if output.out().ends_with('\n') {
                     kept.push((output.out(), title));
                 }

@@ -1,6 +1,6 @@
-//! Every hook that was recorded from the real programs is taken, or left with a reason.
+//! Every hook that was recorded from the real programs is queued, or skipped with a reason.
 
-use crate::memory_capture::entry_at;
+use crate::support::queue::entry_at;
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The recordings; `None`, loudly, where there are none.
+/// The recordings; `None` if there are none, which is reported.
 fn recordings() -> Option<PathBuf> {
     let place = std::env::var_os("AXE_FIXTURES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"), PathBuf::from);
@@ -29,11 +29,11 @@ fn files(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// What came of the hooks of one program.
+/// The results of one program's hooks.
 struct Tried {
     taken: usize,
     left: usize,
-    /// The transcripts that no hook brought into the queue, by their names without `.jsonl`.
+    /// The transcripts that no hook queued, by name without `.jsonl`.
     unheard: BTreeSet<String>,
 }
 
@@ -41,7 +41,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Gives every recorded hook of `harness` to the program, as the real one did, in a home that is as recorded.
+/// Passes every recorded hook of `harness` to memory-capture, in a home directory as it was recorded.
 fn try_all(harness: &str, ends: &[&str]) -> Option<Tried> {
     let recorded = recordings()?.join(harness);
     let sandbox = Sandbox::new();
@@ -77,7 +77,7 @@ fn try_all(harness: &str, ends: &[&str]) -> Option<Tried> {
                 err.starts_with("memory-capture: nothing queued: ") && err.lines().count() == 1,
                 "{name}: {err}"
             );
-            // An end is left only where there is nothing to be had.
+            // The end of a session is skipped only if there is no transcript.
             let kept = payload["transcript_path"].as_str().is_some_and(|path| Path::new(path).exists());
             assert!(!(ends.contains(&event) && kept), "{name}: {err}");
             tried.left += 1;
@@ -108,7 +108,7 @@ fn try_all(harness: &str, ends: &[&str]) -> Option<Tried> {
     Some(tried)
 }
 
-/// So many hooks were taken and left, and these transcripts, by how their names end, were never heard of.
+/// Checks how many hooks were queued and skipped, and which transcripts no hook named, by the ends of their names.
 fn check(tried: &Tried, taken: usize, left: usize, unheard: &[&str]) {
     let names: Vec<&String> = tried.unheard.iter().collect();
     let fit =
@@ -120,7 +120,7 @@ fn check(tried: &Tried, taken: usize, left: usize, unheard: &[&str]) {
 #[test]
 fn recorded_hooks_of_claude_code() {
     let Some(tried) = try_all("claude-code", &["Stop", "SessionEnd", "PreCompact"]) else { return };
-    // Recorded without hooks, killed before an end, a sub-agent.
+    // One was recorded without hooks, one killed before its end, one is a sub-agent.
     let unheard = [
         "1795b1be-6314-4920-b235-03f85c3db9db",
         "99999999-9999-4999-8999-999999999999",
@@ -132,14 +132,14 @@ fn recorded_hooks_of_claude_code() {
 #[test]
 fn recorded_hooks_of_codex() {
     let Some(tried) = try_all("codex", &["Stop", "SessionEnd", "PreCompact", "Interrupt"]) else { return };
-    // SIGTERM and SIGKILL, after which Codex runs no hook, and a sub-agent.
+    // Codex runs no hook after SIGTERM and SIGKILL; one is a sub-agent.
     check(&tried, 30, 50, &["60ce569df28e", "beb3-b16e601405c5", "73e8fa376325"]);
 }
 
 #[test]
 fn recorded_hooks_of_gemini_cli() {
     let Some(tried) = try_all("gemini", &["AfterAgent", "SessionEnd", "PreCompress"]) else { return };
-    // A sub-agent, one recorded without hooks, the stub of a resumed session.
+    // One is a sub-agent, one was recorded without hooks, one is the stub of a resumed session.
     let unheard = ["6847fef5e95c", "session-2026-11-21T21-06-89a58ac3", "session-2026-11-21T21-11-33333333"];
     check(&tried, 34, 42, &unheard);
 }

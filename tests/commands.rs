@@ -1,6 +1,6 @@
 //! Shell commands as models, and everything that they do wrong.
 
-use crate::children::{LONG, Running, at_once, end_escaped, expect_gone, mark, ours};
+use crate::support::processes::{LONG, Running, at_once, end_escaped, expect_gone, mark, ours};
 use crate::support::{NOW, Said, Sandbox, is_running};
 use std::io::Read;
 use std::process::Stdio;

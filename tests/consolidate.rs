@@ -1,6 +1,6 @@
 //! `memory-consolidate`: what comes out, what the model is shown, and what a person sees of it.
 
-use crate::librarian::NOTE_EACH;
+use crate::support::llm::NOTE_EACH;
 use crate::support::{Said, Sandbox, closed_pipe, full_disk, said};
 use serde_json::{Value, json};
 use std::fs;
@@ -204,7 +204,7 @@ fn updating(body: &str) -> (Sandbox, String, (Option<i32>, String, String)) {
     let path = sandbox
         .store()
         .join("topics")
-        .join(&crate::memory_capture::names(&sandbox.store().join("topics"))[0]);
+        .join(&crate::support::store::names(&sandbox.store().join("topics"))[0]);
     let text = fs::read_to_string(&path).unwrap().replacen("tier: ", "mine: keep me # and this\ntier: ", 1);
     fs::write(&path, &text).unwrap();
     let id = text.lines().nth(1).unwrap().strip_prefix("id: ").unwrap().to_owned();

@@ -1,7 +1,7 @@
 //! `memory-consolidate` by hand: `--prompt | LLM | --apply -`, and `--dry-run` with its plan applied afterwards.
 
-use crate::children::{Running, mark};
-use crate::librarian::NOTE_EACH;
+use crate::support::llm::NOTE_EACH;
+use crate::support::processes::{Running, mark};
 use crate::support::{Said, Sandbox, binary, eventually, said};
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `memory-consolidate` spends no more than it may: calls a run, calls a day, and every one is written down.
 
-use crate::librarian::NOTE_EACH;
+use crate::support::llm::NOTE_EACH;
 use crate::support::{Sandbox, said};
 use serde_json::{Value, json};
 use std::fs;

@@ -1,7 +1,7 @@
 //! `memory-consolidate` and LLM commands that fail: the right exit code, a clear line, the queue whole.
 
-use crate::children::{LONG, Running, at_once, expect_gone, mark};
-use crate::librarian::NOTE_EACH;
+use crate::support::llm::NOTE_EACH;
+use crate::support::processes::{LONG, Running, at_once, expect_gone, mark};
 use crate::support::{Said, Sandbox, eventually, is_root, said, set_mode};
 use rustix::process::Signal;
 use serde_json::json;
@@ -229,7 +229,7 @@ fn a_batch_goes_back_when_its_command_was_taken_out_of_the_configuration() {
     eventually("the call", || touched.exists());
     running.kill().unwrap();
     running.wait().unwrap();
-    crate::children::end_escaped(&mark);
+    crate::support::processes::end_escaped(&mark);
     sandbox.settings(json!({"storage": {"autoCommit": false}}));
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.waiting(), sandbox.processed()), (Some(2), vec![id], vec![jotted]), "{err}");
@@ -246,7 +246,7 @@ fn what_a_command_that_outlived_us_wrote_without_end_is_no_reply() {
     eventually("the call", || touched.exists());
     running.kill().unwrap();
     running.wait().unwrap();
-    crate::children::end_escaped(&mark);
+    crate::support::processes::end_escaped(&mark);
     let batch = sandbox.store().join(".agent-memory/batches").join(&sandbox.batches()[0]);
     fs::File::options()
         .write(true)

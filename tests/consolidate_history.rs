@@ -1,7 +1,7 @@
 //! `memory-consolidate` reads of a session just what is new, and of some sessions nothing at all.
 
-use crate::librarian::NOTE_EACH;
 use crate::support::Sandbox;
+use crate::support::llm::NOTE_EACH;
 use serde_json::{Value, json};
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! `memory-consolidate` and sessions that no prompt has room for: read in parts, all of it, in order.
 
-use crate::librarian::NOTE_EACH;
+use crate::support::llm::NOTE_EACH;
 use crate::support::{Sandbox, said};
 use serde_json::json;
 use std::collections::BTreeMap;

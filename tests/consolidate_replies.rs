@@ -1,8 +1,8 @@
 //! `memory-consolidate` and what a model may say: taken, mended or refused, and the queue is whole each time.
 
-use crate::children::at_once;
-use crate::librarian::NOTE_EACH;
 use crate::support::Sandbox;
+use crate::support::llm::NOTE_EACH;
+use crate::support::processes::at_once;
 
 /// A sandbox in which one session waits and the model answers as `script` says.
 fn answering(script: &str) -> (Sandbox, String) {

@@ -1,6 +1,6 @@
 //! `memory-consolidate` when entries fail: an hour, six hours, then out of the queue, and back if a person says so.
 
-use crate::librarian::NOTE_EACH;
+use crate::support::llm::NOTE_EACH;
 use crate::support::{Sandbox, said};
 use serde_json::{Value, json};
 use std::fs;
@@ -57,7 +57,7 @@ fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
     assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
     assert!(err.contains("1 failed entry is back in the queue"), "{err}");
     assert_eq!((sandbox.processed(), sandbox.failed()), (vec![id], vec![]));
-    assert!(crate::memory_capture::names(&sandbox.store().join("inbox/.failed")).is_empty());
+    assert!(crate::support::store::names(&sandbox.store().join("inbox/.failed")).is_empty());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `memory-defrag` from a heap of notes to an orderly collection, and what it does when nothing has changed.
 
-use crate::store::{Store, names, value};
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED, id};
 use crate::support::said;
-use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED, id};
+use crate::support::store::{Store, names, value};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;

@@ -2,10 +2,10 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::corpus::answer;
-use crate::store::value;
+use crate::support::corpus::answer;
+use crate::support::store::value;
+use crate::support::world::{World, words};
 use crate::support::{Said, eventually, said};
-use crate::world::{World, words};
 use std::fs;
 use std::process::{Child, Stdio};
 

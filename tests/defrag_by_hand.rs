@@ -1,9 +1,9 @@
 //! `memory-defrag` by hand: `--dry-run` and what it shows, `--prompt | LLM | --apply -`.
 
-use crate::children::{Running, mark};
-use crate::store::Store;
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::processes::{Running, mark};
+use crate::support::store::Store;
 use crate::support::{Said, binary, eventually};
-use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;

@@ -1,7 +1,7 @@
 //! `memory-defrag` with LLM commands that fail, without one, and in places where it must not go far.
 
-use crate::store::Store;
-use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::store::Store;
 use serde_json::{Value, json};
 
 #[test]
@@ -135,7 +135,10 @@ fn a_strangers_store_is_no_reason_for_git_or_for_targets_elsewhere() {
     );
     let topics = store.sandbox.work().join("mem/topics");
     for (id, title) in [("aaaaaa", "Guards"), ("bbbbbb", "Actors")] {
-        store.sandbox.write(&topics.join(crate::store::name(id, title)), crate::store::note(id, title, ""));
+        store.sandbox.write(
+            &topics.join(crate::support::store::name(id, title)),
+            crate::support::store::note(id, title, ""),
+        );
     }
     let (code, out, err) = store.defrag(&[]);
     assert_eq!((code, out.as_str()), (Some(0), ONE_MERGED), "{err}");

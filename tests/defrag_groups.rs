@@ -1,7 +1,7 @@
 //! `memory-defrag` with more notes than a call has room for, and with fewer calls than it would make.
 
-use crate::store::Store;
-use crate::tidy::{NOTHING, id};
+use crate::support::defrag::{NOTHING, id};
+use crate::support::store::Store;
 use serde_json::{Value, json};
 
 /// Twelve notes, of which a call has room for a few.
@@ -178,11 +178,15 @@ fn both_programs_share_the_calls_of_a_day() {
 #[test]
 fn a_note_that_grows_on_its_way_into_a_prompt_makes_no_call_a_night() {
     // Each byte that is not UTF-8 becomes three, each short secret a longer mark.
-    let latin = [crate::store::note("aaaaaa", "Latin", "").as_bytes(), &[0xe4; 3000][..]].concat();
+    let latin = [crate::support::store::note("aaaaaa", "Latin", "").as_bytes(), &[0xe4; 3000][..]].concat();
     let secrets = "password=hunter2xyz\n".repeat(200);
     for text in [
         latin,
-        crate::store::note("aaaaaa", "Keys", "").into_bytes().into_iter().chain(secrets.bytes()).collect(),
+        crate::support::store::note("aaaaaa", "Keys", "")
+            .into_bytes()
+            .into_iter()
+            .chain(secrets.bytes())
+            .collect(),
     ] {
         let store = Store::new();
         store.put("topics/odd -- id__aaaaaa.md", &text);

@@ -1,7 +1,7 @@
 //! What people and agents do to notes while the model thinks about them: nothing of it is lost.
 
-use crate::store::{Store, value};
-use crate::tidy::{NOTHING, ONE_MERGED};
+use crate::support::defrag::{NOTHING, ONE_MERGED};
+use crate::support::store::{Store, value};
 use serde_json::json;
 
 /// Two notes, and a model that first does something to the file of the second, and then merges both.

@@ -1,8 +1,8 @@
 //! Odd notes: what people write by hand survives, and what cannot be used is named and left alone.
 
-use crate::store::{Store, name, note};
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::store::{Store, name, note};
 use crate::support::symlink;
-use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs;

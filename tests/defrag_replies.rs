@@ -1,7 +1,7 @@
 //! What `memory-defrag` makes of replies that are hostile, careless or no replies at all.
 
-use crate::store::{Store, names, value};
-use crate::tidy::{NOTHING, ONE_MERGED, id};
+use crate::support::defrag::{NOTHING, ONE_MERGED, id};
+use crate::support::store::{Store, names, value};
 use serde_json::{Value, json};
 
 /// Notes 0 to 9, the first of them pinned.

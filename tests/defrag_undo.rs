@@ -1,8 +1,8 @@
 //! `memory-defrag --undo`: the notes as they were, byte for byte, and nothing of what came after is lost.
 
-use crate::store::{Store, names, value};
 use crate::support::Said;
-use crate::tidy::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::store::{Store, names, value};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! What all programs promise: help, version, flags, and streams that are full or gone.
 
-use crate::store::Store;
+use crate::support::store::Store;
 use crate::support::{Said, Sandbox, closed_pipe, full_disk, programs, said};
 use std::fs;
 

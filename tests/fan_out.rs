@@ -1,8 +1,8 @@
 //! Signals while models are asked: everything of ours ends, and logs stay whole.
 
-use crate::server::{Server, http, raw};
-use crate::service::{Anthropic, KEY, to};
 use crate::sub_agents::family;
+use crate::support::api::{Anthropic, KEY, to};
+use crate::support::server::{Server, http, raw};
 use crate::support::{NOW, Said, Sandbox, eventually, is_running};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Servers that go wrong in every way we know. Each ends in time, with the right exit code and one clear line;
 //! the key is in no output, and nothing is written down.
 
-use crate::server::{Answer, Server, http, json, raw};
-use crate::service::{KEY, KINDS, Kind};
+use crate::support::api::{KEY, KINDS, Kind};
+use crate::support::server::{Answer, Server, http, json, raw};
 use crate::support::{Said, Sandbox};
 use serde_json::json;
 use std::process::Output;

@@ -1,7 +1,7 @@
 //! `memory-install-cron` and `memory-uninstall-cron`: what they write, what they ask of a scheduler, what they leave.
 
-use crate::kit::{Kit, ODD, files_below};
 use crate::support::symlink;
+use crate::support::timers::{Kit, ODD, files_below};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;

@@ -1,16 +1,16 @@
-//! The house: a file of `lib/` imports only from its own layer and those below, and no two files need each other.
+//! The layers: a file in `lib/` imports only from its own layer and lower ones, and no two files import each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Lower ones first.
+/// The layers, the lowest first.
 const LAYERS: &[&str] = &[
     "base", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program",
     "fuzz",
 ];
 
-/// Each file as its module path, with the modules it names, by their first two or more parts.
+/// The module path of each file, with the modules that it names.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     fn walk(dir: &Path, module: &str, into: &mut BTreeMap<String, BTreeSet<String>>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -21,7 +21,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
                 continue;
             }
             let name = match stem.as_str() {
-                // What a file's tests need does not hold the house up.
+                // The imports of tests do not count.
                 "lib" | "tests" => continue,
                 "mod" => module.trim_end_matches("::").to_owned(),
                 stem => format!("{module}{stem}"),
@@ -72,13 +72,13 @@ fn nothing_is_imported_from_a_layer_above() {
     assert!(imports.len() > 20 && imports.values().any(|used| used.len() > 5), "{imports:?}");
     for (module, used) in &imports {
         for other in used {
-            assert!(layer(other) <= layer(module), "{module} imports {other}, which lies above it");
+            assert!(layer(other) <= layer(module), "{module} imports {other}, which is in a higher layer");
         }
     }
 }
 
 #[test]
-fn no_two_files_need_each_other() {
+fn no_two_files_import_each_other() {
     let imports = imports();
     // `a::b::Thing` is the file `a::b`: the longest module that its path begins with.
     let file_of = |path: &str| {

@@ -6,22 +6,7 @@
     reason = "a test may write files, and fails by panicking"
 )]
 
-mod children;
-#[allow(dead_code, reason = "shared with the fault suite, which needs more of it")]
-#[path = "faults/corpus.rs"]
-mod corpus;
-mod evaluator;
-mod kit;
-mod librarian;
-mod server;
-mod service;
-mod stage;
-mod store;
 mod support;
-mod tidy;
-#[allow(dead_code, reason = "shared with the fault suite, which needs more of it")]
-#[path = "faults/world.rs"]
-mod world;
 
 mod addresses;
 mod agent_file;
@@ -83,6 +68,7 @@ mod nix;
 mod nix_units;
 mod ollama;
 mod openai;
+mod pipes;
 mod prompt_files;
 mod prompt_symlinks;
 mod providers;

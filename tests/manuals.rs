@@ -1,7 +1,7 @@
 //! What the manuals and CONTRIBUTING say about keys, formats and files, compared with the programs.
 
-use crate::stage::root;
-use crate::store::Store;
+use crate::support::root;
+use crate::support::store::Store;
 use crate::support::{Said, Sandbox, said};
 use serde_json::Value;
 use std::collections::BTreeSet;

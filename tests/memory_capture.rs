@@ -1,53 +1,17 @@
-//! `memory-capture`: what it takes, what it refuses, and that what it has acknowledged is there.
+//! `memory-capture`: its forms, what it refuses, and that an acknowledged entry is in the queue.
 
-use crate::children::Running;
-use crate::stdin::Terminal;
+use crate::support::processes::Running;
+use crate::support::queue::{BOTH, entry_at, hook, out};
+use crate::support::store::names;
+use crate::support::terminal::Terminal;
 use crate::support::{Said, Sandbox, mode, said};
-use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-
-pub(crate) const BOTH: [&str; 4] = ["--title", "Guards are pure", "--body", "Put I/O in actors."];
-
-impl Sandbox {
-    pub(crate) fn store(&self) -> PathBuf {
-        self.home().join(".local/share/agent-memory")
-    }
-
-    /// The names in the queue, in order.
-    pub(crate) fn queued(&self) -> Vec<String> {
-        names(&self.store().join("inbox"))
-    }
-
-    pub(crate) fn capture(&self, args: &[&str]) -> Command {
-        let mut command = self.command("memory-capture");
-        command.args(args);
-        command
-    }
-}
-
-pub(crate) fn names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).into_iter().flatten().map(Result::unwrap);
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-pub(crate) fn entry_at(path: &str) -> Value {
-    serde_json::from_slice(&fs::read(path.trim_end()).unwrap()).unwrap()
-}
-
-/// What it prints when all is well.
-pub(crate) fn out(command: &mut Command) -> String {
-    let (code, out, err) = said(command);
-    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
-    out
-}
+use std::path::Path;
 
 #[test]
-fn a_note_is_one_file_and_its_path_is_printed() {
+fn a_note_becomes_one_file_and_its_path_is_printed() {
     let sandbox = Sandbox::new();
     let path = out(sandbox.capture(&BOTH).args(["--tags", "XState, area__ui,,xstate"]));
     let expected = json!({
@@ -79,14 +43,14 @@ fn json_is_the_entry_with_its_id_and_path() {
     entry["id"] = first["id"].clone();
     entry["path"] = first["path"].clone();
     assert_eq!(first, entry);
-    // A session that waits is told as it waits.
+    // For a session that waits, the waiting entry is printed.
     let again = out(sandbox.capture(&args).env("AXE_NOW", "2026-03-01T00:00:00Z"));
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), first);
     assert_eq!(sandbox.queued().len(), 1);
 }
 
 #[test]
-fn a_session_by_its_id_waits_once() {
+fn a_session_that_waits_is_not_queued_twice() {
     let sandbox = Sandbox::new();
     for (harness, method) in [("amp", "amp-thread"), ("opencode", "opencode-session")] {
         let args = ["--harness", harness, "--thread-id", "ses_1"];
@@ -99,7 +63,7 @@ fn a_session_by_its_id_waits_once() {
 }
 
 #[test]
-fn sessions_captured_at_once_are_there() {
+fn sessions_captured_at_the_same_time_are_all_queued() {
     let sandbox = Sandbox::new();
     let args = ["--harness", "amp", "--thread-id", "T-1"];
     let paths: Vec<String> = std::thread::scope(|scope| {
@@ -109,7 +73,7 @@ fn sessions_captured_at_once_are_there() {
     for path in &paths {
         assert_eq!(entry_at(path)["retrieval"]["threadId"], "T-1");
     }
-    // Without a lock there may be several; from here on there are no more.
+    // Without a lock several entries may be written at once; afterwards there are no more.
     let there = sandbox.queued();
     assert!((1..=4).contains(&there.len()), "{there:?}");
     assert!(paths.contains(&out(&mut sandbox.capture(&args))));
@@ -117,7 +81,7 @@ fn sessions_captured_at_once_are_there() {
 }
 
 #[test]
-fn a_body_is_read_from_stdin_whatever_its_bytes() {
+fn a_body_on_stdin_may_have_any_bytes() {
     let warning = "Warning: stdin is not valid UTF-8; the invalid bytes became U+FFFD\n";
     for (piped, body, err) in [
         (&b"one\r\ntwo"[..], "one\r\ntwo", ""),
@@ -133,7 +97,7 @@ fn a_body_is_read_from_stdin_whatever_its_bytes() {
 }
 
 #[test]
-fn a_body_is_typed_on_a_terminal_and_a_hook_is_not() {
+fn a_body_can_be_typed_on_a_terminal_and_a_hook_cannot() {
     let sandbox = Sandbox::new();
     let mut terminal = Terminal::open();
     terminal.keyboard.write_all(b"typed here\n\x04").unwrap();
@@ -149,7 +113,7 @@ fn a_body_is_typed_on_a_terminal_and_a_hook_is_not() {
 }
 
 #[test]
-fn a_note_may_say_what_it_is_from_and_belong_to_a_repository() {
+fn a_note_can_name_its_harness_and_belong_to_a_repository() {
     let sandbox = Sandbox::new();
     let args = ["--harness", "codex", "--thread-id", "01a1-x", "--scope", "repo"];
     let (code, _, err) = said(sandbox.capture(&BOTH).args(args));
@@ -168,7 +132,7 @@ fn a_note_may_say_what_it_is_from_and_belong_to_a_repository() {
 }
 
 #[test]
-fn direct_writes_a_note_past_the_queue() {
+fn direct_writes_a_note_without_the_queue() {
     let sandbox = Sandbox::new();
     let path = out(sandbox.capture(&BOTH).arg("--direct"));
     assert!(path.starts_with(sandbox.store().join("topics").to_str().unwrap()), "{path}");
@@ -192,7 +156,7 @@ fn direct_writes_a_note_past_the_queue() {
 }
 
 #[test]
-fn an_entry_is_taken_whole_and_its_faults_are_one_line() {
+fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
     let sandbox = Sandbox::new();
     let entry = json!({
         "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "gemini",
@@ -220,30 +184,63 @@ fn an_entry_is_taken_whole_and_its_faults_are_one_line() {
 
 #[test]
 fn a_command_line_that_is_no_form_says_what_is_missing() {
+    const NO_ARGUMENT: &str = "unexpected argument \"{}\"; pass a hook's JSON on stdin; only with --harness codex may it \
+                               be an argument";
     let codex = ["--harness", "codex"];
     for (args, message) in [
-        (&[][..], "nothing to capture; give --title and --body, or --harness, or --entry"),
-        (&["--thread-id", "T-1"], "nothing to capture; "),
+        (&[][..], "nothing to capture; give --title and --body, or --harness, or --entry; see --help"),
+        (
+            &["--thread-id", "T-1"],
+            "nothing to capture; give --title and --body, or --harness, or --entry; see --help",
+        ),
         (&["--title", "t"], "a note needs a body; give it with --body TEXT, or pipe it in with --body -"),
         (&["--body", "b", "--harness", "amp"], "a note needs a title; give it with --title TEXT"),
-        (&["--tags", "x", "--harness", "codex"], "option \"--tags\" is for notes; add --title and --body"),
-        (&["--direct", "--harness", "amp", "--thread-id", "T-1"], "option \"--direct\" is for notes; "),
-        (&["--scope", "repo"], "option \"--scope\" is for notes; "),
-        (&["--harness", "amp"], "a session of amp is known by its id; add --thread-id ID"),
-        (&["--harness", "manual"], "harness \"manual\" has no sessions, only notes; "),
-        (&["--harness", "gemini", "--thread-id", "x"], "a session of gemini is known by its hook's JSON; "),
+        (
+            &["--tags", "x", "--harness", "codex"],
+            "option \"--tags\" is only for notes; add --title and --body, or leave it out",
+        ),
+        (
+            &["--direct", "--harness", "amp", "--thread-id", "T-1"],
+            "option \"--direct\" is only for notes; add --title and --body, or leave it out",
+        ),
+        (
+            &["--scope", "repo"],
+            "option \"--scope\" is only for notes; add --title and --body, or leave it out",
+        ),
+        (&["--harness", "amp"], "a session of amp is captured by its id; add --thread-id ID"),
+        (
+            &["--harness", "manual"],
+            "harness \"manual\" has no sessions, only notes; add --title and --body, or name another harness",
+        ),
+        (
+            &["--harness", "gemini", "--thread-id", "x"],
+            "a session of gemini is captured from its hook's JSON; leave --thread-id out and pass the JSON on stdin",
+        ),
         (&["--harness", "codx"], "option \"--harness\": unknown program \"codx\"; did you mean \"codex\"?"),
-        (&["--harness", "emacs"], "option \"--harness\": unknown program \"emacs\"; use one of amp, "),
-        (&["--harness", "amp", "--thread-id", "a/b"], "option \"--thread-id\": \"a/b\" is not an id"),
+        (
+            &["--harness", "emacs"],
+            "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, cursor, gemini, opencode, \
+             manual",
+        ),
+        (
+            &["--harness", "amp", "--thread-id", "a/b"],
+            "option \"--thread-id\": \"a/b\" is not an id: letters, digits and ._:@- only, a letter or digit first",
+        ),
         (&["--harness", "amp", "--thread-id", ""], "option \"--thread-id\": is empty"),
-        (&["--harness", "gemini", "{}"], "unexpected argument \"{}\"; a hook's JSON goes to stdin"),
+        (&["--harness", "gemini", "{}"], NO_ARGUMENT),
         (&["--harness", "codex", "{}", "{}"], "unexpected argument \"{}\""),
-        (&["{}"], "unexpected argument \"{}\"; "),
-        (&["--entry", "--title", "t"], "options \"--entry\" and \"--title\" do not go together; "),
-        (&["--entry", "--harness", "amp"], "options \"--entry\" and \"--harness\" do not go together; "),
+        (&["{}"], NO_ARGUMENT),
+        (
+            &["--entry", "--title", "t"],
+            "options \"--entry\" and \"--title\" do not go together; the entry contains all of that; leave one of them out",
+        ),
+        (
+            &["--entry", "--harness", "amp"],
+            "options \"--entry\" and \"--harness\" do not go together; the entry contains all of that; leave one of them out",
+        ),
         (
             &["--title", "t", "--body", "b", "--tags", "ok,a/b"],
-            "option \"--tags\": \"a/b\" is not a tag; write topic__x",
+            "option \"--tags\": \"a/b\" is not a tag; write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes",
         ),
         (
             &["--title", "t", "--body", "b", "--scope", "all"],
@@ -252,14 +249,17 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         (&["--title", " ", "--body", ""], "not a note that can be kept: --title: is empty; --body: is empty"),
         (
             &["--title", "a\nb", "--body", "b"],
-            "not a note that can be kept: --title: \"a b\" has line breaks",
+            "not a note that can be kept: --title: \"a b\" has line breaks or control characters",
         ),
         (&["--title", "t", "--body", "-"], "not a note that can be kept: --body: is empty"),
     ] {
         let sandbox = Sandbox::new();
         let (code, out, err) = said(&mut sandbox.capture(args));
-        assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{args:?}: {err}");
-        assert!(err.starts_with(&format!("memory-capture: {message}")), "{args:?}: {err}");
+        assert_eq!(
+            (code, out.as_str(), err),
+            (Some(1), "", format!("memory-capture: {message}\n")),
+            "{args:?}"
+        );
         assert!(!sandbox.store().exists(), "{args:?}");
     }
     let sandbox = Sandbox::new();
@@ -269,7 +269,7 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
 }
 
 #[test]
-fn too_much_is_refused_with_its_cap() {
+fn input_over_the_cap_is_refused_with_the_cap() {
     for (args, size, message) in [
         (&["--title", "t", "--body", "-"][..], 10_000_000, "stdin is larger than 8 MiB; pipe in less"),
         (
@@ -289,7 +289,7 @@ fn too_much_is_refused_with_its_cap() {
 }
 
 #[test]
-fn inside_an_llm_command_of_ours_nothing_is_queued() {
+fn nothing_is_queued_inside_an_llm_command() {
     for args in [
         &BOTH[..],
         &["--title", "t", "--body", "b", "--direct"],
@@ -309,15 +309,8 @@ fn inside_an_llm_command_of_ours_nothing_is_queued() {
     }
 }
 
-/// A hook of Claude Code with a transcript that exists.
-pub(crate) fn hook(sandbox: &Sandbox) -> String {
-    sandbox.file("s.jsonl", "{}\n");
-    let path = sandbox.work().join("s.jsonl");
-    json!({"session_id": "s", "transcript_path": path, "cwd": "/", "hook_event_name": "Stop"}).to_string()
-}
-
 #[test]
-fn a_hook_never_exits_two_and_prints_only_where_it_harms_nobody() {
+fn a_hook_never_exits_two() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox);
     let harness = ["--harness", "claude-code"];
@@ -331,20 +324,24 @@ fn a_hook_never_exits_two_and_prints_only_where_it_harms_nobody() {
     }
     let (code, _, err) = said(sandbox.capture(&harness).env_remove("HOME").write_stdin(hook.as_str()));
     assert_eq!(code, Some(1), "{err}");
-    let path = out(sandbox.capture(&harness).write_stdin(hook.as_str()));
-    assert_eq!((path.trim_end().ends_with(".json"), sandbox.queued().len()), (true, 1), "{path}");
-    // Codex calls a hook failed that prints, and Gemini CLI shows it to the person.
-    for harness in ["codex", "gemini"] {
-        let hook = hook.replace("\"Stop\"", "\"SessionEnd\"");
-        let quiet = out(sandbox.capture(&["--harness", harness]).write_stdin(hook));
-        assert_eq!(quiet, "", "{harness}");
+}
+
+/// Codex treats a hook that prints as failed, and Gemini CLI shows its output to the user.
+#[test]
+fn a_hook_of_codex_or_gemini_prints_only_json_that_was_asked_for() {
+    let sandbox = Sandbox::new();
+    for (harness, event) in [("claude-code", "Stop"), ("codex", "SessionEnd"), ("gemini", "SessionEnd")] {
+        let hook = hook(&sandbox).replace("\"Stop\"", &format!("\"{event}\""));
+        let quiet = out(sandbox.capture(&["--harness", harness]).write_stdin(hook.as_str()));
+        assert_eq!(quiet.is_empty(), harness != "claude-code", "{harness}: {quiet}");
+        let json = out(sandbox.capture(&["--harness", harness, "--json"]).write_stdin(hook));
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["context"]["cwd"], "/");
     }
-    let json = out(sandbox.capture(&harness).arg("--json").write_stdin(hook.as_str()));
-    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["context"]["cwd"], "/");
+    assert_eq!(sandbox.queued().len(), 3);
 }
 
 #[test]
-fn a_hook_is_not_kept_waiting_by_a_stdin_that_stays_open() {
+fn a_hook_does_not_wait_for_a_stdin_that_stays_open() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox);
     for end in ["", "\n"] {
@@ -359,7 +356,7 @@ fn a_hook_is_not_kept_waiting_by_a_stdin_that_stays_open() {
 }
 
 #[test]
-fn a_hook_without_a_directory_ran_here() {
+fn a_hook_without_a_directory_gets_the_current_one() {
     let sandbox = Sandbox::new();
     let hook = hook(&sandbox).replace("\"cwd\":\"/\"", "\"cwd\":\"relative\"");
     out(sandbox.capture(&["--harness", "claude-code"]).write_stdin(hook));
@@ -368,7 +365,7 @@ fn a_hook_without_a_directory_ran_here() {
 }
 
 #[test]
-fn it_needs_no_other_program_and_no_directory_to_be_in() {
+fn it_needs_no_other_program_and_no_current_directory() {
     let sandbox = Sandbox::new();
     out(sandbox.capture(&BOTH).env("PATH", "/nowhere"));
     let gone = sandbox.work().join("gone");

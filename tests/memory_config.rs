@@ -1,4 +1,4 @@
-//! `memory-config`: path, init and show; which file counts, and what a stranger's may set.
+//! `memory-config`: path, init and show; which file is used, and what an untrusted one may set.
 
 use crate::support::{Said, Sandbox, closed_pipe, full_disk, mode, said, set_mode, symlink};
 use assert_cmd::Command;
@@ -36,7 +36,7 @@ fn value<'a>(shown: &'a Value, key: &str) -> &'a Value {
 }
 
 #[test]
-fn without_a_file_the_defaults_count() {
+fn without_a_file_the_defaults_are_used() {
     let sandbox = Sandbox::new();
     let (all, err) = show(&sandbox);
     assert_eq!((all.as_object().unwrap().len(), err.as_str()), (20, ""));
@@ -56,7 +56,7 @@ fn without_a_file_the_defaults_count() {
 }
 
 #[test]
-fn show_has_a_line_a_setting_in_columns_of_tabs() {
+fn show_prints_a_line_with_tabs_for_each_setting() {
     let sandbox = Sandbox::new();
     sandbox.write(&own(&sandbox), r#"{"llm": {"command": "a\tb"}, "trustedDirectories": ["~/x"]}"#);
     let (code, out, err) = said(&mut command(&sandbox, &["show"]));
@@ -74,7 +74,7 @@ fn show_has_a_line_a_setting_in_columns_of_tabs() {
 }
 
 #[test]
-fn the_first_file_that_is_found_counts_alone() {
+fn only_the_first_file_found_is_used() {
     let sandbox = Sandbox::new();
     let calls = |n: u64| format!("{{\"llm\": {{\"maxCallsPerRun\": {n}}}}}");
     sandbox.write(&own(&sandbox), r#"{"llm": {"maxCallsPerRun": 4, "maxCallsPerDay": 44}}"#);
@@ -121,13 +121,13 @@ fn a_named_file_that_is_missing_or_wrong_is_exit_two() {
     }
     assert_eq!(said(&mut command(&sandbox, &["path", "--config", "none.json"])).0, Some(2));
     assert_eq!(said(&mut command(&sandbox, &["path", "--config", ""])).0, Some(1));
-    // A link to nowhere in the usual place is no missing file.
+    // A dangling link at the usual path is not a missing file.
     symlink("/nowhere", own(&sandbox));
     assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
 }
 
 #[test]
-fn a_faulty_file_is_told_by_line_and_key_and_its_path_is_still_printed() {
+fn a_wrong_file_is_reported_with_line_and_key_and_its_path_is_still_printed() {
     let sandbox = Sandbox::new();
     sandbox.write(&own(&sandbox), "{\r\n \"storage\": {\r\n  \"rooot\": \"x\"\r\n}}");
     let file = own(&sandbox).display().to_string();
@@ -142,19 +142,20 @@ fn a_faulty_file_is_told_by_line_and_key_and_its_path_is_still_printed() {
 }
 
 #[test]
-fn path_says_where_the_file_would_be() {
+fn path_prints_where_the_file_would_be() {
     let sandbox = Sandbox::new();
     let (code, out, err) = said(&mut command(&sandbox, &["path"]));
     assert_eq!((code, out), (Some(0), format!("{}\n", own(&sandbox).display())));
-    assert!(err.starts_with("no such file yet: "), "{err}");
+    assert_eq!(err, "there is no file yet, so the defaults are used; write one with: memory-config init\n");
     sandbox.file("memory.config.json", "{}");
     let (_, out, err) = said(&mut command(&sandbox, &["path"]));
     assert_eq!(out, format!("{}\n", own(&sandbox).display()));
-    assert!(err.starts_with(&format!("\"{}\" is not trusted, ", here(&sandbox).display())), "{err}");
+    let stranger = format!("\"{}\" is not trusted, and only adds to this file:\n", here(&sandbox).display());
+    assert!(err.starts_with(&stranger), "{err}");
 }
 
 #[test]
-fn a_strangers_file_cannot_reach_beyond_its_directory_nor_cost_more() {
+fn an_untrusted_file_stays_in_its_directory_and_only_lowers_limits() {
     let sandbox = Sandbox::new();
     sandbox.write(
         &own(&sandbox),
@@ -211,7 +212,7 @@ fn a_strangers_file_cannot_reach_beyond_its_directory_nor_cost_more() {
 }
 
 #[test]
-fn a_store_that_a_stranger_names_stays_in_its_directory() {
+fn the_store_of_an_untrusted_file_is_inside_its_directory() {
     let sandbox = Sandbox::new();
     let inside = sandbox.work().join("CLAUDE.md");
     let targets = json!({"agentsMd": {"targets": ["~/.codex/AGENTS.md", inside]}});
@@ -239,7 +240,7 @@ fn a_store_that_a_stranger_names_stays_in_its_directory() {
 }
 
 #[test]
-fn nothing_in_a_strangers_file_is_an_error() {
+fn an_untrusted_file_never_causes_an_error() {
     let sandbox = Sandbox::new();
     for content in [&b""[..], b"{", b"[]", b"// x\n{}", b"\xff", &[b'['; 1 << 20], &[b' '; (1 << 20) + 1]] {
         sandbox.file("memory.config.json", content);
@@ -259,7 +260,7 @@ fn nothing_in_a_strangers_file_is_an_error() {
 }
 
 #[test]
-fn a_directory_is_trusted_by_the_users_own_file_alone() {
+fn only_the_users_own_file_can_trust_a_directory() {
     let sandbox = Sandbox::new();
     sandbox.file("memory.config.json", r#"{"llm": {"command": "theirs"}, "trustedDirectories": ["/"]}"#);
     let is_trusted = || *value(&show(&sandbox).0, "llm.command") == "theirs";
@@ -284,7 +285,7 @@ fn a_directory_is_trusted_by_the_users_own_file_alone() {
     let (all, err) = show(&sandbox);
     assert_eq!(*value(&all, "trustedDirectories"), json!([]));
     assert!(err.contains("trustedDirectories counts in your own configuration only"), "{err}");
-    // Trusted, it has to be right.
+    // Once trusted, it has to be valid.
     sandbox.file("memory.config.json", r#"{"nonsense": 1}"#);
     assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
 }
@@ -299,7 +300,7 @@ fn fake_programs(sandbox: &Sandbox, names: &[&str]) -> String {
 }
 
 #[test]
-fn init_looks_around_and_says_what_it_chose() {
+fn init_chooses_from_what_is_installed_and_says_so() {
     let sandbox = Sandbox::new();
     let path = fake_programs(&sandbox, &["llm", "gemini", "axe-run"]);
     for file in [".gemini/GEMINI.md", ".config/amp/AGENTS.md"] {
@@ -335,18 +336,21 @@ fn init_without_an_llm_says_how_to_set_one() {
     let init = |file: &str| said(command(&sandbox, &["init", "--config", file]).env("PATH", &path));
     let (code, out, err) = init("new/a.json");
     assert_eq!((code, out), (Some(0), format!("{}\n", sandbox.work().join("new/a.json").display())));
-    assert!(err.starts_with("LLM command: none found on PATH; set llm.command to "), "{err}");
-    assert!(err.contains("\nAGENTS.md targets: no harness has one here; "), "{err}");
+    assert_eq!(
+        err,
+        "LLM command: none found on PATH; set llm.command to a shell command that reads a prompt on stdin and prints \
+         the answer\nAGENTS.md targets: no harness found; list your files under agentsMd.targets\n"
+    );
     assert!(!own(&sandbox).exists());
     let written = fs::read_to_string(sandbox.work().join("new/a.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&written).unwrap()["llm"]["command"], Value::Null);
-    // axe-run is an LLM command only with the agent that the preset names.
+    // axe-run is only an LLM command if the preset's agent exists.
     sandbox.agent_file("librarian", "name = 'librarian'\nmodel = 'a/b'");
     assert!(init("b.json").2.starts_with("LLM command: axe ("));
 }
 
 #[test]
-fn wrong_words_are_named() {
+fn wrong_arguments_are_quoted_in_the_error() {
     let sandbox = Sandbox::new();
     let cases: [(&[&str], &str); 5] = [
         (&[], "a command is required: path, init or show"),
@@ -370,13 +374,13 @@ fn wrong_words_are_named() {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_a_closed_pipe_is_none() {
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
     let sandbox = Sandbox::new();
     for args in [&["path"][..], &["show"], &["show", "--json"], &["init"]] {
         let output = sandbox.std_command("memory-config").args(args).stdout(full_disk()).output().unwrap();
         assert_eq!(output.code(), Some(1), "{args:?}");
         assert!(output.err().contains("cannot write to stdout"), "{}", output.err());
-        // What init wrote, it wrote before it printed.
+        // init writes the file before it prints.
         let _ = fs::remove_file(own(&sandbox));
         let output = sandbox.std_command("memory-config").args(args).stdout(closed_pipe()).output().unwrap();
         assert_eq!(output.code(), Some(0), "{args:?}: {}", output.err());

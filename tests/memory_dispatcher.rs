@@ -1,6 +1,6 @@
 //! `memory`, the dispatcher, and the configuration that every program of the family takes.
 
-use crate::store::{Store, note};
+use crate::support::store::{Store, note};
 use crate::support::{Said, Sandbox, binary, said, set_mode, symlink, tools};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -60,7 +60,7 @@ fn a_wrong_command_is_exit_one_and_names_the_nearest() {
 }
 
 #[test]
-fn commands_of_ones_own_are_found_on_path() {
+fn a_users_own_commands_are_found_on_path() {
     let sandbox = Sandbox::new();
     let dir = sandbox.home().join("bin");
     for (name, script) in [
@@ -77,12 +77,12 @@ fn commands_of_ones_own_are_found_on_path() {
         memory(&["mine", "--help", "a  b"]),
         (Some(7), "mine --help a  b\n".to_owned(), String::new())
     );
-    // The one beside it comes first.
+    // The program beside the dispatcher comes first.
     assert_eq!(memory(&["list"]).1, "");
     let mut ends = sandbox.std_command("memory");
     let status = ends.arg("ends").env("PATH", &path).status().unwrap();
     assert_eq!(status.signal(), Some(15));
-    // Through a link to itself.
+    // Through a link to the dispatcher.
     let link = sandbox.home().join("link/memory");
     symlink(binary("memory"), &link);
     let output =
@@ -91,8 +91,8 @@ fn commands_of_ones_own_are_found_on_path() {
 }
 
 #[test]
-fn every_program_takes_the_configuration_that_it_is_given() {
-    // The flag before the variable before the user's own.
+fn every_program_uses_the_configuration_it_is_given() {
+    // The flag comes before the variable, and that before the user's own file.
     for by_flag in [true, false] {
         let store = Store::new();
         store.note("AAAAAA", "Not here");

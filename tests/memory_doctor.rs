@@ -1,6 +1,6 @@
 //! `memory-doctor`: what each check says, that looking changes nothing, and what `--fix` mends.
 
-use crate::store::{HOUR, Store, age, name, names, note, value};
+use crate::support::store::{HOUR, Store, age, name, names, note, value};
 use crate::support::{Said, set_mode, symlink};
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -101,7 +101,7 @@ fn without_a_store_nothing_is_wrong_and_none_is_made() {
     for args in [&[][..], &["--fix"]] {
         let out = store.out("memory-doctor", args);
         assert!(
-            out.starts_with("healthy: 0 notes\nnothing is there yet; begin with memory-capture"),
+            out.starts_with("healthy: 0 notes\nthere is no store yet; start with memory-capture"),
             "{out}"
         );
     }
@@ -403,7 +403,7 @@ fn batches_that_were_left_are_told() {
     held.lock().unwrap();
     let (code, out, err) = store.run("memory-doctor", &[]);
     assert_eq!((code, out.as_str()), (Some(0), "healthy: 2 notes\n"));
-    assert_eq!(err, "at work there: memory-consolidate (process 7) since then\n");
+    assert_eq!(err, "running now: memory-consolidate (process 7) since then\n");
     drop(held);
     put("{\"state\":");
     let (line, mend) = only(&store);
@@ -509,7 +509,7 @@ fn what_killed_programs_left_is_told_and_swept() {
     );
     let out = store.out("memory-doctor", &["--fix"]);
     assert_eq!(
-        out.lines().filter(|line| line.starts_with("mended\t") && line.ends_with("\tremoved")).count(),
+        out.lines().filter(|line| line.starts_with("fixed\t") && line.ends_with("\tremoved")).count(),
         4,
         "{out}"
     );
@@ -595,7 +595,7 @@ fn a_strangers_store_is_named_and_not_mended() {
 #[cfg(target_os = "linux")]
 mod history {
     use super::{findings, only};
-    use crate::store::{HOUR, Store, age};
+    use crate::support::store::{HOUR, Store, age};
     use crate::support::{Said, said};
     use std::fs;
     use std::process::Command;
@@ -707,24 +707,21 @@ fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
     let mended = |line: &str| lines.contains(&line);
     assert!(
         mended(
-            "mended\ttopics/by hand.md\tits front matter asks for another name\trenamed to \"one -- topic__x id__AAAAAA.md\""
+            "fixed\ttopics/by hand.md\tits front matter asks for another name\trenamed to \"one -- topic__x id__AAAAAA.md\""
         ),
         "{out}"
     );
     assert!(
         mended(&format!(
-            "mended\ttopics/{}\twas captured and hot\tits status is promoted now",
+            "fixed\ttopics/{}\twas captured and hot\tits status is promoted now",
             name("BBBBBB", "two")
         )),
         "{out}"
     );
-    assert!(
-        mended("mended\ttopics/three.md\twas promoted and cold\tits status is consolidated now"),
-        "{out}"
-    );
+    assert!(mended("fixed\ttopics/three.md\twas promoted and cold\tits status is consolidated now"), "{out}");
     assert!(
         mended(
-            "mended\tarchive/four.md\tits front matter asks for another name\trenamed to \"four -- id__DDDDDD.md\""
+            "fixed\tarchive/four.md\tits front matter asks for another name\trenamed to \"four -- id__DDDDDD.md\""
         ),
         "{out}"
     );
@@ -745,16 +742,16 @@ fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
     assert_eq!(store.text("EEEEEE"), "---\nid: id__EEEEEE\nstatus: promoted\n---\n");
     let log =
         std::process::Command::new("git").args(["log", "--format=%s"]).current_dir(store.root()).output();
-    assert_eq!(log.unwrap().out(), "doctor: 4 notes mended\n");
+    assert_eq!(log.unwrap().out(), "doctor: 4 notes fixed\n");
     // Once more there is nothing to do.
     let before = every_file(&store.root().join("topics"));
     let (code, out, _) = store.run("memory-doctor", &["--fix"]);
     assert_eq!(code, Some(1));
-    assert!(!out.contains("mended\t"), "{out}");
+    assert!(!out.contains("fixed\t"), "{out}");
     assert_eq!(every_file(&store.root().join("topics")), before);
     let log =
         std::process::Command::new("git").args(["log", "--format=%s"]).current_dir(store.root()).output();
-    assert_eq!(log.unwrap().out(), "doctor: 4 notes mended\n");
+    assert_eq!(log.unwrap().out(), "doctor: 4 notes fixed\n");
 }
 
 #[test]
@@ -775,7 +772,7 @@ fn what_fix_cannot_mend_stays_and_is_told() {
     let before = (store.tree(), fs::read(&elsewhere).unwrap());
     let (code, out, _) = store.run("memory-doctor", &["--fix"]);
     assert_eq!(code, Some(1));
-    assert!(!out.contains("mended\t") && out.contains("1 error, 4 warnings in 3 notes\n"), "{out}");
+    assert!(!out.contains("fixed\t") && out.contains("1 error, 4 warnings in 3 notes\n"), "{out}");
     assert_eq!((store.tree(), fs::read(&elsewhere).unwrap()), before);
 }
 
@@ -871,7 +868,7 @@ fn of_many_of_a_kind_a_few_are_shown_and_the_rest_counted() {
     assert!(lines[4].starts_with("error\ttopics/004.md\t"), "{out}");
     assert_eq!(lines[5], "error\t…\t95 more like these (schema)\tmemory-doctor --json lists all");
     assert_eq!(lines[12], "106 errors in 3 notes");
-    assert!(lines[13].starts_with("next: mend the errors, then run memory-doctor again (store: /"), "{out}");
+    assert!(lines[13].starts_with("next: fix the errors, then run memory-doctor again (store: /"), "{out}");
     assert_eq!(json(&store, &[])["findings"].as_array().unwrap().len(), 106);
 }
 

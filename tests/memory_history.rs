@@ -1,12 +1,12 @@
-//! The notes' git history: what is committed, in whose repository, and what goes wrong without harm.
+//! The notes' git history: what is committed and where, and failures of git.
 
-use crate::store::{Store, note, value};
+use crate::support::store::{Store, note, value};
 use crate::support::{Said, binary, set_mode, tools};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What git says in `dir`, for somebody without settings.
+/// Runs git in `dir` without user settings.
 fn git_in(dir: &Path, args: &[&str]) -> String {
     let mut git = Command::new("git");
     git.env_clear().env("PATH", tools()).env("HOME", "/nonexistent");
@@ -40,7 +40,7 @@ fn hook(store: &Store, hook: &str) {
 }
 
 #[test]
-fn the_first_write_makes_a_repository_and_each_run_one_commit() {
+fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
     let store = two();
     store.out("memory-list", &[]);
     store.out("memory-read", &["BBBBBB"]);
@@ -51,7 +51,7 @@ fn the_first_write_makes_a_repository_and_each_run_one_commit() {
         git(&store, &["log", "--format=%an <%ae>%n%(trailers)"]),
         "Ann <ann@example.org>\nThread-Id: T-1\n\n"
     );
-    // Whatever differs rides along: the other note, and its counter.
+    // All differences are committed: the other note, and its counter.
     let files = git(&store, &["ls-files"]);
     assert_eq!(files, "topics/two -- id__BBBBBB.md\ntopics/uno -- id__AAAAAA.md\n");
     store.out("memory-read", &["BBBBBB"]);
@@ -61,7 +61,7 @@ fn the_first_write_makes_a_repository_and_each_run_one_commit() {
     assert_eq!(files, "archive/two -- id__BBBBBB.md\narchive/uno -- id__AAAAAA.md\n");
     assert_eq!(git(&store, &["show", "HEAD:archive/two -- id__BBBBBB.md"]), store.text("BBBBBB"));
     assert_eq!(value(&store.text("BBBBBB"), "used"), Some("2"));
-    // The last one goes, and git knows a directory no more.
+    // Without the last note, git has no directory to commit.
     store.out("memory-remove", &["--purge", "AAAAAA"]);
     store.out("memory-remove", &["--purge", "BBBBBB"]);
     assert_eq!((git(&store, &["ls-files"]).as_str(), messages(&store).len()), ("", 4));
@@ -71,7 +71,7 @@ fn the_first_write_makes_a_repository_and_each_run_one_commit() {
 }
 
 #[test]
-fn what_changes_nothing_commits_nothing() {
+fn without_a_change_there_is_no_commit() {
     let store = two();
     store.out("memory-update", &["AAAAAA", "--pin"]);
     store.out("memory-update", &["AAAAAA", "--pin"]);
@@ -79,7 +79,7 @@ fn what_changes_nothing_commits_nothing() {
 }
 
 #[test]
-fn a_repository_above_is_not_touched() {
+fn a_repository_in_a_parent_directory_is_not_touched() {
     let store = two();
     let home = store.sandbox.home();
     git_in(&home, &["init", "-q", "-b", "main"]);
@@ -91,7 +91,7 @@ fn a_repository_above_is_not_touched() {
     assert_eq!(messages(&store), ["update: One"]);
     assert_eq!(git_in(&home, &["log", "--format=%s"]), "theirs\n");
     assert_eq!(git_in(&home, &["status", "--porcelain", "--untracked-files=no"]), before);
-    // A `.git` that is none leads not upwards either.
+    // An invalid `.git` does not make git search the parent directories.
     fs::remove_dir_all(store.root().join(".git")).unwrap();
     fs::create_dir(store.root().join(".git")).unwrap();
     let (code, _, err) = store.run("memory-update", &["AAAAAA", "--unpin"]);
@@ -139,7 +139,7 @@ fn templates_are_filled_in_without_a_shell() {
 }
 
 #[test]
-fn ids_that_could_be_flags_or_disturb_a_terminal_are_left_out() {
+fn unsafe_thread_ids_are_left_out() {
     let store = Store::with_history();
     let sources = "sources:\n  - {threadId: --amend}\n  - {threadId: \"a b\"}\n  - {threadId: T-2}\n  - {threadId: T-1}\n  - {threadId: T-2}\n";
     store.put("topics/one -- id__AAAAAA.md", note("AAAAAA", "One", sources));
@@ -148,7 +148,7 @@ fn ids_that_could_be_flags_or_disturb_a_terminal_are_left_out() {
 }
 
 #[test]
-fn hooks_signing_and_the_environments_git_are_not_used() {
+fn git_hooks_signing_and_git_variables_are_ignored() {
     let store = two();
     store.out("memory-update", &["AAAAAA", "--pin"]);
     for name in ["pre-commit", "commit-msg", "post-commit", "prepare-commit-msg"] {
@@ -187,7 +187,7 @@ fn hooks_signing_and_the_environments_git_are_not_used() {
 }
 
 #[test]
-fn what_git_cannot_do_is_a_warning_and_the_note_stands() {
+fn a_git_failure_is_a_warning_and_the_note_is_written() {
     type Case<'a> = (&'a str, &'a dyn Fn(&Store), &'a [(&'a str, &'a str)], &'a str);
     let cases: [Case; 4] = [
         ("no git", &|_| {}, &[("PATH", "/nonexistent")], "\"git init\" could not be started"),
@@ -217,9 +217,9 @@ fn what_git_cannot_do_is_a_warning_and_the_note_stands() {
 }
 
 #[test]
-fn where_git_knows_nobody_the_history_is_kept_all_the_same() {
+fn commits_work_without_a_git_identity() {
     let store = two();
-    // Nor is it to take the machine's name.
+    // The name of the machine must not be used either.
     fs::write(store.sandbox.home().join(".gitconfig"), "[user]\nuseConfigOnly = true\n").unwrap();
     for title in ["One more", "Another"] {
         let (code, _, err) = store.run("memory-update", &["AAAAAA", "--title", title]);
@@ -231,7 +231,7 @@ fn where_git_knows_nobody_the_history_is_kept_all_the_same() {
 }
 
 #[test]
-fn a_commit_that_failed_is_made_up_for_by_the_next() {
+fn the_next_commit_includes_what_a_failed_one_left_out() {
     let store = two();
     hook(&store, "false");
     let (code, _, err) = store.run("memory-update", &["AAAAAA", "--pin"]);
@@ -243,7 +243,7 @@ fn a_commit_that_failed_is_made_up_for_by_the_next() {
 }
 
 #[test]
-fn whoever_wants_no_history_gets_none() {
+fn the_history_can_be_switched_off() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.out("memory-update", &["AAAAAA", "--pin"]);
@@ -252,7 +252,7 @@ fn whoever_wants_no_history_gets_none() {
 }
 
 #[test]
-fn a_store_that_a_stranger_named_is_never_committed() {
+fn a_store_from_an_untrusted_configuration_is_never_committed() {
     let store = Store::with_history();
     store.sandbox.file("memory.config.json", r#"{"storage": {"root": "theirs", "commitHook": "touch ran"}}"#);
     store.sandbox.file("theirs/topics/one -- id__AAAAAA.md", note("AAAAAA", "One", ""));
@@ -261,7 +261,7 @@ fn a_store_that_a_stranger_named_is_never_committed() {
     assert!(out.contains("/work/theirs/topics/") && err.contains("is not trusted"), "{out}{err}");
     let theirs = store.sandbox.work().join("theirs");
     assert!(!theirs.join(".git").exists() && !theirs.join("ran").exists());
-    // Trusted, it is the user's own.
+    // Once trusted, it is like the user's own.
     let mut command = store.sandbox.command("memory-update");
     let output = command.args(["AAAAAA", "--unpin"]).env("AGENT_MEMORY_TRUST", "1").output().unwrap();
     assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
@@ -271,13 +271,13 @@ fn a_store_that_a_stranger_named_is_never_committed() {
 #[test]
 fn a_file_that_is_being_written_is_not_committed() {
     let store = two();
-    // Where no writer sweeps it.
+    // In a place where no writer removes it.
     store.put("topics/deep/.one -- id__AAAAAA.md.aB3dE6", "half");
     store.put("topics/deep/.mine", "mine");
     store.out("memory-update", &["AAAAAA", "--pin"]);
     let files = git(&store, &["ls-files"]);
     assert!(files.contains("deep/.mine") && !files.contains("aB3dE6"), "{files}");
-    // It alone is no reason for a commit.
+    // The temporary file alone causes no commit.
     store.out("memory-update", &["AAAAAA", "--pin", "--tag=-none"]);
     store.put("topics/deep/.two -- id__BBBBBB.md.aB3dE6", "half");
     store.out("memory-remove", &["AAAAAA"]);
@@ -311,9 +311,9 @@ fn updates_at_once_are_all_committed_and_leave_no_lock() {
 }
 
 #[test]
-fn the_notes_are_written_before_git_is_waited_for() {
+fn notes_are_written_before_git_runs() {
     let store = two();
-    // The hook looks at the note, and ends the program that waits for it.
+    // The hook reads the note, and kills the program that waits for the hook.
     hook(
         &store,
         "sh -c 'grep -q \"pinned: true\" topics/one*; echo $? > ../found; kill -TERM $PPID; sleep 20'",

@@ -1,12 +1,12 @@
-//! `memory-list`: filters, order, its three forms, and what is named on stderr.
+//! `memory-list`: filters, order, and the forms of its output.
 
-use crate::stdin::Terminal;
-use crate::store::{Store, note};
+use crate::support::store::{Store, note};
+use crate::support::terminal::Terminal;
 use crate::support::{Said, eventually};
 use serde_json::Value;
 use std::process::Command;
 
-/// Five notes that differ in what can be asked for, one of them archived.
+/// Five notes that the filters tell apart, one of them archived.
 fn five() -> Store {
     let store = Store::new();
     let put = |place: &str, id: &str, title: &str, more: &str| {
@@ -44,7 +44,7 @@ fn found(store: &Store, args: &[&str]) -> String {
 }
 
 #[test]
-fn every_filter_leaves_what_it_says() {
+fn every_filter_selects_its_notes() {
     let store = five();
     for (args, expected) in [
         (&[][..], "aBdg"),
@@ -81,7 +81,7 @@ fn every_filter_leaves_what_it_says() {
 }
 
 #[test]
-fn a_dot_is_the_current_repository() {
+fn a_dot_means_the_current_repository() {
     let store = five();
     let (code, out, err) = store.run("memory-list", &["--repo", "."]);
     assert_eq!((code, out.as_str()), (Some(1), ""));
@@ -92,7 +92,7 @@ fn a_dot_is_the_current_repository() {
 }
 
 #[test]
-fn wrong_values_are_named() {
+fn wrong_values_are_quoted_in_the_error() {
     let store = five();
     for (args, what) in [
         (["--status", "x"], "option \"--status\" takes captured, consolidated or promoted, got \"x\""),
@@ -114,7 +114,7 @@ fn wrong_values_are_named() {
 }
 
 #[test]
-fn in_a_pipe_a_field_holds_neither_tab_nor_newline() {
+fn fields_in_a_pipe_have_no_tab_and_no_newline() {
     let store = Store::new();
     let text = "---\nid: id__AAAAAA\ntitle: \"a\\tb\\nc \\e[31m\"\ntags: [\"x\\ty\", \"topic__z\\n\"]\n---\n\nfind\tme\there\r\n";
     store.put("topics/x.md", text);

@@ -1,6 +1,6 @@
-//! Reading, removing and racing: ids, aliases, heirs, and many at once on one note.
+//! `memory-read` and `memory-remove`: ids, aliases, successors, and many at once on one note.
 
-use crate::store::{Store, note, value};
+use crate::support::store::{Store, note, value};
 use crate::support::{Said, closed_pipe};
 use serde_json::Value;
 use std::fs;
@@ -10,7 +10,7 @@ fn json(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
 }
 
-/// A note that took another in: `BBBBBB` was merged into `AAAAAA`, and lies in the archive.
+/// A merged note: `BBBBBB` was merged into `AAAAAA`, and is in the archive.
 fn merged() -> Store {
     let store = Store::new();
     store.put("topics/heir -- id__AAAAAA.md", note("AAAAAA", "Heir", "aliases: [id__BBBBBB, id__CCCCCC]\n"));
@@ -19,7 +19,7 @@ fn merged() -> Store {
 }
 
 #[test]
-fn every_spelling_of_an_id_finds_the_note_and_is_counted() {
+fn every_spelling_of_an_id_finds_the_note_and_counts_the_read() {
     let store = Store::new();
     store.note("a1B2c3", "Ports");
     for (n, spelling) in ["id__a1B2c3", "a1B2c3", "[[id__a1B2c3]]"].iter().enumerate() {
@@ -37,7 +37,7 @@ fn every_spelling_of_an_id_finds_the_note_and_is_counted() {
 }
 
 #[test]
-fn an_alias_and_an_archived_note_lead_to_the_heir() {
+fn an_alias_and_a_merged_note_lead_to_the_successor() {
     let store = merged();
     for id in ["BBBBBB", "CCCCCC", "AAAAAA"] {
         assert_eq!(value(&store.out("memory-read", &[id]), "title"), Some("Heir"), "{id}");
@@ -49,14 +49,14 @@ fn an_alias_and_an_archived_note_lead_to_the_heir() {
 }
 
 #[test]
-fn a_circle_of_heirs_ends() {
+fn a_cycle_of_successors_ends() {
     let store = Store::new();
     store.put("archive/a -- id__AAAAAA.md", note("AAAAAA", "A", "supersededBy: id__BBBBBB\n"));
     store.put("archive/b -- id__BBBBBB.md", note("BBBBBB", "B", "supersededBy: id__AAAAAA\n"));
     store.put("archive/c -- id__CCCCCC.md", note("CCCCCC", "C", "supersededBy: id__ZZZZZZ\n"));
     let read = store.out("memory-read", &["--no-count", "AAAAAA"]);
     assert!(["A", "B"].contains(&value(&read, "title").unwrap()), "{read}");
-    // An heir that is gone for good: the error names whom it did not find.
+    // If the successor is deleted, the error names the successor.
     let (code, _, err) = store.run("memory-read", &["CCCCCC"]);
     assert!(code == Some(1) && err.contains("id__ZZZZZZ"), "{err}");
 }
@@ -77,7 +77,7 @@ fn remove_and_purge_do_not_follow_aliases() {
 }
 
 #[test]
-fn links_survive_a_new_title_and_the_archive() {
+fn links_still_resolve_after_a_new_title_and_in_the_archive() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.note("BBBBBB", "Two");
@@ -88,14 +88,14 @@ fn links_survive_a_new_title_and_the_archive() {
     assert_eq!(store.names(), ["archive/of-another-name -- id__AAAAAA.md", "topics/two -- id__BBBBBB.md"]);
     assert!(store.text("BBBBBB").ends_with("---\n\nSee [[id__AAAAAA]].\n"));
     assert_eq!(value(&store.out("memory-read", &["[[id__AAAAAA]]"]), "title"), Some("Of another name"));
-    // Back by hand, as the help says.
+    // Restored by hand, as the help says.
     fs::rename(store.archive().join("of-another-name -- id__AAAAAA.md"), store.topics().join("x.md"))
         .unwrap();
     assert_eq!(store.out("memory-list", &["--json"]).lines().count(), 2);
 }
 
 #[test]
-fn a_removed_note_that_finds_its_place_in_the_archive_taken_stays() {
+fn a_note_is_not_archived_over_an_existing_file() {
     let store = Store::new();
     let path = store.note("AAAAAA", "One");
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -127,14 +127,14 @@ fn what_is_listed_can_be_read_and_removed_through_a_pipe() {
     let (code, out, _) = piped("memory-remove", &["-"], &found);
     assert_eq!((code, out.lines().count(), store.names().len()), (Some(0), 2, 3));
     assert_eq!(store.out("memory-list", &[]).lines().count(), 1);
-    // Nothing found, nothing to do.
+    // With nothing found there is nothing to do.
     for program in ["memory-read", "memory-remove"] {
         assert_eq!(piped(program, &["-"], ""), (Some(0), String::new(), String::new()));
     }
 }
 
 #[test]
-fn garbage_for_an_id_changes_nothing_and_is_named() {
+fn an_invalid_id_changes_nothing_and_is_quoted_in_the_error() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let before = store.tree();
@@ -149,8 +149,8 @@ fn garbage_for_an_id_changes_nothing_and_is_named() {
     }
     for (line, what) in [
         ("{\"id\": \"../x\"}", "\"../x\" is not a note's id"),
-        ("{\"id\": 7}", "it has no string \"id\""),
-        ("{\"ID\": \"id__AAAAAA\"}", "it has no string \"id\""),
+        ("{\"id\": 7}", "an object has neither a string \"id\" nor a list \"notes\""),
+        ("{\"ID\": \"id__AAAAAA\"}", "an object has neither a string \"id\" nor a list \"notes\""),
         ("{\"id\": \"id__AAAAAA\"", "not JSON"),
         ("AAAAAA BBBBBB", "is not a note's id"),
         ("\0\u{1b}", "is not a note's id"),
@@ -166,7 +166,7 @@ fn garbage_for_an_id_changes_nothing_and_is_named() {
 }
 
 #[test]
-fn an_unknown_id_is_exit_one_after_all_the_others_were_done() {
+fn an_unknown_id_is_exit_one_and_the_others_are_still_handled() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.note("BBBBBB", "Two");
@@ -185,7 +185,7 @@ fn an_unknown_id_is_exit_one_after_all_the_others_were_done() {
 }
 
 #[test]
-fn where_there_is_no_store_nothing_is_found_and_none_is_made() {
+fn without_a_store_nothing_is_found_and_no_store_is_created() {
     let store = Store::new();
     assert_eq!(store.out("memory-list", &[]), "");
     assert_eq!(store.out("memory-list", &["--archived", "--json", "--query", "x"]), "");
@@ -199,7 +199,7 @@ fn where_there_is_no_store_nothing_is_found_and_none_is_made() {
 }
 
 #[test]
-fn a_reader_that_leaves_does_not_stop_the_count() {
+fn a_closed_pipe_does_not_stop_the_counting() {
     let store = Store::new();
     let big = format!("{}{}", note("AAAAAA", "One", ""), "x\n".repeat(100_000));
     store.put("topics/one -- id__AAAAAA.md", big);
@@ -231,7 +231,7 @@ fn a_hundred_readers_at_once_are_a_hundred_reads() {
 }
 
 #[test]
-fn readers_and_writers_at_once_lose_nothing_of_each_other() {
+fn readers_and_writers_at_once_lose_no_change() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let start = |program: &str, args: &[String]| {
@@ -244,7 +244,7 @@ fn readers_and_writers_at_once_lose_nothing_of_each_other() {
         all.push(start("memory-read", &[]));
         all.push(start("memory-update", &["--tag".to_owned(), format!("+t{n}")]));
         all.push(start("memory-update", &["--title".to_owned(), format!("Title {n}")]));
-        // Without the lock, while the file is being renamed.
+        // This takes no lock, so it also runs while the file is being renamed.
         all.push(start("memory-read", &["--no-count".to_owned()]));
     }
     for each in all {
@@ -260,7 +260,7 @@ fn readers_and_writers_at_once_lose_nothing_of_each_other() {
 }
 
 #[test]
-fn a_note_that_is_removed_while_it_is_read_lies_in_one_place() {
+fn a_note_removed_while_it_is_read_ends_up_in_one_place() {
     let store = Store::new();
     for n in 0..4 {
         let id = format!("AAAAA{}", n + 1);

@@ -1,21 +1,15 @@
-//! A store that is not as it should be: broken files, copies, leftovers, no room, no permission, no directory.
+//! A damaged store: broken files, copies, leftovers, a full disk, no permission, no directory.
 
 #![cfg(target_os = "linux")]
 
-use crate::store::{HOUR, Store, age, name, names, note, value};
-use crate::support::symlink;
-use crate::trim_full::Disk;
+use crate::support::disk::Disk;
+use crate::support::store::{HOUR, Store, age, name, names, note, value};
+use crate::support::{say, symlink};
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Past the capture of output, so that it is seen in a test that passes.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("memory_store_faults: {text}\n").as_bytes());
-}
-
 #[test]
-fn a_file_that_is_no_note_harms_nobody_is_named_and_stays() {
+fn a_file_that_is_not_a_note_is_reported_and_left_alone() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let broken: [(&str, Vec<u8>, &str); 8] = [
@@ -74,7 +68,7 @@ fn many_broken_files_are_counted() {
 }
 
 #[test]
-fn what_is_not_a_file_is_named_and_not_waited_for() {
+fn fifos_and_directories_are_reported_and_not_read() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     fs::create_dir(store.topics().join("dir -- id__AAAAAA.md")).unwrap();
@@ -93,14 +87,14 @@ fn what_is_not_a_file_is_named_and_not_waited_for() {
     ] {
         assert!(err.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {err}");
     }
-    // A directory bears the name that the note would be looked for by, and comes first.
+    // A directory has the name that the note is searched by, and is found first.
     store.out("memory-read", &["AAAAAA"]);
     store.out("memory-remove", &["AAAAAA"]);
     assert_eq!(names(&store.topics()).len(), 5);
 }
 
 #[test]
-fn of_two_files_with_one_id_one_counts_and_the_other_is_named() {
+fn one_of_two_files_with_the_same_id_is_used_and_the_other_reported() {
     let store = Store::new();
     let own = store.note("AAAAAA", "One");
     let copy = "topics/one -- id__AAAAAA.sync-conflict-20260101-120000-ABCDEFG.md";
@@ -115,7 +109,7 @@ fn of_two_files_with_one_id_one_counts_and_the_other_is_named() {
     assert_eq!(value(&fs::read_to_string(&own).unwrap(), "used"), Some("1"));
     assert_eq!(store.tree()[copy], other.as_bytes());
     store.out("memory-remove", &["--purge", "AAAAAA"]);
-    // Now the copy is the note.
+    // Now the copy is used.
     assert_eq!(value(&store.out("memory-read", &["AAAAAA"]), "title"), Some("Theirs"));
     assert!(store.out("memory-list", &[]).contains("\tTheirs\t"));
 }
@@ -133,7 +127,7 @@ fn a_note_in_use_comes_before_one_in_the_archive() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_ignored_and_swept_by_the_next() {
+fn leftovers_of_a_killed_writer_are_ignored_and_removed_by_the_next() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let left = [".one -- id__AAAAAA.md.aB3dE6", ".x.md.000000"];
@@ -142,7 +136,7 @@ fn what_a_killed_writer_left_is_ignored_and_swept_by_the_next() {
         age(&store.put(&format!("topics/{name}"), note("BBBBBB", "Half", "")), 2 * HOUR);
         age(&store.put(&format!("archive/{name}"), "---\nid: id__"), 2 * HOUR);
     }
-    // rsync names a file in transit as we do.
+    // rsync uses names like ours for files in transit.
     store.put("topics/.new -- id__CCCCCC.md.aB3dE6", "on its way");
     assert_eq!(store.out("memory-list", &[]).lines().count(), 1);
     assert_eq!(store.out("memory-list", &["--archived"]), "");
@@ -175,7 +169,7 @@ fn a_store_that_is_a_file_is_a_clear_error() {
     assert_eq!(fs::read(store.root()).unwrap(), b"mine");
 }
 
-/// Mounts the store read-only; `None` for those who may not.
+/// Mounts the store read-only; `None` if mounting is not allowed.
 struct ReadOnly<'a>(&'a Store);
 
 impl ReadOnly<'_> {
@@ -202,7 +196,7 @@ impl Drop for ReadOnly<'_> {
 }
 
 #[test]
-fn a_read_only_store_is_read_with_a_warning_and_else_refused() {
+fn a_read_only_store_can_be_read_and_not_changed() {
     for whole in [true, false] {
         let store = Store::new();
         if whole {
@@ -236,7 +230,7 @@ fn a_read_only_store_is_read_with_a_warning_and_else_refused() {
 }
 
 #[test]
-fn on_a_full_disk_nothing_is_lost_and_nothing_is_left() {
+fn a_full_disk_loses_no_note_and_leaves_no_file() {
     for fill in [Disk::fill, Disk::fill_names] {
         let Some(disk) = Disk::new() else { return };
         let store = Store::new();
@@ -262,7 +256,7 @@ fn on_a_full_disk_nothing_is_lost_and_nothing_is_left() {
             assert_eq!(fs::read_to_string(&path).unwrap(), before);
             assert_eq!(names(&root.join("topics")).len(), 1, "{:?}", names(&root.join("topics")));
         }
-        // Moving takes no room.
+        // A rename needs no space.
         store.out("memory-remove", &[&id]);
         assert_eq!((names(&root.join("topics")).len(), names(&root.join("archive")).len()), (0, 1));
         disk.free();

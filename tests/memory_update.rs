@@ -1,13 +1,13 @@
-//! `memory-update`: what changes, what stays, and which hands a file has been through.
+//! `memory-update`: what changes, what stays, and what is refused.
 
-use crate::store::{Store, name, note, value};
+use crate::support::store::{Store, name, note, value};
 use crate::support::{Said, mode, set_mode, symlink};
 use serde_json::Value;
 use std::fs;
 
 const NOW_MS: &str = "1772291045000";
 
-/// One note, and what the program prints when it changes it.
+/// Changes a note: the store, and what the program prints.
 fn updated(args: &[&str]) -> (Store, String) {
     let store = Store::new();
     store.put("topics/one -- topic__a id__AAAAAA.md", note("AAAAAA", "One", "tags: [topic__a]\n"));
@@ -16,7 +16,7 @@ fn updated(args: &[&str]) -> (Store, String) {
 }
 
 #[test]
-fn each_flag_changes_its_key_and_the_time() {
+fn each_flag_changes_its_key_and_updated_at() {
     for (args, key, expected) in [
         (&["--title", "New  one"][..], "title", "New  one"),
         (&["--summary", "In short."], "summary", "In short."),
@@ -42,7 +42,7 @@ fn each_flag_changes_its_key_and_the_time() {
 }
 
 #[test]
-fn the_files_name_follows_title_and_tags() {
+fn the_file_name_follows_title_and_tags() {
     for (args, expected) in [
         (&["--title", "Größe 2"][..], "größe-2 -- topic__a id__AAAAAA.md"),
         (&["--tag", "+b"], "one -- topic__a topic__b id__AAAAAA.md"),
@@ -55,7 +55,7 @@ fn the_files_name_follows_title_and_tags() {
 }
 
 #[test]
-fn what_is_as_it_was_is_not_written() {
+fn an_unchanged_note_is_not_written() {
     let store = Store::new();
     let path = store.note("AAAAAA", "One");
     let before = fs::metadata(&path).unwrap().modified().unwrap();
@@ -67,28 +67,42 @@ fn what_is_as_it_was_is_not_written() {
 }
 
 #[test]
-fn wrong_words_change_nothing() {
+fn wrong_arguments_change_nothing() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     store.sandbox.file("blank", " \n\n");
     store.sandbox.file("big", "x".repeat(10 << 20));
     for (args, what) in [
-        (&["AAAAAA"][..], "nothing is to be changed"),
-        (&[], "the id of a note is required"),
+        (&["AAAAAA"][..], "no change is given; see --help for the changes that are possible"),
+        (&[], "the id of a note is required; see them with: memory-list"),
         (&["AAAAAA", "BBBBBB", "--pin"], "unexpected argument \"BBBBBB\""),
         (&["AAAAAA", "--title", " "], "option \"--title\" is empty"),
-        (&["AAAAAA", "--tag", "x"], "option \"--tag\": \"x\" has no sign"),
-        (&["AAAAAA", "--tag", "+a/b"], "\"a/b\" is not a tag"),
-        (&["AAAAAA", "--tier=hot", "--status=captured"], "a captured note cannot be hot"),
-        (&["AAAAAA", "--body", "blank"], "\"blank\" holds no text"),
-        (&["AAAAAA", "--body", "none"], "none"),
-        (&["AAAAAA", "--body", "big"], "is larger than 1 MiB"),
-        (&["AAAAAA", "--body", "-"], "stdin holds no text"),
-        (&["AAAAAA", "--body", "."], "is not a regular file"),
+        (
+            &["AAAAAA", "--tag", "x"],
+            "option \"--tag\": \"x\" has no sign; write +x to add it, -x to remove it",
+        ),
+        (
+            &["AAAAAA", "--tag", "+a/b"],
+            "option \"--tag\": \"a/b\" is not a tag; write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes",
+        ),
+        (
+            &["AAAAAA", "--tier=hot", "--status=captured"],
+            "a captured note cannot be hot; a note is promoted exactly while it is hot; give one of the two",
+        ),
+        (
+            &["AAAAAA", "--body", "blank"],
+            "\"blank\" holds no text; nothing is changed; memory-remove takes a note out of use",
+        ),
+        (&["AAAAAA", "--body", "none"], "failed to open file `none`: No such file or directory (os error 2)"),
+        (&["AAAAAA", "--body", "big"], "\"big\" is larger than 1 MiB"),
+        (
+            &["AAAAAA", "--body", "-"],
+            "stdin holds no text; nothing is changed; memory-remove takes a note out of use",
+        ),
+        (&["AAAAAA", "--body", "."], "\".\" is not a regular file"),
     ] {
         let (code, out, err) = store.run("memory-update", args);
-        assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{args:?}: {err}");
-        assert!(err.starts_with("memory-update: ") && err.contains(what), "{err}");
+        assert_eq!((code, out.as_str(), err), (Some(1), "", format!("memory-update: {what}\n")), "{args:?}");
     }
     assert_eq!(store.text("AAAAAA"), note("AAAAAA", "One", ""));
 }
@@ -123,7 +137,7 @@ fn the_example_of_the_help_works() {
 }
 
 #[test]
-fn what_somebody_wrote_by_hand_survives_reading_changing_and_removing() {
+fn keys_and_comments_added_by_hand_survive_every_program() {
     let by_hand: [&[u8]; 4] = [
         b"---\n# mine\nmood: {good: yes} # really\nid:   id__AAAAAA\ntitle:   'One'   # the first\nused: 1\nzz: |\n  a\n  b\n---\n\nBody",
         b"\xef\xbb\xbf---\r\nid: id__AAAAAA\r\n\r\ntitle: One\r\nused: 1\r\nmood: good # x\r\n---\r\n\r\nbody\r\nbody",
@@ -133,7 +147,7 @@ fn what_somebody_wrote_by_hand_survives_reading_changing_and_removing() {
     for bytes in by_hand {
         let store = Store::new();
         store.put("topics/My own name.md", bytes);
-        // All lines but those of the keys that change.
+        // Compares all lines except those with the keys that change.
         let rest = |bytes: &[u8]| -> Vec<Vec<u8>> {
             let ours = [&b"used:"[..], b"last_used:", b"pinned:", b"updatedAt:"];
             let lines = bytes.split(|byte| *byte == b'\n');
@@ -153,7 +167,7 @@ fn what_somebody_wrote_by_hand_survives_reading_changing_and_removing() {
 }
 
 #[test]
-fn what_cannot_be_changed_line_by_line_is_told_and_left_alone() {
+fn front_matter_that_cannot_be_edited_by_line_is_reported_and_not_changed() {
     let store = Store::new();
     let text = "---\n{id: id__AAAAAA, title: One}\n---\n\nbody\n";
     store.put("topics/x.md", text);
@@ -169,14 +183,14 @@ fn what_cannot_be_changed_line_by_line_is_told_and_left_alone() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_left_to_whoever_has_it() {
+fn a_file_is_not_renamed_over_another() {
     let store = Store::new();
     store.note("AAAAAA", "One");
     let taken = store.put(&format!("topics/{}", name("AAAAAA", "Two")), "somebody's");
     store.out("memory-update", &["AAAAAA", "--title", "Two"]);
     assert_eq!(fs::read(&taken).unwrap(), b"somebody's");
     assert_eq!(value(&store.text("one --"), "title"), Some("Two"));
-    // By a link to nowhere too.
+    // Also if the name belongs to a dangling link.
     let link = store.topics().join(name("AAAAAA", "Three"));
     symlink("/nowhere/at/all", &link);
     store.out("memory-update", &["AAAAAA", "--title", "Three"]);
@@ -184,7 +198,7 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
 }
 
 #[test]
-fn mode_and_link_of_a_file_stay() {
+fn the_mode_and_the_symlink_of_a_note_are_kept() {
     let store = Store::new();
     let real = store.sandbox.work().join("real.md");
     store.sandbox.file("real.md", note("AAAAAA", "One", ""));
@@ -199,4 +213,33 @@ fn mode_and_link_of_a_file_stay() {
     assert_eq!((value(&text, "title"), value(&text, "used")), (Some("Two"), Some("1")));
     store.out("memory-remove", &["AAAAAA"]);
     assert_eq!(store.names(), ["archive/two -- id__AAAAAA.md"]);
+}
+
+#[test]
+fn secrets_in_new_texts_are_replaced_with_a_warning() {
+    let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
+    for flag in ["--title", "--summary", "--body"] {
+        let store = Store::new();
+        let path = store.note("AAAAAA", "One");
+        let text = format!("Use {token} here");
+        store.sandbox.file("body", &text);
+        let text = if flag == "--body" { "body" } else { text.as_str() };
+        let (code, _, err) = store.run("memory-update", &["AAAAAA", flag, text]);
+        let warning =
+            format!("Warning: option \"{flag}\": what looks like a secret was replaced by a mark\n");
+        assert_eq!((code, err), (Some(0), warning));
+        let note = store.text("AAAAAA");
+        assert!(!note.contains(&token) && note.contains("Use [redacted:"), "{note}");
+        let is_renamed = flag == "--title";
+        assert_eq!(path.exists(), !is_renamed);
+    }
+}
+
+#[test]
+fn an_older_secret_is_not_touched() {
+    let store = Store::new();
+    let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
+    store.put("topics/one -- id__AAAAAA.md", note("AAAAAA", "One", "") + &token);
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert!(store.text("AAAAAA").ends_with(&token));
 }

@@ -1,8 +1,9 @@
 //! The flake, the package and the modules, as far as they can be looked at without nixpkgs: with stand-ins for it
 //! (tests/nix/) and Nix's own evaluator. Where there is no Nix, each test says that it shows nothing.
 
-use crate::evaluator::{Nix, root, say};
+use crate::support::nix::Nix;
 use crate::support::{Said, Sandbox, binary, programs};
+use crate::support::{root, say};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,8 @@
 //! What the modules make, in use: our programs read the files, systemd and plistlib read the units, bash runs the
 //! scripts, and memory-install-cron gives the same schedules for the same values.
 
-use crate::evaluator::{Nix, say};
+use crate::support::nix::Nix;
+use crate::support::say;
 use crate::support::{Said, Sandbox, binary, said, set_mode, symlink};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Ollama's own API, through `axe-run`.
 
-use crate::server::{Server, http, json};
-use crate::service::{Ollama, ask, expect_unusable};
+use crate::support::api::{Ollama, ask, expect_unusable};
+use crate::support::server::{Server, http, json};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 use std::net::TcpListener;

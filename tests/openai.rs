@@ -1,7 +1,7 @@
 //! OpenAI's Chat Completions API, through `axe-run`.
 
-use crate::server::{Server, http, json};
-use crate::service::{KEY, OpenAi, ask, expect_unusable};
+use crate::support::api::{KEY, OpenAi, ask, expect_unusable};
+use crate::support::server::{Server, http, json};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 

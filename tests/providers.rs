@@ -1,7 +1,7 @@
 //! What holds for every service: errors by status, keys and where they come from, names and addresses.
 
-use crate::server::{Server, http, json, raw};
-use crate::service::{KEY, KINDS, Kind, OpenAi, ask};
+use crate::support::api::{KEY, KINDS, Kind, OpenAi, ask};
+use crate::support::server::{Server, http, json, raw};
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
 

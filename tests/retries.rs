@@ -1,7 +1,7 @@
 //! Calls that are made again, and calls that are not.
 
-use crate::server::{Answer, Server, http, json, raw};
-use crate::service::{KINDS, OpenAi, to};
+use crate::support::api::{KINDS, OpenAi, to};
+use crate::support::server::{Answer, Server, http, json, raw};
 use crate::support::{Said, Sandbox, entries};
 use serde_json::{Value, json};
 use std::process::Output;

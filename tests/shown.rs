@@ -1,7 +1,8 @@
 //! Every command that the documentation shows is run unchanged: README, CONTRIBUTING, the manuals, each program's help,
 //! and the timers among the examples.
 
-use crate::stage::{Stage, root};
+use crate::support::root;
+use crate::support::shell::Stage;
 use crate::support::{Said, binary, programs};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

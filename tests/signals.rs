@@ -1,6 +1,6 @@
 //! Signals to `axe-run`: it leaves at once with 128+N, and takes along what it started.
 
-use crate::children::{LONG, Running, at_once, expect_gone, mark, ours};
+use crate::support::processes::{LONG, Running, at_once, expect_gone, mark, ours};
 use crate::support::{Said, Sandbox, binary, eventually};
 use rustix::process::Signal;
 use std::io::Write;

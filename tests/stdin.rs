@@ -1,14 +1,11 @@
 //! Standard input: every kind of it, and none that is waited for without end.
 
-use crate::children::{LONG, Running, at_once, expect_gone, mark};
+use crate::support::processes::{LONG, Running, at_once, expect_gone, mark};
+use crate::support::terminal::Terminal;
 use crate::support::{NOW, Said, Sandbox, eventually};
 use rustix::process::Signal;
-use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const DEFAULT: &str = "Execute the task described in your instructions.";
@@ -173,42 +170,6 @@ fn with_a_prompt_the_pipe_is_context_and_the_log_holds_the_prompt_alone() {
         let output = sandbox.run("a").args(["-p", "a task"]).write_stdin(piped).output().unwrap();
         assert_eq!((output.out().as_str(), output.err().as_str()), (seen, ""), "{piped:?}");
         assert_eq!(sandbox.log("a"), format!("## {NOW}\n**Task:** a task\n**Result:** {seen}\n\n"));
-    }
-}
-
-/// A terminal: what is written to it is typed, and what programs show on it is kept.
-pub(crate) struct Terminal {
-    pub(crate) keyboard: File,
-    end: OwnedFd,
-    shown: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Terminal {
-    pub(crate) fn open() -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let end = ioctl_tiocgptpeer(&master, flags).unwrap();
-        let mut screen = File::from(master.try_clone().unwrap());
-        let shown = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&shown);
-        std::thread::spawn(move || {
-            let mut chunk = [0; 1024];
-            // When the last program has left the terminal, reading is an error.
-            while let Ok(n @ 1..) = screen.read(&mut chunk) {
-                kept.lock().unwrap().extend_from_slice(&chunk[..n]);
-            }
-        });
-        Terminal { keyboard: File::from(master), end, shown }
-    }
-
-    pub(crate) fn stdio(&self) -> Stdio {
-        Stdio::from(self.end.try_clone().unwrap())
-    }
-
-    pub(crate) fn shown(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `call_agent`: what it is called with, what comes of it, and what the parent is told.
 
-use crate::server::{Answer, Request, Server, http};
-use crate::service::{Anthropic, KINDS, Kind, to};
+use crate::support::api::{Anthropic, KINDS, Kind, to};
+use crate::support::server::{Answer, Request, Server, http};
 use crate::support::{NOW, Said, Sandbox};
 use serde_json::{Value, json};
 use std::process::Output;
@@ -191,7 +191,7 @@ fn errors_of_its_service_are_told_and_leave_no_entry() {
 fn one_that_hangs_is_ended_after_its_own_timeout() {
     let sandbox = Sandbox::new();
     sandbox.model("b", Anthropic, "[memory]\nenabled = true");
-    let told = called(&sandbox, to("b", "t"), crate::server::raw("").stall()).0;
+    let told = called(&sandbox, to("b", "t"), crate::support::server::raw("").stall()).0;
     assert!(told.starts_with("Error: sub-agent \"b\" failed - timeout: no answer from 127.0.0.1:"), "{told}");
     assert!(!sandbox.log_path("b").exists());
 
@@ -228,7 +228,7 @@ fn a_command_can_be_called_but_cannot_call() {
 
 #[test]
 fn warnings_of_a_sub_agent_are_heard_only_when_verbose() {
-    let cut = crate::server::json(200, Anthropic.stops("half", "max_tokens"));
+    let cut = crate::support::server::json(200, Anthropic.stops("half", "max_tokens"));
     let memory = "[memory]\nenabled = true\nmax_entries = 1";
     let sandbox = Sandbox::new();
     sandbox.model("parent", Anthropic, "sub_agents = ['b']");

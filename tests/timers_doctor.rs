@@ -1,6 +1,6 @@
 //! What `memory-doctor` has to say of the timers.
 
-use crate::kit::Kit;
+use crate::support::timers::Kit;
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The timers' files, judged by those who read them: systemd's own check, Python's plistlib, and a user manager that
 //! runs them. Each test says loudly where its judge is missing.
 
-use crate::kit::{Kit, ODD};
+use crate::support::timers::{Kit, ODD};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;

@@ -3,71 +3,12 @@
 #![cfg(target_os = "linux")]
 
 use crate::axe_gc::{REPORT, calls};
+use crate::support::disk::{Disk, PAGE, powerless};
 use crate::support::{NOW, Said, Sandbox, entries};
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use tempfile::TempDir;
-
-const PAGE: usize = 4096;
-
-/// Past the capture of output, so that it is seen in a test that passes.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("trim_full: {text}\n").as_bytes());
-}
-
-/// A file system of 128 KiB, in memory.
-pub(crate) struct Disk(TempDir);
-
-impl Disk {
-    /// `None` for those who may not mount.
-    pub(crate) fn new() -> Option<Disk> {
-        let dir = tempfile::tempdir().unwrap();
-        let options = "size=128k,nr_inodes=20";
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(dir.path()).stderr(Stdio::null());
-        if mount.status().is_ok_and(|status| status.success()) {
-            return Some(Disk(dir));
-        }
-        say("a small disk could not be mounted: NOTHING was tried on a full one");
-        None
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// Takes the last byte.
-    pub(crate) fn fill(&self) {
-        let mut filler = fs::File::create(self.path("filler")).unwrap();
-        while filler.write_all(&[0; PAGE]).is_ok() {}
-    }
-
-    /// Takes the last name: there is room for bytes, and none for a file.
-    pub(crate) fn fill_names(&self) {
-        let mut n = 0;
-        while fs::write(self.path(&format!("filler{n}")), "").is_ok() {
-            n += 1;
-        }
-    }
-
-    pub(crate) fn free(&self) {
-        for entry in fs::read_dir(self.0.path()).unwrap().map(Result::unwrap) {
-            if entry.file_name().to_string_lossy().starts_with("filler") {
-                fs::remove_file(entry.path()).unwrap();
-            }
-        }
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
+use std::process::Stdio;
 
 fn names_in(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -89,7 +30,7 @@ fn a_trim_on_a_full_disk_leaves_the_old_log_and_nothing_else() {
         sandbox.write(&log, &old);
         fill(&disk);
         let mut command = sandbox.command("axe-gc");
-        command.arg("a").env("XDG_DATA_HOME", disk.0.path());
+        command.arg("a").env("XDG_DATA_HOME", disk.root());
         let output = command.output().unwrap();
         let begin = "axe-gc: failed to trim memory for \"a\": cannot replace \"";
         assert!(output.err().starts_with(begin), "{}", output.err());
@@ -121,7 +62,7 @@ fn an_append_to_a_full_disk_is_taken_back_and_the_run_goes_well() {
         sandbox.write(&log, &old);
         disk.fill();
         let mut command = sandbox.run("a");
-        command.args(["--no-stdin", "-p", "task"]).env("XDG_DATA_HOME", disk.0.path());
+        command.args(["--no-stdin", "-p", "task"]).env("XDG_DATA_HOME", disk.root());
         let output = command.output().unwrap();
         assert_eq!((output.out().as_str(), output.code()), ("answer", Some(0)), "{}", output.err());
         let begin = "Warning: failed to save memory for \"a\": ";
@@ -159,24 +100,6 @@ fn an_analysis_that_found_no_room_on_stdout_means_no_trim() {
         assert!(fs::read_to_string(disk.path("out")).unwrap().contains("Entries: 3\n--- Analysis ---\nxxx"));
         assert_eq!((output.code(), calls(&sandbox)), (Some(1), 1));
         assert_eq!((sandbox.log("a"), sandbox.log("b")), (entries(3), entries(3)));
-    }
-}
-
-/// Runs a program as somebody who is held to the modes of files; `None` where that cannot be.
-pub(crate) fn powerless(sandbox: &Sandbox, program: &str, args: &[&str]) -> Option<std::process::Output> {
-    let root = sandbox.home().parent().unwrap().to_owned();
-    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = sandbox.std_command(program);
-    command.args(args).stdin(Stdio::null());
-    if rustix::process::geteuid().is_root() {
-        command.uid(65534).gid(65534);
-    }
-    match command.output() {
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            say("the program cannot be run as another user: modes of files were NOT tried");
-            None
-        }
-        output => Some(output.unwrap()),
     }
 }
 

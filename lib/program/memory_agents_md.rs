@@ -1,14 +1,14 @@
-//! `memory-agents-md`: what every agent is to know, in the files that agents read first.
+//! `memory-agents-md`: write what every agent should know into the files that agents read first.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, flag, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
-use crate::base::{signal, stderr};
-use crate::config::memory::{self, MemoryConfig, Target};
+use crate::base::signal;
+use crate::config::memory::{self, Target};
 use crate::memory::section::{self, Outcome, Shown, Standing};
-use crate::program::notes::repository_here;
-use crate::store::place::Root;
+use crate::program::notes::{Errors, Store, for_each, ids_on_stdin, repository_here};
+use crate::store::persistence::Note;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ pub(crate) const ABOUT: About = About {
         "memory-agents-md --target FILE [--repo R] [--check] [--json]",
         "memory-agents-md --project [--stdout | --check] [--json]",
         "memory-agents-md --stdout [--repo R] [--json]",
+        "memory-agents-md - [--json] < IDS",
     ],
     commands: &[],
     flags: &[
@@ -32,23 +33,26 @@ pub(crate) const ABOUT: About = About {
         flag("json", "one JSON object a file"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Refreshes one section of each file under agentsMd.targets, between two lines that mark it: hot and pinned \
-           notes whole, warm ones as links, the others as a number. All else in a file stays, byte for byte; a file \
-           that is as it should be is not touched. Without targets the section goes to stdout.\n\n    \
-           memory-agents-md --stdout | llm -s 'Which of these contradict each other?'",
+    more: "Refreshes one section of each file under agentsMd.targets, between two marker lines: hot and pinned notes \
+           in full, warm ones as links, the number of the others. The rest of the file stays, byte for byte, and a \
+           file that is up to date is not written. Without targets the section is printed on stdout.\n\n\
+           With - it prints a section of just the notes that stdin names, and writes no file. It reads ids, one a \
+           line, or what memory-list --json or memory-consolidate --json prints.\n\n    \
+           memory-agents-md --stdout | llm -s 'Which of these contradict each other?'\n    \
+           memory-consolidate --json | memory-agents-md -",
     sections: &[
         (
             "FILES",
-            "The section stands between the lines <!-- agent-memory:start --> and <!-- agent-memory:end -->. A file without \
-             them gets it at its end. A missing file is made, with at most one missing \
-             directory; not for nothing: where there are no notes no file is made, and no section begun. A \
-             symlink stays, and the file that it leads to is replaced. Files of more than 8 MiB, in UTF-16, \
-             read-only, or with broken markers are left alone, and the others still refreshed.\n\n\
-             A marker stands on a line of its own, outside of code fences.",
+            "The section is between the lines <!-- agent-memory:start --> and <!-- agent-memory:end -->. If a file has \
+             no markers, the section is added at its end. A missing file is created, with at most one missing \
+             directory. While there are no notes, no file is created and no section added. If a file is a symlink, \
+             its target is replaced, not the link. Files are skipped with an error if they are larger than 8 MiB, in \
+             UTF-16, read-only, or have broken markers; the other files are still refreshed.\n\n\
+             A marker is alone on its line, outside of code fences.",
         ),
         (
             "EXIT STATUS",
-            "0: every file is as it should be. 1: a file could not be refreshed, or with --check is stale. 2: the \
+            "0: every file is up to date. 1: a file could not be refreshed, or with --check is stale. 2: the \
              configuration is wrong.",
         ),
     ],
@@ -56,6 +60,8 @@ pub(crate) const ABOUT: About = About {
 
 #[derive(Debug, Default)]
 struct Args {
+    /// `-`: the notes that stdin names.
+    is_stdin: bool,
     targets: Vec<PathBuf>,
     is_project: bool,
     repo: Option<String>,
@@ -74,6 +80,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
+            Value(word) if word == "-" => args.is_stdin = true,
             Long("target") => args.targets.push(p.path()?),
             Long("project") => args.is_project = true,
             Long("repo") => args.repo = Some(p.text()?),
@@ -89,30 +96,35 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 
 impl Args {
     fn check(self) -> Result<Args> {
-        let apart = |one: &str, other: &str, hint: &str| Err(apart(one, other).hint(hint));
-        if self.to_stdout && self.is_check {
-            return apart("--stdout", "--check", "a check prints how each file stands");
-        }
-        if self.to_stdout && !self.targets.is_empty() {
-            return apart(
-                "--stdout",
+        let has_target = !self.targets.is_empty();
+        let no_file = "\"-\" prints the notes that stdin names, and writes no file";
+        for (one, other, both, hint) in [
+            ("-", "--target", self.is_stdin && has_target, no_file),
+            ("-", "--project", self.is_stdin && self.is_project, no_file),
+            ("-", "--repo", self.is_stdin && self.repo.is_some(), no_file),
+            ("-", "--check", self.is_stdin && self.is_check, no_file),
+            ("--stdout", "--check", self.to_stdout && self.is_check, "--check prints the state of each file"),
+            ("--stdout", "--target", self.to_stdout && has_target, "the section is the same for every file"),
+            (
+                "--project",
                 "--target",
-                "the section is the same for every file; give one of the two",
-            );
-        }
-        if self.is_project && !self.targets.is_empty() {
-            return apart("--project", "--target", "for its notes in another file: --target FILE --repo .");
-        }
-        if self.is_project && self.repo.is_some() {
-            return apart(
+                self.is_project && has_target,
+                "to write its notes into another file: --target FILE --repo .",
+            ),
+            (
                 "--project",
                 "--repo",
+                self.is_project && self.repo.is_some(),
                 "for another repository's notes: --target AGENTS.md --repo R",
-            );
+            ),
+        ] {
+            if both {
+                return Err(apart(one, other).hint(hint));
+            }
         }
         if self.repo.is_some() && self.targets.is_empty() && !self.to_stdout {
-            return Err(Error::usage("option \"--repo\" says whose notes, not where they go")
-                .hint("add --target FILE or --stdout; configured targets name their own"));
+            return Err(Error::usage("option \"--repo\" needs --target or --stdout")
+                .hint("configured targets have their own \"repo\""));
         }
         if self.targets.iter().any(|target| target.as_os_str().is_empty()) {
             return Err(Error::usage("option \"--target\" is empty"));
@@ -124,8 +136,11 @@ impl Args {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let reporter = Reporter::new(false);
-    let mut config = memory::load(args.config.as_deref(), env, &reporter)?;
-    let root = Root::at(&config.storage.root);
+    let store = Store::open(args.config.as_deref(), env, &reporter)?;
+    if args.is_stdin {
+        return print_notes(&store, args.json, &reporter, stdout);
+    }
+    let Store { mut config, root, .. } = store;
     let here = if args.is_project { Some(here("--project", env)?) } else { None };
     let repo = match (&args.repo, &here) {
         (Some(dot), _) if dot == "." => Some(self::here("--repo", env)?.name),
@@ -138,7 +153,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_named = !wanted.is_empty();
     let is_bare = !is_named && config.agents_md.targets.is_empty();
     if args.to_stdout || is_bare && !args.is_check {
-        return print(&config, &root, repo.as_deref(), args.json, &reporter, stdout);
+        let section = section::text(&config, &root, repo.as_deref(), &reporter)?;
+        return print(repo.as_deref(), section, args.json, stdout).map(|()| ExitCode::SUCCESS);
     }
     if is_named {
         let target = |path| Ok(Target { path: memory::may_write(path, &config, env)?, repo: repo.clone() });
@@ -149,13 +165,17 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         false => section::refresh(&config, &root, &reporter)?,
     };
     if is_bare {
-        reporter.warn("there is no target to check: list some under agentsMd.targets, or give --target FILE");
+        reporter.warn("there is no target to check: add one to agentsMd.targets, or give --target FILE");
     }
-    // Whoever named a file looks for it.
+    // The user named these files, and expects to find them.
     for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == Shown::default()) {
         if let Ok(Standing::Unchanged) = outcome.standing {
-            let whose = outcome.repo.as_ref().map_or("for everybody".to_owned(), |repo| format!("of {repo}"));
-            reporter.warn(&format!("there are no notes {whose} yet for \"{}\"", outcome.path.display()));
+            let whose =
+                outcome.repo.as_ref().map_or("global notes".to_owned(), |repo| format!("notes of {repo}"));
+            reporter.warn(&format!(
+                "nothing to show in \"{}\": there are no {whose} yet",
+                outcome.path.display()
+            ));
         }
     }
     tell(outcomes, args.json, stdout)
@@ -165,70 +185,76 @@ fn here(flag: &str, env: &Env) -> Result<Repository> {
     repository_here(flag, "cd into one, or name a file with --target", env)
 }
 
-/// A checkout may be a stranger's: a link in it must not lead the section into a file elsewhere.
+/// A checkout may be a stranger's: a link in it must not redirect the section to another file.
 fn of_project(top: &Path) -> Result<PathBuf> {
     let path = top.join("AGENTS.md");
     match memory::lies_in(top, &path) {
         true => Ok(path),
         false => Err(Error::refused(format!("\"{}\" is a link out of the repository", path.display()))
-            .hint("if that is meant, name the file it leads to with --target and --repo .")),
+            .hint("if you want that, name its target with --target and --repo .")),
     }
 }
 
-/// A shell leaves `--target=~/x` as it is.
+/// Expands `~`, which a shell does not do in `--target=~/x`.
 fn absolute(path: &Path, env: &Env) -> Result<PathBuf> {
     let path = path.to_str().map_or_else(|| path.to_path_buf(), |path| env.expand(path));
     Ok(env.current_dir()?.join(path).components().collect())
 }
 
-fn print(
-    config: &MemoryConfig,
-    root: &Root,
-    repo: Option<&str>,
-    json: bool,
-    reporter: &Reporter,
-    stdout: &mut Stdout,
-) -> Result<ExitCode> {
-    let (section, shown) = section::text(config, root, repo, reporter)?;
-    let Shown { hot, warm, cold } = shown;
-    match json {
-        true => {
-            stdout.json(&json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section}))?
+/// Prints a section of the notes that stdin names; nothing if it names none.
+fn print_notes(store: &Store, json: bool, reporter: &Reporter, stdout: &mut Stdout) -> Result<ExitCode> {
+    let mut notes: Vec<Note> = Vec::new();
+    let ids = ids_on_stdin(reporter)?;
+    let found = for_each(&ids, Errors::new(ABOUT.name, json), stdout, |id, _| {
+        let note = store.service.look(id)?;
+        // Two ids may be one note, if it was merged.
+        if notes.iter().all(|other| other.path != note.path) {
+            notes.push(note);
         }
-        false => stdout.line(&section)?,
+        Ok(())
+    });
+    let section = match notes.is_empty() {
+        true => Default::default(),
+        false => section::of_notes(&store.config, &notes, reporter),
+    };
+    if json || !notes.is_empty() {
+        print(None, section, json, stdout)?;
     }
-    Ok(ExitCode::SUCCESS)
+    found.map(|()| ExitCode::SUCCESS)
 }
 
-/// A line or an object for each file. A fault of one is told at once, that of the last as the program's own.
+fn print(repo: Option<&str>, section: (String, Shown), json: bool, stdout: &mut Stdout) -> Result<()> {
+    let (section, Shown { hot, warm, cold }) = section;
+    match json {
+        true => {
+            stdout.json(&json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section}))
+        }
+        false => stdout.line(&section),
+    }
+}
+
+/// Prints a line or an object for each file.
 fn tell(outcomes: Vec<Outcome>, json: bool, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_stale = outcomes.iter().any(|outcome| matches!(outcome.standing, Ok(Standing::Stale)));
-    let mut last: Option<Error> = None;
-    for Outcome { path, repo, shown, standing } in outcomes {
-        let word = match &standing {
-            Ok(standing) => standing.as_str(),
-            Err(_) => "failed",
-        };
-        let Shown { hot, warm, cold } = shown;
+    let mut errors = Errors::new(ABOUT.name, json);
+    for Outcome { path, repo, shown: Shown { hot, warm, cold }, standing } in outcomes {
+        let status = standing.as_ref().map_or("failed", |standing| standing.as_str());
         match json {
             true => stdout.json(&json!({
                 "path": path.to_string_lossy(),
                 "repo": repo,
-                "status": word,
+                "status": status,
                 "hot": hot,
                 "warm": warm,
                 "cold": cold,
                 "error": standing.as_ref().err().map(Error::line),
             }))?,
-            false => stdout.line(&format!("{word}\t{}", path.display()))?,
+            false => stdout.line(&format!("{status}\t{}", path.display()))?,
         }
-        if let Some(earlier) = standing.err().and_then(|error| last.replace(error)) {
-            stderr::line(&format!("{}: {}", ABOUT.name, earlier.line()));
+        if let Err(error) = standing {
+            errors.add(error);
         }
     }
-    match last {
-        Some(error) => Err(error),
-        None if is_stale => Ok(ExitCode::from(1)),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    errors.end()?;
+    Ok(if is_stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

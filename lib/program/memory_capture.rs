@@ -1,8 +1,7 @@
 //! `memory-capture`: put a note or a session into the queue.
 //!
-//! It runs at the end of every turn of every agent, so it does little: it checks what it is given, writes one
-//! file that outlives a power cut, and leaves reading and thinking to `memory-consolidate`. No lock, no LLM, no
-//! other program.
+//! It runs at the end of every turn of every agent, so it is fast: it checks its input, writes one file, and leaves
+//! reading the session to `memory-consolidate`. It takes no lock, and runs no LLM or other program.
 
 mod forms;
 
@@ -17,8 +16,10 @@ use crate::memory::capture::{self, Heard};
 use crate::memory::redact::Redactor;
 use crate::memory::service::{NewNote, Service};
 use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
+use crate::program::notes::print;
 use crate::store::entry::{Scope, Source};
 use crate::store::journal::Journal;
+use crate::store::journal::Waiting;
 use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -42,38 +43,41 @@ pub(crate) const ABOUT: About = About {
         value("title", "T", "the note's title, one line"),
         value("body", "B", "the note's text; \"-\" reads it from stdin"),
         value("tags", "a,b", "tags: topic__x, area__x; a bare x is topic__x"),
-        value("scope", "S", "global (default), or repo: for the current repository alone"),
-        flag("direct", "write the note at once, past the queue"),
-        value("harness", "H", "the program that the session or note is from"),
+        value("scope", "S", "global (default), or repo: only for the current repository"),
+        flag("direct", "write the note at once, without the queue"),
+        value("harness", "H", "the program that the session or note comes from"),
         value("thread-id", "ID", "the session's id"),
-        flag("entry", "a queue entry (JSON, version 1) on stdin"),
-        flag("json", "print what was queued as one JSON object"),
-        value("config", "FILE", "use this configuration"),
+        flag("entry", "read a queue entry (JSON, version 1) from stdin"),
+        flag("json", "print the entry as JSON, with its id and path"),
+        value("config", "FILE", "use this configuration file"),
     ],
     more: "Prints the path of the queue entry, or of the note with --direct. A session that waits already is \
-           not queued again.\n\n\
-           As a hook (third form) it takes only ends of turns and sessions, leaves sub-agents out, and says on \
-           stderr why; Codex's, Cursor's and Gemini's hooks print nothing without --json. It never exits 2, which would keep the agent going: a \
-           wrong configuration is exit 1 there. Codex's notify may pass its JSON as the last argument.\n\n    \
+           not queued again; the waiting entry is printed.\n\n\
+           As a hook (third form) it only takes the ends of turns and sessions, ignores sub-agents, and gives \
+           the reason on stderr. The hooks of Codex, Cursor and Gemini CLI print nothing without --json. A hook \
+           never exits 2, which would make the agent go on: a wrong configuration is exit 1. Codex's notify may \
+           pass its JSON as the last argument.\n\n    \
            git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
     sections: &[(
         "HOOKS",
-        "Queued are sessions at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
+        "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
          PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
-         PreCompress. Cursor: stop, sessionEnd. JSON without an event's name is taken as an end.\n\n\
-         What is read of a hook's JSON, here Claude Code's: session_id, transcript_path, cwd, hook_event_name.\n\n\
-         Claude Code, Codex and Gemini CLI take exit code 2 from a hook as an order to go on, with the hook's \
-         stderr as their next prompt, so a hook exits 0 or 1. Codex takes any text on a hook's stdout for a fault, \
-         and Gemini CLI shows it to you: there a hook prints nothing, unless --json asks for it.\n\n\
-         Within an LLM command of the memory programs (AGENT_MEMORY_RUN is set) nothing is queued.",
+         PreCompress. Cursor: stop, sessionEnd. JSON without the name of an event counts as an end.\n\n\
+         These keys of a hook's JSON are read (here Claude Code's): session_id, transcript_path, cwd, \
+         hook_event_name.\n\n\
+         Claude Code, Codex and Gemini CLI go on if a hook exits with code 2, and take the hook's stderr as their \
+         next prompt. So a hook exits with 0 or 1. Codex treats any text on a hook's stdout as a failure, and \
+         Gemini CLI shows it to you, so their hooks print nothing without --json.\n\n\
+         Inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set) nothing is queued. The reason is \
+         printed on stderr, and with --json also on stdout: {\"queued\": false, \"reason\": …}.",
     )],
 };
 
-/// The most that is read from stdin, in bytes: the largest note, with every character escaped.
+/// The largest input on stdin, in bytes: the largest note with every character escaped.
 const CAP: usize = 8 << 20;
-/// A program writes its hook's JSON at once.
+/// For a hook's JSON, which a program writes at once.
 const HOOK_PATIENCE: Duration = Duration::from_secs(10);
-/// A person types, and a pipeline may think.
+/// For a person who types, or a pipeline that waits for an LLM.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 
 #[derive(Debug)]
@@ -120,35 +124,61 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_hook = matches!(args.what, What::Hook { .. });
     match capture(args, env, stdout) {
-        // Exit code 2 would send the agent back to work, with our message as its prompt.
+        // Exit code 2 would make the agent go on, with our message as its prompt.
         Err(e) if is_hook && e.kind() == ErrorKind::Config => Err(e.of_kind(ErrorKind::Io)),
         done => done.map(|()| ExitCode::SUCCESS),
     }
 }
 
+/// What becomes of the input.
+enum Plan {
+    /// With `quiet` the path is not printed.
+    Queue {
+        entry: QueueEntry,
+        quiet: bool,
+    },
+    /// Write a note without the queue.
+    Write(QueueEntry),
+    Nothing(String),
+}
+
 fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
-    if env.os("AGENT_MEMORY_RUN").is_some() {
-        nothing_queued("this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)");
-        return Ok(());
-    }
     let reporter = Reporter::new(false);
-    let root = |env: &Env| {
-        memory::load(args.config.as_deref(), env, &reporter).map(|config| Root::at(&config.storage.root))
+    let plan = match env.os("AGENT_MEMORY_RUN") {
+        None => plan(args.what, env, &reporter)?,
+        Some(_) => Plan::Nothing(
+            "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)".to_owned(),
+        ),
     };
-    let (retrieval, harness, context) = match args.what {
-        What::Entry => {
-            let entry = whole_entry(&reporter)?;
-            return queue(&entry, &root(env)?, Printed::whichever(args.json), stdout);
+    let config = || memory::load(args.config.as_deref(), env, &reporter);
+    match plan {
+        Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
+        Plan::Write(entry) => write_note(entry, &config()?, args.json, env, stdout),
+        Plan::Queue { entry, quiet } => {
+            let waiting = queue(&entry, &config()?)?;
+            match args.json {
+                true => print_json(&waiting, stdout),
+                false if quiet => Ok(()),
+                false => stdout.line(&waiting.path.to_string_lossy()),
+            }
         }
+    }
+}
+
+fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
+    let here = || env.current_dir().ok();
+    match what {
+        What::Entry => Ok(Plan::Queue { entry: whole_entry(reporter)?, quiet: false }),
         What::Session { harness, thread_id } => {
             let retrieval = match harness {
                 Harness::Opencode => Retrieval::OpencodeSession { thread_id },
                 _ => Retrieval::AmpThread { thread_id },
             };
-            (retrieval, harness, capture::context(env.current_dir().ok()))
+            let entry = entry(retrieval, harness, capture::context(here()), env);
+            Ok(Plan::Queue { entry, quiet: false })
         }
         What::Note(note) => {
-            let context = capture::context(env.current_dir().ok());
+            let context = capture::context(here());
             if note.scope == Scope::Repo && context.repo.is_none() {
                 return Err(Error::usage(
                     "option \"--scope repo\": the current directory is in no git repository",
@@ -157,83 +187,50 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
             }
             let direct = note.direct;
             let harness = note.harness;
-            let entry = entry(inline(note, &reporter)?, harness, context, env);
+            let entry = entry(inline(note, reporter)?, harness, context, env);
             entry.check().map_err(|faults| of_note(&faults))?;
-            return match direct {
-                true => {
-                    let config = memory::load(args.config.as_deref(), env, &reporter)?;
-                    write_note(entry, &config, args.json, env, stdout)
-                }
-                false => queue(&entry, &root(env)?, Printed::whichever(args.json), stdout),
-            };
+            Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
         }
         What::Hook { harness, payload } => {
             let is_notify = payload.is_some();
             let payload = match payload {
                 Some(payload) => payload.into_bytes(),
-                None => hooks_json(&reporter)?,
+                None => hooks_json(reporter)?,
             };
-            match capture::hear(harness, &payload, env)? {
-                Heard::Nothing(why) => {
-                    nothing_queued(&why);
-                    return Ok(());
-                }
-                Heard::Session { retrieval, cwd } => {
-                    let cwd = cwd.or_else(|| env.current_dir().ok());
-                    let entry = entry(retrieval, harness, capture::context(cwd), env);
-                    // Codex calls a hook failed that prints anything but its own JSON, and Gemini CLI shows it
-                    // to the person. Who asks for JSON knows what he does.
-                    let is_harmless = harness == Harness::ClaudeCode || is_notify;
-                    let printed = if args.json || is_harmless {
-                        Printed::whichever(args.json)
-                    } else {
-                        Printed::Nothing
-                    };
-                    return queue(&entry, &root(env)?, printed, stdout);
-                }
-            }
+            let (retrieval, cwd) = match capture::hear(harness, &payload, env)? {
+                Heard::Nothing(why) => return Ok(Plan::Nothing(why)),
+                Heard::Session { retrieval, cwd } => (retrieval, cwd),
+            };
+            let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
+            // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
+            Ok(Plan::Queue { entry, quiet: harness != Harness::ClaudeCode && !is_notify })
         }
-    };
-    let entry = entry(retrieval, harness, context, env);
-    queue(&entry, &root(env)?, Printed::whichever(args.json), stdout)
+    }
 }
 
-fn nothing_queued(why: &str) {
-    stderr::line(&format!("{}: nothing queued: {}", ABOUT.name, one_line(why, 1000)));
+fn nothing_queued(why: &str, json: bool, stdout: &mut Stdout) -> Result<()> {
+    let why = one_line(why, 1000);
+    stderr::line(&format!("{}: nothing queued: {why}", ABOUT.name));
+    if json { stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
 }
 
 fn entry(retrieval: Retrieval, harness: Harness, context: Context, env: &Env) -> QueueEntry {
     QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context }
 }
 
-/// What is printed of an entry.
-enum Printed {
-    Path,
-    Json,
-    Nothing,
+/// The new entry in the queue, or the one about the same session that waits already.
+fn queue(entry: &QueueEntry, config: &memory::MemoryConfig) -> Result<Waiting> {
+    Ok(Journal::at(&Root::at(&config.storage.root)).put(entry)?.waiting())
 }
 
-impl Printed {
-    fn whichever(json: bool) -> Printed {
-        if json { Printed::Json } else { Printed::Path }
-    }
+fn print_json(waiting: &Waiting, stdout: &mut Stdout) -> Result<()> {
+    let mut json = waiting.entry.json();
+    json["id"] = json!(waiting.id);
+    json["path"] = json!(waiting.path.to_string_lossy());
+    stdout.json(&json)
 }
 
-fn queue(entry: &QueueEntry, root: &Root, printed: Printed, stdout: &mut Stdout) -> Result<()> {
-    let waiting = Journal::at(root).put(entry)?.waiting();
-    match printed {
-        Printed::Nothing => Ok(()),
-        Printed::Path => stdout.line(&waiting.path.to_string_lossy()),
-        Printed::Json => {
-            let mut json = waiting.entry.json();
-            json["id"] = json!(waiting.id);
-            json["path"] = json!(waiting.path.to_string_lossy());
-            stdout.json(&json)
-        }
-    }
-}
-
-/// Writes the note past the queue; what looks like a secret goes, as it would have on the way through the queue.
+/// Writes the note without the queue. Secrets are redacted here, as consolidation would do it.
 fn write_note(
     entry: QueueEntry,
     config: &memory::MemoryConfig,
@@ -254,14 +251,7 @@ fn write_note(
     };
     let new = NewNote { title, summary: String::new(), tags, scope, body, sources: vec![source] };
     let note = Service::new(Topics::at(&root), env.now()).capture(new)?;
-    let path = note.path.to_string_lossy();
-    if !json {
-        return stdout.line(&path);
-    }
-    let mut meta =
-        serde_json::to_value(note.entry.meta()).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    meta["path"] = json!(path);
-    stdout.json(&meta)
+    print(&note, json, stdout)
 }
 
 fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
@@ -313,7 +303,7 @@ fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {
     }
 }
 
-/// One JSON object. Its end is enough: some programs leave a hook's stdin open.
+/// Reads one JSON object. Does not wait for the end of stdin, as some programs leave it open for a hook.
 fn json_on_stdin(patience: Duration, typed: bool, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
     let terms = stdin::Terms {
         deadline: Deadline::after(patience),

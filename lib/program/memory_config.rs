@@ -1,4 +1,4 @@
-//! `memory-config`: which configuration is in force, where each value comes from, and a start of one.
+//! `memory-config`: show the configuration and where each value comes from, or write a first file.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
@@ -18,23 +18,23 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-config",
-    caption: "show the memory programs' configuration, or begin one",
+    caption: "show or start the memory programs' configuration",
     usage: &["memory-config path|init [--config FILE]", "memory-config show [--json] [--config FILE]"],
     commands: &[
-        ("path", "print which file is in use, or where it would be"),
-        ("init", "write a first file, after looking at what is installed"),
-        ("show", "print every setting, its value and where that comes from"),
+        ("path", "print the path of the file in use, or where it would be"),
+        ("init", "write a first file that fits what is installed"),
+        ("show", "print every setting with its value and source"),
     ],
     flags: &[
-        value("config", "FILE", "this file instead of those below"),
+        value("config", "FILE", "use this file instead of those below"),
         flag("json", "show: one JSON object, key by key"),
     ],
-    more: "The first of these counts: --config, $AGENT_MEMORY_CONFIG, ./memory.config.json, \
-           $XDG_CONFIG_HOME/agent-memory/config.json (else ~/.config/agent-memory/config.json). \
-           Everything in it has a default; memory(7) has every key.\n\n\
+    more: "The first of these files is used: --config, $AGENT_MEMORY_CONFIG, ./memory.config.json, \
+           $XDG_CONFIG_HOME/agent-memory/config.json (or ~/.config/agent-memory/config.json). \
+           Every key has a default; memory(7) describes them.\n\n\
            A ./memory.config.json may be somebody else's. Unless AGENT_MEMORY_TRUST=1 is set, or your own \
-           file lists its directory (or one above) under trustedDirectories, it only adds to your own: a \
-           store and .md targets inside its directory, and lower limits for the LLM.\n\n    \
+           file lists its directory (or a parent) under trustedDirectories, it can only set a store and .md \
+           targets inside its directory, and lower the limits for the LLM.\n\n    \
            memory-config show --json | jq -r '.[\"storage.root\"].value'",
     sections: &[],
 };
@@ -82,7 +82,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         }
     };
     if json && action != Action::Show {
-        return Err(Error::usage("option \"--json\" goes with show"));
+        return Err(Error::usage("option \"--json\" is only for show"));
     }
     Ok(Args { action, config, json })
 }
@@ -97,16 +97,16 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file may be faulty: whoever asks for its path may be about to mend it.
+/// Does not read the file: it may be wrong, and its path wanted to correct it.
 fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let files = files(config, env)?;
     if let Some(stranger) = &files.stranger {
-        line(&format!("\"{}\" is not trusted, and only adds to:", stranger.display()));
+        line(&format!("\"{}\" is not trusted, and only adds to this file:", stranger.display()));
     }
     let path = match files.main {
         Some(main) => main,
         None => {
-            line("no such file yet: the defaults count; begin one with: memory-config init");
+            line("there is no file yet, so the defaults are used; write one with: memory-config init");
             users_own(env)?
         }
     };
@@ -119,14 +119,13 @@ fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
         None => users_own(env)?,
     };
     let starter = starter(env)?;
-    let failed = |e: io::Error| Error::io(e.to_string());
-    file::make_dir(path.parent().unwrap_or(&path)).map_err(failed)?;
+    file::make_dir(path.parent().unwrap_or(&path))?;
     match file::create(&path, starter.text.as_bytes(), 0o600) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Error::usage(format!("config file already exists: \"{}\"", path.display())));
         }
-        Err(e) => return Err(failed(e)),
+        Err(e) => return Err(e.into()),
     }
     match &starter.command {
         Some((name, program)) => line(&format!("LLM command: {name} ({})", program.display())),
@@ -136,7 +135,7 @@ fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
         ),
     }
     match &starter.targets[..] {
-        [] => line("AGENTS.md targets: no harness has one here; list yours under agentsMd.targets"),
+        [] => line("AGENTS.md targets: no harness found; list your files under agentsMd.targets"),
         targets => line(&format!("AGENTS.md targets: {}", targets.join(", "))),
     }
     stdout.line(&path.display().to_string())

@@ -1,6 +1,6 @@
-//! `memory-doctor`: what is broken in the store or around it, what is out of order, and how to mend it.
+//! `memory-doctor`: report what is wrong with the notes, the queue and the set-up, and how to fix it.
 //!
-//! Looking changes nothing and counts as no read. `--fix` mends only what cannot lose anything.
+//! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
 use crate::base::env::Env;
@@ -19,40 +19,41 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-doctor",
-    caption: "find what is wrong with the notes and around them",
+    caption: "find what is wrong with the notes and their set-up",
     usage: &["memory-doctor [--fix] [--json] [--config FILE]"],
     commands: &[],
     flags: &[
-        flag("fix", "mend what cannot lose anything, and say each"),
+        flag("fix", "fix what cannot lose anything, and print each fix"),
         flag("json", "print all findings as one JSON object"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "One line for each finding, the worst first: error or warning, file, what, how to mend it; two blanks apart on \
-           a terminal, tabs in a pipe. Of many of one kind the first few are shown, with --json all. \
-           Without --fix nothing is changed, and no note counts as read. Exit 1 with errors, else 0.\n\n\
-           --fix renames files after their front matter, lets a status follow the tier, and removes what killed \
-           programs left half written. Files that do not parse are left alone.\n\n    \
+    more: "Prints one line for each finding, errors first: severity, file, what is wrong, how to fix it. The columns are \
+           separated by two spaces on a terminal and by tabs in a pipe. If there are many findings of one kind, only \
+           the first few are printed; --json prints all. Without --fix nothing is changed, and no note counts as \
+           read. Exit 1 if there are errors, else 0.\n\n\
+           --fix renames files to match their front matter, sets the status to match the tier, and removes files that \
+           killed programs left half written. It does not touch files that do not parse.\n\n    \
            memory-doctor --json | jq -r '.findings[] | select(.check == \"link\").file'",
     sections: &[(
         "CHECKS",
-        "Errors: files that are no notes, titles and tags that are none (schema), two files with one id \
-         (duplicate-id), aliases and successors that are ambiguous or not there (alias, superseded-by), links that \
-         lead nowhere (link), what looks like a secret (secret), queue entries, batches and ledgers that cannot be \
-         read (queue, batch, ledger), targets with broken markers (target), a setting that cannot work here \
-         (config, llm-command), files in conflict (history), a store that is none (store).\n\n\
-         Warnings: a name that its front matter does not ask for (name), a status out of step with the tier \
-         (promoted), more than 40 lines (oversized), neither read nor changed for 180 days (stale), entries that \
-         have failed or wait for a week (failed, queue), batches that were left (batch), targets that are stale \
-         (target), hot notes that do not fit (hot-budget), leftovers of killed programs (leftover), a store that \
-         everybody can read (permissions), a history that is not kept, or cannot go on (history), timers that are not as the configuration wants them, \
-         or that nothing was heard of for long (schedule).",
+        "Errors: a file is not a valid note, title or tag (schema); two files have the same id (duplicate-id); an \
+         alias or successor is ambiguous or missing (alias, superseded-by); a link leads nowhere (link); a note \
+         seems to contain a secret (secret); a queue entry, batch or ledger cannot be read (queue, batch, ledger); a \
+         target has broken markers (target); a setting cannot work on this machine (config, llm-command); git has \
+         conflicts (history); the store is not usable (store).\n\n\
+         Warnings: a file name does not match the front matter (name); a status does not match the tier (promoted); \
+         a note has more than 40 lines (oversized), or was neither read nor changed for 180 days (stale); a queue \
+         entry failed or waits for a week (failed, queue); a batch was left behind (batch); a target is stale \
+         (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
+         the store (permissions); the history is off or cannot continue (history); the timers differ from the \
+         configuration, or have not run for long (schedule).",
     )],
 };
 
 /// Everything but the notes that is looked at.
 const EVERYTHING: &[&[Look]] = &[LOOKS, &[look::look]];
 
-/// So many findings of a kind are shown one by one.
+/// How many findings of a kind are printed.
 const SHOWN: usize = 5;
 
 #[derive(Debug, Default)]
@@ -88,13 +89,16 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let patient = Patient::new(&store.config, config_file, &store.root, env)?;
     let mended = if args.fix { doctor::mend(&patient) } else { doctor::Mended::default() };
     if !mended.notes.is_empty() {
-        let count = mended.notes.len();
-        let what = if count == 1 { "1 note mended".to_owned() } else { format!("{count} notes mended") };
-        store.commit(format!("doctor: {what}"), &mended.notes, env, &reporter);
+        store.commit(
+            format!("doctor: {} fixed", counted(mended.notes.len(), "note")),
+            &mended.notes,
+            env,
+            &reporter,
+        );
     }
     let report = doctor::examine(&patient, &EVERYTHING.concat());
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
-        stderr::line(&format!("at work there: {}", holder.trim()));
+        stderr::line(&format!("running now: {}", holder.trim()));
     }
     if args.json {
         print_json(&mended.findings, &report, stdout)?;
@@ -117,9 +121,9 @@ fn print_json(mended: &[Finding], report: &Report, stdout: &mut Stdout) -> Resul
     }))
 }
 
-/// The lines of a person, and of `grep`.
+/// Prints the lines for people, and for `grep`.
 fn print(mended: &[Finding], report: &Report, root: &Root, fix: bool, stdout: &mut Stdout) -> Result<()> {
-    let mut rows: Vec<[String; 4]> = mended.iter().map(|finding| row("mended", finding, root)).collect();
+    let mut rows: Vec<[String; 4]> = mended.iter().map(|finding| row("fixed", finding, root)).collect();
     let mut seen: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
     for finding in &report.findings {
         *seen.entry((finding.severity, finding.check)).or_default() += 1;
@@ -130,7 +134,7 @@ fn print(mended: &[Finding], report: &Report, root: &Root, fix: bool, stdout: &m
         let (all, count) = (seen.get(&kind).copied().unwrap_or(0), shown.entry(kind).or_default());
         *count += 1;
         let severity = word(finding.severity);
-        // One more line could as well be the finding itself.
+        // A line for a single further finding would save nothing.
         if *count <= SHOWN || all == SHOWN + 1 {
             rows.push(row(severity, finding, root));
         } else if *count == all {
@@ -158,7 +162,7 @@ fn print(mended: &[Finding], report: &Report, root: &Root, fix: bool, stdout: &m
 }
 
 fn row(severity: &str, finding: &Finding, root: &Root) -> [String; 4] {
-    // Below the store a path is short, and the last line tells where that is.
+    // Relative to the store, which the last line names.
     let below = finding.file.strip_prefix(root.path()).ok().filter(|path| !path.as_os_str().is_empty());
     let file = in_line(&below.unwrap_or(&finding.file).to_string_lossy());
     [severity.to_owned(), file, in_line(&finding.what), in_line(&finding.mend)]
@@ -188,22 +192,22 @@ fn summary(report: &Report) -> String {
     }
 }
 
-/// What to run now, and where the files lie.
+/// What to do next, and where the store is.
 fn next(report: &Report, root: &Root, fix: bool) -> Option<String> {
     let place = in_line(&root.path().to_string_lossy());
     if report.findings.is_empty() {
         let is_there = root.topics().exists();
         return (!is_there)
-            .then(|| format!("nothing is there yet; begin with memory-capture (store: {place})"));
+            .then(|| format!("there is no store yet; start with memory-capture (store: {place})"));
     }
     let fixable = report.findings.iter().filter(|finding| finding.is_fixable()).count();
     let next = match fixable {
-        0 if report.count(Severity::Error) > 0 => "mend the errors, then run memory-doctor again".to_owned(),
-        0 => "nothing of it is urgent".to_owned(),
+        0 if report.count(Severity::Error) > 0 => "fix the errors, then run memory-doctor again".to_owned(),
+        0 => "nothing is urgent".to_owned(),
         _ if fix => {
-            "what --fix left has a name that is taken, or lines that only an editor can change".to_owned()
+            "what --fix leaves needs a person: a file name is taken, or a file has to be edited".to_owned()
         }
-        _ => format!("memory-doctor --fix mends {fixable} of them"),
+        _ => format!("memory-doctor --fix can fix {fixable} of them"),
     };
     Some(format!("next: {next} (store: {place})"))
 }

@@ -1,4 +1,4 @@
-//! `memory-list`: the notes by title, or those that fit a query, best first.
+//! `memory-list`: list the notes by title, or search them.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
 use crate::base::env::Env;
@@ -26,22 +26,22 @@ pub(crate) const ABOUT: About = About {
         value("scope", "S", "global or repo"),
         value("repo", "R", "notes of this repository (host/owner/name; . for the current)"),
         flag("pinned", "only pinned notes"),
-        flag("archived", "the archive instead of the notes in use"),
+        flag("archived", "archived notes instead of those in use"),
         value("sort", "KEY", "used, updated, created or title"),
         value("limit", "N", "at most N notes"),
         flag("json", "one JSON object a line"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "A table on a terminal; in a pipe tab-separated: id, tier, status, used, title, tags, and with \
-           --query the line that matched. Nothing found is no error.\n\n    \
+    more: "Prints a table on a terminal. In a pipe the columns are separated by tabs: id, tier, status, used, \
+           title, tags, and with --query the line that matches best. Finding nothing is not an error.\n\n    \
            memory-list --query 'retry \"exponential backoff\" tag:http' --limit 5\n    \
            memory-list --query \"dev server port\" --json | memory-read -",
     sections: &[(
         "QUERY",
-        "Words find notes that hold any of them; rare words, words in the title, and notes that hold more of \
-         them weigh more. Endings do not matter (\"retries\" finds \"retry\"), nor do case and accents. Common \
-         synonyms and small slips of the pen count a little. \"A phrase in quotes\" must stand as it is; \
-         tag:x or topic__x must be among the tags.",
+        "A query finds the notes that contain any of its words. Rare words count more, and so do words in the \
+         title and notes with more of the words. Word endings (\"retries\" finds \"retry\"), case and accents do \
+         not matter. Common synonyms and small typing errors count a little. \"A phrase in quotes\" must occur \
+         literally; tag:x or topic__x must be one of the tags.",
     )],
 };
 
@@ -106,7 +106,7 @@ impl Sort {
     }
 }
 
-/// What is kept of a note once its body is forgotten.
+/// What is printed or ranked of a note. The body is not kept.
 struct Row {
     meta: Meta,
     path: PathBuf,
@@ -219,6 +219,6 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
     Ok(())
 }
 
-/// Columns of a terminal that a title, and a line that matched, may take.
+/// The widest title, and the longest matching line, in a table.
 const TITLE_WIDTH: usize = 60;
 const LINE_WIDTH: usize = 100;

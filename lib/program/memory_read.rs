@@ -1,10 +1,10 @@
-//! `memory-read`: print notes, and count that they were read. What is read often earns its place in AGENTS.md.
+//! `memory-read`: print notes and count each read. Defrag moves notes that are read often into AGENTS.md.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{ErrorKind, Result};
 use crate::base::signal;
-use crate::program::notes::{Listed, Store, for_each, ids};
+use crate::program::notes::{Errors, Listed, Store, for_each, ids, no_id};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-read",
-    caption: "print notes, and count that they were read",
-    usage: &["memory-read [--json] [--no-count] ID…"],
+    caption: "print notes and count each read",
+    usage: &["memory-read [--json] [--no-count] ID…|-"],
     commands: &[],
     flags: &[
         flag("json", "one JSON object a line: front matter, path and body"),
-        flag("no-count", "leave the note's read counter as it is"),
+        flag("no-count", "do not count this read"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "An ID is id__a1B2c3, a1B2c3 or [[id__a1B2c3]]; one of a note that was merged into another finds \
-           that one; an archived note is found too. With - the ids are read from stdin: one a line, or what \
-           memory-list --json prints.\n\n\
-           Each read adds 1 to the note's \"used\" and sets \"last_used\". Where the store cannot be written \
-           the note is printed all the same, with a warning.\n\n    \
+    more: "An ID is id__a1B2c3, a1B2c3 or [[id__a1B2c3]]. Archived notes are found too, and the id of a note that \
+           was merged into another finds the other. With - the ids are read from stdin: one a line, or what \
+           memory-list --json or memory-consolidate --json prints.\n\n\
+           Each read adds 1 to the note's \"used\" and sets \"last_used\". If the store cannot be written, \
+           the note is printed with a warning.\n\n    \
            memory-read id__a1B2c3\n    \
            memory-list --query \"retry backoff\" --limit 3 --json | memory-read -",
     sections: &[],
@@ -55,7 +55,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         }
     }
     if args.ids.is_empty() {
-        return Err(Error::usage("the id of a note is required").hint("see them with: memory-list"));
+        return Err(no_id());
     }
     Ok(args)
 }
@@ -66,7 +66,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let ids = ids(&args.ids, &reporter)?;
     let mut is_first = true;
-    for_each(ABOUT.name, &ids, stdout, |id, stdout| {
+    for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |id, stdout| {
         let note = if args.no_count { store.service.look(id)? } else { read(&store, id, &reporter)? };
         if args.json {
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
@@ -80,7 +80,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A note that cannot be counted can still be read.
+/// Counts the read where the store can be written.
 fn read(store: &Store, id: &EntryId, reporter: &Reporter) -> Result<Note> {
     match store.service.read(id) {
         Err(why) if matches!(why.kind(), ErrorKind::Io | ErrorKind::Config) => {

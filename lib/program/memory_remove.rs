@@ -1,13 +1,13 @@
-//! `memory-remove`: take notes out of use. They go to the archive, unless they are to be deleted for good.
+//! `memory-remove`: move notes to the archive, or delete them.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::signal;
 use crate::memory::defrag::forget::forget;
 use crate::memory::section;
 use crate::memory::service::Removal;
-use crate::program::notes::{Listed, Store, for_each, ids};
+use crate::program::notes::{Errors, Store, for_each, ids, no_id, print, summary};
 use crate::store::persistence::Persistence;
 use crate::store::topics::Topics;
 use std::path::PathBuf;
@@ -16,17 +16,18 @@ use std::process::ExitCode;
 pub(crate) const ABOUT: About = About {
     name: "memory-remove",
     caption: "move notes to the archive, or delete them",
-    usage: &["memory-remove [--purge] [--json] ID…"],
+    usage: &["memory-remove [--purge] [--json] ID…|-"],
     commands: &[],
     flags: &[
-        flag("purge", "delete for good, archived notes too"),
+        flag("purge", "delete permanently, also from the archive"),
         flag("json", "one JSON object a line: front matter and path"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Prints where each note lies now, or with --purge where it lay. To take one back, move its file \
-           from archive/ to topics/. With --purge AGENTS.md files are refreshed, and memory-defrag --undo \
-           cannot bring the note back. It is still in the store's git history, if there is one, and the queue \
-           entry that it came from in inbox/.processed. With - the ids are read from stdin, as memory-read does.\n\n    \
+    more: "Prints where each note is now, or with --purge where it was. To restore one, move its file from \
+           archive/ to topics/. --purge also refreshes the AGENTS.md files, and memory-defrag --undo cannot \
+           bring the note back. It is still in the store's git history, if there is one, and in the queue \
+           entry that it came from (inbox/.processed). With - the ids are read from stdin, in the forms that \
+           memory-read accepts.\n\n    \
            memory-remove id__a1B2c3\n    \
            memory-list --archived --json | memory-remove --purge -",
     sections: &[],
@@ -57,7 +58,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         }
     }
     if args.ids.is_empty() {
-        return Err(Error::usage("the id of a note is required").hint("see them with: memory-list"));
+        return Err(no_id());
     }
     Ok(args)
 }
@@ -69,31 +70,23 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let ids = ids(&args.ids, &reporter)?;
     let how = if args.purge { Removal::Purge } else { Removal::Archive };
     if args.purge && !store.config.storage.foreign {
-        // First: afterwards nobody can ask for it by its id any more. But only what can be deleted.
+        // Before the notes are deleted, while their ids are still known. Only those that can be deleted.
         let topics = Topics::at(&store.root);
         let there: Vec<_> = ids.iter().filter(|id| topics.find_own(id).is_ok()).cloned().collect();
         for batch in forget(&store.root, &there)? {
             reporter.warn(&format!(
-                "\"{}\" may hold text of what is deleted until its run is at its end",
+                "\"{}\" may hold text of the deleted notes until its run has finished",
                 batch.display()
             ));
         }
     }
     let mut removed = Vec::new();
-    let done = for_each(ABOUT.name, &ids, stdout, |id, stdout| {
+    let done = for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |id, stdout| {
         let note = store.service.remove(id, how)?;
-        let printed = match args.json {
-            true => stdout.json(&Listed::of(note.entry.meta(), &note.path)),
-            false => stdout.line(&note.path.display().to_string()),
-        };
+        let printed = print(&note, args.json, stdout);
         removed.push(note);
         printed
     });
-    let what = if args.purge { "delete" } else { "archive" };
-    let message = match &removed[..] {
-        [note] => format!("{what}: {}", note.entry.meta().title),
-        all => format!("{what}: {} notes", all.len()),
-    };
     if args.purge && !removed.is_empty() {
         match section::refresh(&store.config, &store.root, &reporter) {
             Ok(outcomes) => outcomes
@@ -103,6 +96,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
         }
     }
+    let message = summary(if args.purge { "delete" } else { "archive" }, &removed);
     store.commit(message, &removed, env, &reporter);
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -1,12 +1,16 @@
-//! `memory-update`: change a note's title, tags, tier or text. Its id stays, and so do the links to it.
+//! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::text::lossy;
 use crate::base::{file, signal, stdin};
+use crate::config::memory::Redact;
+use crate::memory::redact::Redactor;
 use crate::memory::service::Patch;
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, parse_id, piped_in, wanted_tag};
+use crate::program::notes::{
+    Errors, SCOPES, STATUSES, Store, TIERS, for_each, ids, no_id, piped_in, print, summary, wanted_tag,
+};
 use crate::store::entry::{Scope, Status, Tier};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
 use std::path::{Path, PathBuf};
@@ -14,25 +18,28 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-update",
-    caption: "change a note; its id and the links to it stay",
-    usage: &["memory-update ID [CHANGES] [--json]"],
+    caption: "change notes; ids and links stay",
+    usage: &["memory-update ID|- CHANGES [--json]"],
     commands: &[],
     flags: &[
-        value("title", "TITLE", "a new title; the file's name follows it"),
+        value("title", "TITLE", "a new title; the file is renamed to match"),
         value("summary", "TEXT", "one line, shown where the note itself is not"),
         value("body", "FILE", "a new text, from FILE or from stdin (-)"),
-        value("tag", "+T|-T", "add or drop a tag; repeatable"),
+        value("tag", "+T|-T", "add or remove a tag; repeatable"),
         value("status", "S", "captured, consolidated or promoted"),
         value("tier", "T", "hot, warm or cold"),
         value("scope", "S", "global or repo"),
         flag("pin", "always show it in AGENTS.md"),
         flag("unpin", "let defrag decide again"),
-        flag("json", "print the note's front matter and path as JSON"),
+        flag("json", "print each note's front matter and path as JSON"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Prints the path of the note's file. A note is promoted exactly while it is hot, so setting one \
-           sets the other. Keys and comments that you have put into the front matter yourself stay.\n\n    \
+    more: "Prints the path of the note's file. With - instead of an ID it changes every note that stdin names, in \
+           the forms that memory-read accepts. A note is promoted exactly while it is hot, so setting one sets the \
+           other. Secrets in a new title, summary or body are replaced by a mark. Your own keys and comments in \
+           the front matter stay.\n\n    \
            memory-update id__a1B2c3 --title \"Guards are pure\" --tag +xstate --pin\n    \
+           memory-list --tag xstate --json | memory-update - --tier warm\n    \
            memory-read --no-count --json id__a1B2c3 | jq -r .body | sed 's/foo/bar/' |\n        \
            memory-update id__a1B2c3 --body -",
     sections: &[],
@@ -40,7 +47,8 @@ pub(crate) const ABOUT: About = About {
 
 #[derive(Debug, Default)]
 struct Args {
-    id: String,
+    /// One id or `-`.
+    ids: Vec<String>,
     patch: Patch,
     body: Option<PathBuf>,
     json: bool,
@@ -54,26 +62,13 @@ pub fn main() -> ExitCode {
 fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut args = Args::default();
-    let mut ids = Vec::new();
     let patch = &mut args.patch;
     while let Some(arg) = p.next()? {
         match arg {
             Long("title") => patch.title = Some(title(p.text()?)?),
             Long("summary") => patch.summary = Some(p.text()?),
             Long("body") => args.body = Some(p.path()?),
-            Long("tag") => {
-                let word = p.text()?;
-                match (word.strip_prefix('+'), word.strip_prefix('-')) {
-                    (Some(word), _) => patch.add_tags.push(wanted_tag("--tag", word)?),
-                    (_, Some(word)) => {
-                        patch.drop_tags.push(wanted_tag("--tag", word).unwrap_or(word.to_owned()))
-                    }
-                    (None, None) => {
-                        return Err(Error::usage(format!("option \"--tag\": \"{word}\" has no sign"))
-                            .hint(format!("write +{word} to add it, -{word} to drop it")));
-                    }
-                }
-            }
+            Long("tag") => tag(&p.text()?, patch)?,
             Long("status") => patch.status = Some(p.one_of(Status::parse, STATUSES)?),
             Long("tier") => patch.tier = Some(p.one_of(Tier::parse, TIERS)?),
             Long("scope") => patch.scope = Some(p.one_of(Scope::parse, SCOPES)?),
@@ -81,25 +76,35 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("unpin") => patch.pinned = Some(false),
             Long("json") => args.json = true,
             Long("config") => args.config = Some(p.path()?),
-            Value(id) => ids.push(text(id)?),
+            Value(id) if args.ids.is_empty() => args.ids.push(text(id)?),
             _ => return Err(arg.unexpected().into()),
         }
     }
-    if let (Some(status), Some(tier)) = (patch.status, patch.tier)
-        && (status == Status::Promoted) != (tier == Tier::Hot)
-    {
-        return Err(Error::usage(format!("a {status} note cannot be {tier}"))
-            .hint("a note is promoted exactly while it is hot; give one of the two"));
+    args.check()
+}
+
+impl Args {
+    fn check(self) -> Result<Args> {
+        if let (Some(status), Some(tier)) = (self.patch.status, self.patch.tier)
+            && (status == Status::Promoted) != (tier == Tier::Hot)
+        {
+            return Err(Error::usage(format!("a {status} note cannot be {tier}"))
+                .hint("a note is promoted exactly while it is hot; give one of the two"));
+        }
+        if self.ids.is_empty() {
+            return Err(no_id());
+        }
+        if self.patch.is_empty() && self.body.is_none() {
+            return Err(
+                Error::usage("no change is given").hint("see --help for the changes that are possible")
+            );
+        }
+        if self.ids == ["-"] && self.body.as_deref() == Some(Path::new("-")) {
+            return Err(Error::usage("stdin cannot give both the ids and the body")
+                .hint("give the body as a file, or the id as an argument"));
+        }
+        Ok(self)
     }
-    args.id = match &mut ids[..] {
-        [id] => std::mem::take(id),
-        [] => return Err(Error::usage("the id of a note is required").hint("see them with: memory-list")),
-        [_, extra, ..] => return Err(Error::usage(format!("unexpected argument \"{extra}\""))),
-    };
-    if args.patch.is_empty() && args.body.is_none() {
-        return Err(Error::usage("nothing is to be changed").hint("see --help for what can be"));
-    }
-    Ok(args)
 }
 
 fn title(title: String) -> Result<String> {
@@ -113,31 +118,58 @@ fn title(title: String) -> Result<String> {
     }
 }
 
+fn tag(word: &str, patch: &mut Patch) -> Result<()> {
+    match (word.strip_prefix('+'), word.strip_prefix('-')) {
+        (Some(word), _) => patch.add_tags.push(wanted_tag("--tag", word)?),
+        // A note that a person edited may have a tag that is not valid.
+        (_, Some(word)) => patch.drop_tags.push(wanted_tag("--tag", word).unwrap_or(word.to_owned())),
+        (None, None) => {
+            return Err(Error::usage(format!("option \"--tag\": \"{word}\" has no sign"))
+                .hint(format!("write +{word} to add it, -{word} to remove it")));
+        }
+    }
+    Ok(())
+}
+
 fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
-    let id = parse_id(&args.id)?;
+    let ids = ids(&args.ids, &reporter)?;
     if let Some(from) = &args.body {
         args.patch.body = Some(body(from, &reporter)?);
     }
-    let (note, is_changed) = store.service.update(&id, &args.patch)?;
-    if is_changed {
-        store.commit(
-            format!("update: {}", note.entry.meta().title),
-            std::slice::from_ref(&note),
-            env,
-            &reporter,
-        );
+    redact(&mut args.patch, &store.config.redact, &reporter)?;
+    let mut changed = Vec::new();
+    let done = for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |id, stdout| {
+        let (note, is_changed) = store.service.update(id, &args.patch)?;
+        let printed = print(&note, args.json, stdout);
+        if is_changed {
+            changed.push(note);
+        }
+        printed
+    });
+    if !changed.is_empty() {
+        store.commit(summary("update", &changed), &changed, env, &reporter);
     }
-    match args.json {
-        true => stdout.json(&Listed::of(note.entry.meta(), &note.path))?,
-        false => stdout.line(&note.path.display().to_string())?,
-    }
-    Ok(ExitCode::SUCCESS)
+    done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Never empty: a pipe that failed must not empty a note.
+fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<()> {
+    let texts =
+        [("--title", &mut patch.title), ("--summary", &mut patch.summary), ("--body", &mut patch.body)];
+    for (flag, text) in texts {
+        let Some(text) = text else { continue };
+        let clean = Redactor::of(settings)?.cleaned(text);
+        if clean != *text {
+            reporter.warn(&format!("option \"{flag}\": what looks like a secret was replaced by a mark"));
+            *text = clean;
+        }
+    }
+    Ok(())
+}
+
+/// The new body. An empty one is an error: a pipe that failed must not empty the note.
 fn body(from: &Path, reporter: &Reporter) -> Result<String> {
     let (name, text) = if from == Path::new("-") {
         ("stdin".to_owned(), stdin::read(&piped_in(BODY_CAP), reporter)?.unwrap_or_default())
@@ -151,7 +183,7 @@ fn body(from: &Path, reporter: &Reporter) -> Result<String> {
         (format!("\"{}\"", from.display()), text)
     };
     if text.trim().is_empty() {
-        return Err(Error::usage(format!("{name} holds no text; the note stays as it is"))
+        return Err(Error::usage(format!("{name} holds no text; nothing is changed"))
             .hint("memory-remove takes a note out of use"));
     }
     if text.len() > BODY_CAP {

@@ -1,4 +1,4 @@
-//! What the programs on notes have in common: the store that the configuration names, ids, and the history.
+//! What the programs for notes share: opening the store, ids on the command line and on stdin, errors, the history.
 
 use crate::base::cli::{Reporter, Stdout};
 use crate::base::deadline::Deadline;
@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// How long stdin is waited for, in seconds: a model may be writing it.
+/// How long to wait for stdin, in seconds. A model may be writing it.
 const PATIENCE: u64 = 60 * 60;
 
 pub(crate) struct Store {
@@ -36,7 +36,7 @@ impl Store {
         Ok(Store { config, root, service })
     }
 
-    /// Takes what was written into the history, where that is wanted. What goes wrong is a warning.
+    /// Commits the changed notes if there is a history. A failure is only a warning: the notes are written.
     pub(crate) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
         if let Err(why) = history::record(&self.root, &self.config.storage, message, changed, env) {
             reporter.warn(&why);
@@ -53,7 +53,7 @@ pub(crate) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
         .ok_or_else(|| Error::usage(format!("option \"{flag}\": \"{word}\" is not a tag")).hint(TAG_FORM))
 }
 
-/// A note as JSON: the keys of its front matter and its file.
+/// A note as JSON: the keys of its front matter, and the path of its file.
 #[derive(Serialize)]
 pub(crate) struct Listed<'a> {
     #[serde(flatten)]
@@ -61,7 +61,7 @@ pub(crate) struct Listed<'a> {
     pub(crate) path: &'a PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
-    /// The line of the note that matched best.
+    /// The line that matches best.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,20 +74,33 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// The ids that are meant: arguments, and for `-` those on stdin, one a line or JSON Lines with `id`.
+/// Prints a note's path, or the note as JSON.
+pub(crate) fn print(note: &Note, json: bool, stdout: &mut Stdout) -> Result<()> {
+    match json {
+        true => stdout.json(&Listed::of(note.entry.meta(), &note.path)),
+        false => stdout.line(&note.path.display().to_string()),
+    }
+}
+
+/// The message of a commit: what was done to which notes.
+pub(crate) fn summary(done: &str, notes: &[Note]) -> String {
+    match notes {
+        [note] => format!("{done}: {}", note.entry.meta().title),
+        notes => format!("{done}: {} notes", notes.len()),
+    }
+}
+
+pub(crate) fn no_id() -> Error {
+    Error::usage("the id of a note is required").hint("see them with: memory-list")
+}
+
+/// The notes that `words` name. `-` stands for those on stdin.
 pub(crate) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>> {
     let mut ids = Vec::new();
     for word in words {
-        if word != "-" {
-            ids.push(parse_id(word)?);
-            continue;
-        }
-        let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            ids.push(match line.starts_with('{') {
-                false => parse_id(line)?,
-                true => id_in(line)?,
-            });
+        match word.as_str() {
+            "-" => ids.extend(ids_on_stdin(reporter)?),
+            word => ids.push(parse_id(word)?),
         }
     }
     Ok(ids)
@@ -105,21 +118,47 @@ pub(crate) fn piped_in(cap: usize) -> stdin::Terms {
     }
 }
 
-fn id_in(line: &str) -> Result<EntryId> {
-    let wrong = |why: String| {
-        Error::usage(format!("stdin has a line without a note's id: {why}"))
-            .hint("pipe in ids, or what memory-list --json prints")
-    };
-    match serde_json::from_str::<Value>(line) {
-        Ok(object) => match object.get("id").and_then(Value::as_str) {
-            Some(id) => parse_id(id),
-            None => Err(wrong("it has no string \"id\"".to_owned())),
-        },
-        Err(e) => Err(wrong(format!("not JSON: {e}"))),
+/// What the other programs print: ids, one a line; JSON objects with `id`; an object with `notes`.
+pub(crate) fn ids_on_stdin(reporter: &Reporter) -> Result<Vec<EntryId>> {
+    let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
+    let mut ids = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        if rest.starts_with('{') {
+            let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            match objects.next() {
+                Some(Ok(object)) => ids_in(&object, &mut ids)?,
+                Some(Err(e)) => return Err(not_ids(&format!("not JSON: {e}"))),
+                None => break,
+            }
+            rest = &rest[objects.byte_offset()..];
+        } else {
+            let (line, more) = rest.split_once('\n').unwrap_or((rest, ""));
+            ids.push(parse_id(line.trim_end())?);
+            rest = more;
+        }
+        rest = rest.trim_start();
     }
+    Ok(ids)
 }
 
-/// The repository of the current directory, which `flag` asks for. `otherwise`: what to do where there is none.
+fn ids_in(object: &Value, ids: &mut Vec<EntryId>) -> Result<()> {
+    if let Some(notes) = object.get("notes").and_then(Value::as_array) {
+        return notes.iter().try_for_each(|note| ids_in(note, ids));
+    }
+    let Some(id) = object.get("id").and_then(Value::as_str) else {
+        return Err(not_ids("an object has neither a string \"id\" nor a list \"notes\""));
+    };
+    ids.push(parse_id(id)?);
+    Ok(())
+}
+
+fn not_ids(why: &str) -> Error {
+    Error::usage(format!("stdin does not name notes: {why}"))
+        .hint("pipe in ids, or what memory-list --json or memory-consolidate --json prints")
+}
+
+/// The current directory's repository, which `flag` refers to. `otherwise` is the hint if there is none.
 pub(crate) fn repository_here(flag: &str, otherwise: &str, env: &Env) -> Result<Repository> {
     repository::of(&env.current_dir()?).ok_or_else(|| {
         Error::usage(format!("option \"{flag}\": the current directory is in no git repository"))
@@ -135,22 +174,46 @@ pub(crate) fn parse_id(word: &str) -> Result<EntryId> {
     })
 }
 
-/// Does `work` for each id and goes on after a fault; all faults are told, the last as the program's error.
+/// The errors of a program that carries on after one. All are printed; the last one is the program's own error.
+pub(crate) struct Errors {
+    program: &'static str,
+    json: bool,
+    last: Option<Error>,
+}
+
+impl Errors {
+    pub(crate) fn new(program: &'static str, json: bool) -> Errors {
+        Errors { program, json, last: None }
+    }
+
+    pub(crate) fn add(&mut self, error: Error) {
+        match self.last.replace(error) {
+            Some(earlier) if self.json => stderr::line(&earlier.json()),
+            Some(earlier) => stderr::line(&format!("{}: {}", self.program, earlier.line())),
+            None => {}
+        }
+    }
+
+    pub(crate) fn end(self) -> Result<()> {
+        self.last.map_or(Ok(()), Err)
+    }
+}
+
+/// Does `work` for each id, and carries on after an error unless stdout itself fails.
 pub(crate) fn for_each(
-    program: &str,
     ids: &[EntryId],
+    mut errors: Errors,
     stdout: &mut Stdout,
     mut work: impl FnMut(&EntryId, &mut Stdout) -> Result<()>,
 ) -> Result<()> {
-    let mut last = None;
     for id in ids {
         let done = work(id, stdout);
         if stdout.is_broken() {
             return done;
         }
-        if let Some(earlier) = done.err().and_then(|error| last.replace(error)) {
-            stderr::line(&format!("{program}: {}", earlier.line()));
+        if let Err(error) = done {
+            errors.add(error);
         }
     }
-    last.map_or(Ok(()), Err)
+    errors.end()
 }

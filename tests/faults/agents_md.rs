@@ -3,9 +3,9 @@
 
 use crate::notes::in_store;
 use crate::scenario::Scenario;
-use crate::store::{Store, name, names};
+use crate::support::store::{Store, name, names};
+use crate::support::world::World;
 use crate::support::{Said, eventually};
-use crate::world::World;
 use std::fs;
 use std::path::PathBuf;
 

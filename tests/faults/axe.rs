@@ -1,10 +1,10 @@
 //! The axe family: a run that appends to its agent's log, and to those of its sub-agents; a trim; the first files.
 
 use crate::scenario::Scenario;
-use crate::server::Server;
-use crate::service::{Anthropic, KEY, to};
+use crate::support::api::{Anthropic, KEY, to};
 use crate::support::entries;
-use crate::world::World;
+use crate::support::server::Server;
+use crate::support::world::World;
 use std::fs;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {

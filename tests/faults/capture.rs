@@ -2,8 +2,8 @@
 
 use crate::notes::{in_store, one};
 use crate::scenario::Scenario;
-use crate::store::Store;
-use crate::world::World;
+use crate::support::store::Store;
+use crate::support::world::World;
 use serde_json::json;
 
 const NOTE: &[&str] = &["--title", "T", "--body", "B"];

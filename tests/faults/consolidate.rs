@@ -2,7 +2,7 @@
 
 use crate::scenario::Scenario;
 use crate::support::Said;
-use crate::world::{World, words};
+use crate::support::world::{World, words};
 use serde_json::{Value, json};
 use std::fs;
 

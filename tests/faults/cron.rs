@@ -1,10 +1,10 @@
 //! `memory-install-cron` and `memory-uninstall-cron`: other people's lines and files stay, and the next run ends what
 //! was begun.
 
-use crate::kit::Kit;
 use crate::scenario::Scenario;
+use crate::support::timers::Kit;
+use crate::support::world::{World, words};
 use crate::support::{Sandbox, binary};
-use crate::world::{World, words};
 use std::fs;
 
 const TAB: &str = "MAILTO=ann\r\n5 4 * * * /usr/bin/true\n# no newline at the end";

@@ -1,12 +1,12 @@
 //! `memory-defrag`: at every moment each note is in one place and whole, the next run ends what was begun, nothing is
 //! paid for twice, and it can all be taken back.
 
-use crate::corpus::{AGENTS_MD, answer};
 use crate::invariants::Trial;
 use crate::reference::difference;
 use crate::scenario::Scenario;
 use crate::support::Said;
-use crate::world::{Node, Tree, World, words};
+use crate::support::corpus::{AGENTS_MD, answer};
+use crate::support::world::{Node, Tree, World, words};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::{Command, Stdio};

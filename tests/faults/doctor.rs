@@ -2,9 +2,9 @@
 
 use crate::notes::in_store;
 use crate::scenario::Scenario;
-use crate::store::{Store, note};
 use crate::support::set_mode;
-use crate::world::World;
+use crate::support::store::{Store, note};
+use crate::support::world::World;
 use std::fs;
 use std::time::{Duration, SystemTime};
 

@@ -7,7 +7,7 @@ use crate::reference::{
 use crate::scenario::Scenario;
 use crate::strace::Disturbed;
 use crate::support::Said;
-use crate::world::{Node, Tree, World, words};
+use crate::support::world::{Node, Tree, World, words};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -16,7 +16,6 @@ mod agents_md;
 mod axe;
 mod capture;
 mod consolidate;
-mod corpus;
 mod cron;
 mod defrag;
 mod doctor;
@@ -25,22 +24,9 @@ mod notes;
 mod reference;
 mod scenario;
 mod strace;
-mod world;
 
-#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
-#[path = "../kit.rs"]
-mod kit;
-#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
-#[path = "../server.rs"]
-mod server;
-#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
-#[path = "../service.rs"]
-mod service;
-#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
-#[path = "../store.rs"]
-mod store;
-#[allow(dead_code, reason = "shared with the tests of behaviour, which need more of it")]
-#[path = "../support.rs"]
+#[allow(dead_code, reason = "shared with the tests of behaviour, which use all of it")]
+#[path = "../support/mod.rs"]
 mod support;
 
 use crate::scenario::{Scenario, Tally, inject};

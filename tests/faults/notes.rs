@@ -1,8 +1,8 @@
 //! One note read, changed, put away, deleted: the store holds the old state or the new.
 
 use crate::scenario::Scenario;
-use crate::store::{Store, note};
-use crate::world::World;
+use crate::support::store::{Store, note};
+use crate::support::world::World;
 use std::fs;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {

@@ -2,7 +2,7 @@
 
 use crate::scenario::Scenario;
 use crate::support::Said;
-use crate::world::{Node, Tree, World, words};
+use crate::support::world::{Node, Tree, World, words};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;

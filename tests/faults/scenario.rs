@@ -2,7 +2,7 @@
 
 use crate::invariants::Trial;
 use crate::reference::Reference;
-use crate::world::World;
+use crate::support::world::World;
 use std::time::{Duration, Instant};
 
 /// What is done at a call.

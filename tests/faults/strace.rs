@@ -1,7 +1,7 @@
 //! Disturbs a run at one of its system calls, by strace: it is killed there, or the call fails.
 
+use crate::support::world::World;
 use crate::support::{eventually, is_running, tools};
-use crate::world::World;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -185,3 +185,11 @@ fn shelf(mut notes: Vec<Kept>, cold: usize, limits: Limits) -> Shelf {
     }
     shelf
 }
+
+/// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
+pub(crate) fn chosen(found: &Note, limits: Limits) -> Share {
+    let meta = found.entry.meta();
+    let cold =
+        || Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot: None };
+    Share { audiences: vec![0], kept: Some(kept(found, limits).unwrap_or_else(cold)) }
+}

@@ -206,3 +206,11 @@ fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, report
         named.join(", ")
     ));
 }
+
+/// The section of just these notes.
+pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, Shown) {
+    let shares = notes.iter().map(|note| gather::chosen(note, limits(config)));
+    let shelf = gather::shelves(shares, 1, limits(config)).into_iter().next().unwrap_or_default();
+    warn_of_room(&shelf, None, config, reporter);
+    (render::section(&shelf), shelf.shown())
+}

@@ -1,4 +1,4 @@
-//! The forms of the command line: which one was meant, what is missing, what does not go together.
+//! The forms of the command line: which one is meant, what is missing, which flags exclude each other.
 
 use crate::base::cli::apart;
 use crate::base::error::{Error, Result};
@@ -40,7 +40,7 @@ pub(crate) enum Body {
     Stdin,
 }
 
-/// The command line as it stands, before it is known which form it is.
+/// The flags, before it is known which form they make.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
     pub(crate) title: Option<String>,
@@ -88,14 +88,14 @@ pub(crate) fn thread_id(id: String) -> Result<String> {
 }
 
 impl Given {
-    /// The one form that was meant, or what is missing, or what does not go together.
+    /// The form that is meant.
     pub(crate) fn what(self) -> Result<What> {
         if let Some(payload) = &self.payload
             && (self.harness != Some(Harness::Codex) || self.title.is_some() || self.entry)
         {
             let error = Error::usage(format!("unexpected argument \"{}\"", one_line(payload, 80)));
             return Err(
-                error.hint("a hook's JSON goes to stdin; only with --harness codex it may be an argument")
+                error.hint("pass a hook's JSON on stdin; only with --harness codex may it be an argument")
             );
         }
         let for_notes = [
@@ -112,7 +112,7 @@ impl Given {
             return match of_note.or(of_session) {
                 None => Ok(What::Entry),
                 Some(other) => {
-                    Err(apart("--entry", other).hint("the entry itself says all that; leave one of them out"))
+                    Err(apart("--entry", other).hint("the entry contains all of that; leave one of them out"))
                 }
             };
         }
@@ -130,7 +130,7 @@ impl Given {
                 .hint("give it with --body TEXT, or pipe it in with --body -")),
             (None, Some(_)) => Err(Error::usage("a note needs a title").hint("give it with --title TEXT")),
             (None, None) => match (of_note, self.harness) {
-                (Some(option), _) => Err(Error::usage(format!("option \"{option}\" is for notes"))
+                (Some(option), _) => Err(Error::usage(format!("option \"{option}\" is only for notes"))
                     .hint("add --title and --body, or leave it out")),
                 (None, Some(harness)) => session(harness, self.thread_id, self.payload),
                 (None, None) => Err(Error::usage("nothing to capture")
@@ -144,12 +144,13 @@ fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>)
     match (harness, thread_id) {
         (Harness::Amp | Harness::Opencode, Some(thread_id)) => Ok(What::Session { harness, thread_id }),
         (Harness::Amp | Harness::Opencode, None) => {
-            Err(Error::usage(format!("a session of {harness} is known by its id")).hint("add --thread-id ID"))
+            Err(Error::usage(format!("a session of {harness} is captured by its id"))
+                .hint("add --thread-id ID"))
         }
         (Harness::Manual, _) => Err(Error::usage("harness \"manual\" has no sessions, only notes")
             .hint("add --title and --body, or name another harness")),
         (_, None) => Ok(What::Hook { harness, payload }),
-        (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is known by its hook's JSON"))
+        (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is captured from its hook's JSON"))
             .hint("leave --thread-id out and pass the JSON on stdin")),
     }
 }

@@ -1,26 +1,17 @@
-//! Nix's own evaluator, on the stand-ins of tests/nix/.
+//! Nix's own evaluator, for the stand-ins in tests/nix/.
 
-use crate::support::{Said, Sandbox};
+use crate::support::{Said, Sandbox, root, say};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::Command;
 
-pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-pub(crate) fn say(text: &str) {
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
-}
-
-/// Nix with a store of its own, empty and private, and no way to the network.
+/// Nix with a private, empty store and without network.
 pub(crate) struct Nix {
     pub(crate) sandbox: Sandbox,
 }
 
 impl Nix {
-    /// `None`, loudly, where it is not installed.
+    /// `None` if Nix is not installed; the test is reported as skipped.
     pub(crate) fn here() -> Option<Nix> {
         if Command::new("nix-instantiate").arg("--version").output().is_err() {
             say("SKIPPED, no nix-instantiate: nothing of Nix was looked at");
@@ -47,7 +38,7 @@ impl Nix {
         command
     }
 
-    /// What stands at `path` in a file's value.
+    /// The value at `path` of a file.
     pub(crate) fn evaluate(&self, file: &str, path: &str) -> Result<Value, String> {
         let mut nix = self.command("nix-instantiate");
         nix.args(["--eval", "--strict", "--json", "--read-write-mode", file, "-A", path]);
@@ -63,7 +54,7 @@ impl Nix {
         self.evaluate(file, path).unwrap()
     }
 
-    /// The files that a case gives on a host, by their paths.
+    /// The files that a case produces on a host, by path.
     pub(crate) fn files(&self, case: &str, host: &str) -> BTreeMap<String, String> {
         let files = self.value("tests/nix", &format!("right.{case}.{host}.files"));
         serde_json::from_value(files).unwrap()

@@ -1,5 +1,5 @@
-//! A sandbox that is put back to how it was as often as one likes, with a program to run in it, and an LLM that is a
-//! script.
+//! A sandbox that can be reset to its first state again and again, with a program to run in it and a shell script as
+//! the LLM command.
 
 use crate::support::Sandbox;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// No run here has anything to wait for. Whoever needs this long hangs.
+/// No run here waits for anything: one that takes this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct World {
@@ -21,24 +21,24 @@ pub(crate) struct World {
     pub(crate) program: &'static str,
     pub(crate) arguments: Vec<String>,
     pub(crate) stdin: String,
-    /// Set beside what a sandbox sets.
+    /// Further variables.
     pub(crate) variables: Vec<(String, OsString)>,
-    /// The store of notes, if there is to be one.
+    /// The store of notes, if there is one.
     pub(crate) root: Option<PathBuf>,
-    /// What is to be there in the end, where the run itself does not leave it.
+    /// The final tree, where the run itself does not leave it.
     pub(crate) aim: Option<Tree>,
-    /// Servers that are there as long as the world.
+    /// Servers that live as long as the world.
     pub(crate) servers: Vec<Box<dyn Any + Send + Sync>>,
 }
 
-/// A file or a directory: mode, and bytes; of a link, where it leads.
+/// A file, directory or link: its mode, and its bytes. A link's bytes are its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) mode: u32,
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-/// By the path below the sandbox.
+/// Nodes by path below the sandbox.
 pub(crate) type Tree = BTreeMap<String, Node>;
 
 impl Node {
@@ -65,8 +65,8 @@ impl World {
         }
     }
 
-    /// With a store of its own, and an LLM: `answer` are lines of shell that print the reply to `$prompt`, with `$batch`
-    /// in it.
+    /// With a store and an LLM command: `answer` is shell code that prints a reply to `$prompt` for `$batch`. Every call is
+    /// counted.
     pub(crate) fn with_llm(program: &'static str, arguments: &[&str], answer: &str) -> World {
         let mut world = World::new(program, arguments);
         world.root = Some(world.sandbox.home().join("store"));
@@ -87,7 +87,7 @@ echo call >> "$DIR/calls"
         world
     }
 
-    /// Writes the configuration, with `llm` among the keys of that name and `more` beside it.
+    /// Writes the configuration: `llm` is added to the section of that name, `more` to the whole.
     pub(crate) fn config(&self, llm: Value, more: Value) {
         let command = format!("sh {}", self.sandbox.work().join("llm").display());
         let mut config = json!({
@@ -114,11 +114,11 @@ echo call >> "$DIR/calls"
         self.ended(self.command(self.program, arguments)).unwrap()
     }
 
-    /// Runs it to its end; `Err` if it has none.
+    /// Runs it to its end; `Err` if it hangs.
     pub(crate) fn ended(&self, mut command: Command) -> Result<Output, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child: Child = command.spawn().unwrap();
-        // It may not want to hear it.
+        // The program may not read it.
         let _ = child.stdin.take().unwrap().write_all(self.stdin.as_bytes());
         let pid = rustix::process::Pid::from_child(&child);
         let (done, ended) = channel();
@@ -136,17 +136,17 @@ echo call >> "$DIR/calls"
         })
     }
 
-    /// What a run may change.
+    /// The directories that a run may change.
     fn live(&self) -> [PathBuf; 2] {
         [self.sandbox.home(), self.sandbox.work()]
     }
 
-    /// Beside home and working directory, where no program looks.
+    /// A path outside home and working directory, where no program looks.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.sandbox.home().with_file_name(name)
     }
 
-    /// What is there now is what every trial begins with.
+    /// Saves the current state, which every trial starts from.
     pub(crate) fn keep_as_template(&self) {
         let _ = fs::remove_dir_all(self.beside("template"));
         for dir in self.live() {
@@ -154,6 +154,7 @@ echo call >> "$DIR/calls"
         }
     }
 
+    /// Restores the saved state.
     pub(crate) fn begin(&self) {
         for dir in self.live() {
             let _ = fs::remove_dir_all(&dir);
@@ -161,7 +162,7 @@ echo call >> "$DIR/calls"
         }
     }
 
-    /// All that is there now, but for what git keeps of it.
+    /// All files and directories, except in `.git`.
     pub(crate) fn tree(&self) -> Tree {
         let mut tree = Tree::new();
         for dir in self.live() {
@@ -170,7 +171,7 @@ echo call >> "$DIR/calls"
         tree
     }
 
-    /// The notes of the store, by place and name.
+    /// The notes of the store, by directory and name.
     pub(crate) fn notes(&self) -> Tree {
         let mut tree = Tree::new();
         for place in ["topics", "archive"] {
@@ -180,18 +181,18 @@ echo call >> "$DIR/calls"
         tree
     }
 
-    /// How often the LLM command was run to its end.
+    /// How many calls of the LLM command ran to their end.
     pub(crate) fn calls(&self) -> usize {
         fs::read_to_string(self.sandbox.work().join("calls")).unwrap_or_default().lines().count()
     }
 
-    /// Calls that the ledger knows of.
+    /// The number of calls in the ledger.
     pub(crate) fn counted(&self) -> usize {
         let ledger = fs::read_to_string(self.root().join(".agent-memory/calls.jsonl")).unwrap_or_default();
         ledger.lines().filter(|line| line.contains("\"event\":\"started\"")).count()
     }
 
-    /// What git has not committed of the notes; nothing where the store has no history.
+    /// `git status` of the notes; empty if the store has no history.
     pub(crate) fn uncommitted(&self) -> String {
         if !self.root.as_ref().is_some_and(|root| root.join(".git").exists()) {
             return String::new();
@@ -208,7 +209,7 @@ pub(crate) fn words(arguments: &[&str]) -> Vec<String> {
     arguments.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Puts all below `dir` into `tree`, by its path with the name of `top` before it.
+/// Adds everything below `dir` to `tree`, by path from the parent of `top`.
 fn walk(dir: &Path, top: &Path, tree: &mut Tree) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries {
@@ -231,7 +232,7 @@ fn walk(dir: &Path, top: &Path, tree: &mut Tree) {
     }
 }
 
-/// Modes and times are kept: some leftovers count only when they are old.
+/// Keeps modes and times, as some leftovers only count when they are old.
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -244,7 +245,7 @@ fn copy_tree(from: &Path, to: &Path) {
             copy_tree(&path, &target);
         } else {
             fs::copy(&path, &target).unwrap();
-            // One that may only be read takes no new time.
+            // The time of a read-only file cannot be set.
             if let Ok(file) = fs::File::options().append(true).open(&target) {
                 file.set_modified(metadata.modified().unwrap()).unwrap();
             }

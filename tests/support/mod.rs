@@ -1,4 +1,22 @@
-//! A sandbox for the programs: a home of its own, a cleared environment, a pinned clock, scripted LLM commands.
+//! What the tests share. This file: a sandbox for the programs, with its own home directory, a cleared environment, a
+//! pinned clock, and shell commands that stand in for LLMs.
+
+pub(crate) mod api;
+#[allow(dead_code, reason = "shared with the fault suite, which uses all of it")]
+pub(crate) mod corpus;
+pub(crate) mod defrag;
+pub(crate) mod disk;
+pub(crate) mod llm;
+pub(crate) mod nix;
+pub(crate) mod processes;
+pub(crate) mod queue;
+pub(crate) mod server;
+pub(crate) mod shell;
+pub(crate) mod store;
+pub(crate) mod terminal;
+pub(crate) mod timers;
+#[allow(dead_code, reason = "shared with the fault suite, which uses all of it")]
+pub(crate) mod world;
 
 use assert_cmd::Command;
 use std::fs;
@@ -15,8 +33,8 @@ pub(crate) struct Sandbox {
     dir: TempDir,
 }
 
-/// The PATH of the tests: the usual places, whatever the developer has; where these are empty, as in a Nix build, all
-/// that there is.
+/// The PATH of the tests: the usual directories, whatever the developer's PATH is. In a Nix build these are empty, and
+/// the whole PATH is used.
 pub(crate) fn tools() -> String {
     if Path::new("/usr/bin/env").exists() {
         "/usr/local/bin:/usr/bin:/bin".to_owned()
@@ -25,7 +43,7 @@ pub(crate) fn tools() -> String {
     }
 }
 
-/// Where cargo put the binary.
+/// The path of a program that cargo has built.
 pub(crate) fn binary(program: &str) -> PathBuf {
     assert_cmd::cargo::cargo_bin(program)
 }
@@ -75,7 +93,7 @@ impl Sandbox {
         self.write(&self.work().join(path), content);
     }
 
-    /// Writes `agents/<name>.toml` as it stands.
+    /// Writes `agents/<name>.toml`.
     pub(crate) fn agent_file(&self, name: &str, toml: &str) {
         self.write(&self.config().join(format!("agents/{name}.toml")), toml);
     }
@@ -101,7 +119,7 @@ impl Sandbox {
         command
     }
 
-    /// The same for tests that need the child itself.
+    /// The same as a `std::process::Command`, for tests that need the child itself.
     pub(crate) fn std_command(&self, program: &str) -> std::process::Command {
         let mut command = std::process::Command::new(binary(program));
         command
@@ -111,11 +129,11 @@ impl Sandbox {
             .env("AXE_NOW", NOW)
             .current_dir(self.work());
         if program.ends_with("-cron") {
-            // A crontab and a user manager are the real user's, whatever HOME says: no sandbox may find them.
+            // crontab and systemctl act on the real user, whatever HOME is: they must not be found.
             command.env("PATH", self.home()).env("XDG_RUNTIME_DIR", self.home());
         }
         if program == "memory-doctor" {
-            // It asks for the crontab, which is the real user's, too.
+            // It reads the crontab, which is the real user's too.
             let tools = self.dir.path().join("tools");
             self.write(&tools.join("crontab"), "#!/bin/sh\necho 'no crontab for ann' >&2\nexit 1\n");
             set_mode(&tools.join("crontab"), 0o755);
@@ -131,7 +149,7 @@ impl Sandbox {
     }
 }
 
-/// What a finished program said.
+/// The streams and the exit code of a finished program.
 pub(crate) trait Said {
     fn out(&self) -> String;
     fn err(&self) -> String;
@@ -152,23 +170,23 @@ impl Said for std::process::Output {
     }
 }
 
-/// `n` log entries that can be told apart: `## 2026-01-01T00:00:NNZ`.
+/// `n` different log entries: `## 2026-01-01T00:00:NNZ`.
 pub(crate) fn entries(n: usize) -> String {
     (0..n)
         .map(|i| format!("## 2026-01-01T00:00:{i:02}Z\n**Task:** task {i}\n**Result:** result {i}\n\n"))
         .collect()
 }
 
-/// Waits until `condition` holds, for ten seconds at most. For what another process is about to do.
+/// Waits up to ten seconds for something that another process does.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(10);
     while !condition() {
-        assert!(Instant::now() < patience, "{what}: it never came");
+        assert!(Instant::now() < patience, "{what}: waited in vain");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Is there a process whose command line holds `mark`?
+/// Whether the command line of any process contains `mark`.
 pub(crate) fn is_running(mark: &str) -> bool {
     fs::read_dir("/proc").unwrap().filter_map(Result::ok).any(|entry| {
         fs::read(entry.path().join("cmdline"))
@@ -182,7 +200,17 @@ pub(crate) fn said(command: &mut Command) -> (Option<i32>, String, String) {
     (output.code(), output.out(), output.err())
 }
 
-/// The toolkit's programs, by the doors in `bins/`.
+/// The project's directory.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Writes to the real stderr, which is shown even if the test passes.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+/// The names of the programs, from `bins/`.
 pub(crate) fn programs() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir("bins")
         .unwrap()
@@ -193,13 +221,13 @@ pub(crate) fn programs() -> Vec<String> {
     names
 }
 
-/// A pipe whose reader is gone before the first byte.
+/// A pipe whose reader has closed it already.
 pub(crate) fn closed_pipe() -> Stdio {
     let (_, writer) = std::io::pipe().unwrap();
     writer.into()
 }
 
-/// A disk without room.
+/// A disk that is full.
 pub(crate) fn full_disk() -> Stdio {
     fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
@@ -218,7 +246,7 @@ pub(crate) fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) {
     std::os::unix::fs::symlink(target, link).unwrap();
 }
 
-/// Nothing is forbidden to root: tests of permissions have nothing to show there, and say so.
+/// Whether this is root, whom no permission stops. If so, the test is reported as skipped.
 pub(crate) fn is_root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if root {

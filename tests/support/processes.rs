@@ -1,4 +1,4 @@
-//! What the fault tests share: marked commands, rows that run side by side, programs that are watched from outside.
+//! Processes: commands that can be found again, checks that run in parallel, programs that a test watches.
 
 use crate::support::{Sandbox, eventually, is_running};
 use std::fs;
@@ -7,16 +7,16 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Far above every deadline in these tests, far below the `sleep`s: a hang fails, a busy machine does not.
+/// Far above every deadline in these tests and far below every `sleep`, so that a hang fails and a busy machine passes.
 pub(crate) const LONG: Duration = Duration::from_secs(8);
 
-/// The argument of a `sleep` that nobody else runs.
+/// An argument for `sleep` that no other process has.
 pub(crate) fn mark() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("1000.{}{:04}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Checks every row in a thread of its own: most of them only wait.
+/// Checks every row in its own thread, as most of them only wait.
 pub(crate) fn at_once<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| {
         for row in rows {
@@ -25,12 +25,12 @@ pub(crate) fn at_once<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
     });
 }
 
-/// Nothing whose command line holds `mark` is left, or it is just going.
+/// Waits until no process has `mark` in its command line.
 pub(crate) fn expect_gone(mark: &str) {
     eventually(&format!("the end of {mark}"), || !is_running(mark));
 }
 
-/// Ends what a test let escape on purpose.
+/// Kills processes that a test lets escape on purpose.
 pub(crate) fn end_escaped(mark: &str) {
     for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let pid = entry.file_name().to_string_lossy().parse().ok().and_then(rustix::process::Pid::from_raw);
@@ -43,7 +43,7 @@ pub(crate) fn end_escaped(mark: &str) {
     }
 }
 
-/// The lines of stderr that are the program's own.
+/// The lines of stderr that come from `axe-run` itself.
 pub(crate) fn ours(err: &str) -> Vec<&str> {
     err.lines().filter(|line| line.starts_with("axe-run: ")).collect()
 }
@@ -63,7 +63,7 @@ impl Sandbox {
     }
 }
 
-/// A program that is running, with all its streams in our hands.
+/// A running program with all its streams.
 pub(crate) struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -90,7 +90,7 @@ impl Running {
         self.stdin = None;
     }
 
-    /// From here on nobody reads the program's stderr.
+    /// Closes the reading end of the program's stderr.
     pub(crate) fn leave_stderr(&mut self) {
         self.child.stderr = None;
     }
@@ -100,7 +100,7 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits until the program itself takes care of SIGTERM, which it does before it reads anything.
+    /// Waits until the program handles SIGTERM, which it does before it reads anything.
     pub(crate) fn await_handlers(&self) {
         let path = format!("/proc/{}/status", self.child.id());
         eventually("a handler for SIGTERM", || {
@@ -111,7 +111,7 @@ impl Running {
         });
     }
 
-    /// Waits until it has ended, without reading its streams. One that does not end is killed, and fails.
+    /// Waits for the program's end without reading its streams. If it does not end, it is killed and the test fails.
     pub(crate) fn finish(mut self) -> Output {
         let patience = Instant::now() + LONG;
         let status = loop {

@@ -1,12 +1,12 @@
-//! The three APIs as a test sees them: what a model says in each, and an agent that asks it.
+//! The three LLM APIs: answers in the format of each, and agents that call them.
 
-use crate::server::{Answer, Server, json};
+use crate::support::server::{Answer, Server, json};
 use crate::support::{Said, Sandbox};
 use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::process::Output;
 
-/// What every agent in these tests has for a key. No output may show it.
+/// The API key of every agent in these tests. No output may show it.
 pub(crate) const KEY: &str = "sk-secret-0123456789";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// A complete answer, of 10 tokens in and 2 out.
+    /// A complete answer, with 10 input and 2 output tokens.
     pub(crate) fn says(self, text: &str) -> Answer {
         json(200, self.stops(text, if self == Anthropic { "end_turn" } else { "stop" }))
     }
@@ -91,7 +91,7 @@ impl Kind {
     }
 }
 
-/// What a sub-agent is called with.
+/// The arguments of a call to a sub-agent.
 pub(crate) fn to(agent: &str, task: &str) -> Value {
     json!({ "agent": agent, "task": task })
 }
@@ -102,7 +102,7 @@ impl Sandbox {
         self.agent_file(agent, &format!("name = \"{agent}\"\nmodel = \"{}/m-1\"\n{more}", kind.name()));
     }
 
-    /// `axe-run AGENT` with a key for each service, and all of them at `url`. Nothing is tried again.
+    /// `axe-run AGENT` with a key for each service and `url` as the address of all, without retries.
     pub(crate) fn asking(&self, agent: &str, url: &str) -> Command {
         let mut command = self.run(agent);
         for kind in KINDS {
@@ -114,7 +114,7 @@ impl Sandbox {
     }
 }
 
-/// What comes of one question to a server that plays `answers`, and the server.
+/// Runs an agent against a server that sends `answers`.
 pub(crate) fn ask(kind: Kind, agent: &str, args: &[&str], answers: Vec<Answer>) -> (Output, Server) {
     let sandbox = Sandbox::new();
     sandbox.model("a", kind, agent);
@@ -123,7 +123,7 @@ pub(crate) fn ask(kind: Kind, agent: &str, args: &[&str], answers: Vec<Answer>) 
     (output, server)
 }
 
-/// A reply of 200 that nobody can use is the service's error: exit 3, one line, nothing on stdout.
+/// Expects that a reply with status 200 is refused: exit 3, one line on stderr, nothing on stdout.
 pub(crate) fn expect_unusable(kind: Kind, body: &Value, what: &str) {
     let (output, _server) = ask(kind, "", &[], vec![json(200, body.clone())]);
     let line = format!("axe-run: server: {what}\n");

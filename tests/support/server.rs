@@ -1,4 +1,5 @@
-//! A scripted server on this machine: it records what it is asked, and answers as it is told, well or badly.
+//! A scripted HTTP server on 127.0.0.1. It records every request, and sends the answers that a test gives it, valid or
+//! not.
 
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a server says to one request, and what it does then.
+/// The bytes that answer a request, and what happens to the connection afterwards.
 #[derive(Clone)]
 pub(crate) struct Answer {
     bytes: Vec<u8>,
@@ -18,9 +19,9 @@ pub(crate) struct Answer {
 #[derive(Clone)]
 enum Then {
     Close,
-    /// Says nothing more, and keeps the connection until the test ends.
+    /// Sends nothing more, and keeps the connection open until the test ends.
     Stall,
-    /// Says this again and again.
+    /// Sends this again and again.
     Trickle(Vec<u8>),
 }
 
@@ -54,10 +55,11 @@ impl Answer {
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// Names in small letters.
+    /// Names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// The body as it came, and as JSON; null if it is none.
+    /// The body as it came.
     pub(crate) text: String,
+    /// The body as JSON; null if it is not JSON.
     pub(crate) body: Value,
 }
 
@@ -70,7 +72,7 @@ impl Request {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The system prompt, wherever the API has it.
+    /// The system prompt, wherever the API puts it.
     pub(crate) fn system(&self) -> &str {
         let first = self.messages().first().filter(|message| message["role"] == "system");
         let places = [&self.body["system"], &self.body["system"][0]["text"]];
@@ -84,7 +86,7 @@ impl Request {
         first.and_then(|message| message["content"].as_str()).unwrap_or("")
     }
 
-    /// The results of tools that this request brings, of all turns.
+    /// The results of tools in this request, of all turns.
     pub(crate) fn results(&self) -> Vec<String> {
         let mut all = Vec::new();
         for message in self.messages() {
@@ -104,10 +106,10 @@ type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
 /// What the server and its threads share.
 struct Shared {
     handler: Box<Handler>,
-    /// Does not read what it is asked: when such a connection is closed, it is reset.
+    /// Does not read requests: closing such a connection resets it.
     deaf: bool,
     requests: Mutex<Vec<Request>>,
-    /// Connections that end with the test.
+    /// Connections to close when the test ends.
     waiting: Mutex<Vec<TcpStream>>,
     over: AtomicBool,
 }
@@ -119,7 +121,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Gives `answers` one after another; to any request after the last it says so.
+    /// Sends `answers` one after another, and an error to any further request.
     pub(crate) fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
         let answers = Mutex::new(answers.into_iter().collect::<Vec<_>>().into_iter());
         Server::answering(move |_| {
@@ -128,7 +130,7 @@ impl Server {
         })
     }
 
-    /// Answers by looking at the request. Each connection has a thread of its own.
+    /// Calls `handler` for each request. Each connection has its own thread.
     pub(crate) fn answering(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
         Server::open("127.0.0.1:0", false, Box::new(handler)).unwrap()
     }
@@ -138,7 +140,7 @@ impl Server {
         Server::open(address, false, Box::new(move |_| answer.clone())).ok()
     }
 
-    /// Gives `answer` without reading what it is asked.
+    /// Sends `answer` without reading the request.
     pub(crate) fn deaf(answer: Answer) -> Server {
         Server::open("127.0.0.1:0", true, Box::new(move |_| answer.clone())).unwrap()
     }
@@ -178,12 +180,12 @@ impl Server {
         self.address.port()
     }
 
-    /// What it was asked so far.
+    /// The requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// The only request that there was.
+    /// The only request; fails if there were more.
     pub(crate) fn request(&self) -> Request {
         let mut requests = self.requests();
         assert_eq!(requests.len(), 1, "requests");
@@ -204,7 +206,7 @@ impl Drop for Server {
 }
 
 impl Shared {
-    /// One connection. What is behind an accepted `CONNECT` is another request to the same script.
+    /// Serves one connection. A request inside an accepted `CONNECT` tunnel is answered from the same script.
     fn serve(&self, mut stream: TcpStream) {
         loop {
             let mut first = [0];
@@ -238,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// Has `stream` shut down when the test ends. Not if it has ended already.
+    /// Closes `stream` when the test ends; false if it has ended already.
     fn keeps(&self, stream: &TcpStream) -> bool {
         let mut waiting = self.waiting.lock().unwrap();
         waiting.push(stream.try_clone().unwrap());

@@ -1,24 +1,25 @@
-//! A store of notes with a scripted model that puts them in order, for `memory-defrag`.
+//! A store of notes and a scripted LLM for `memory-defrag`.
 
-use crate::store::{Store, name, note};
 use crate::support::said;
+use crate::support::store::{Store, name, note};
 use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
-/// The six characters of an id that no other number has.
+/// Six characters of an id, different for each number.
 pub(crate) fn id(number: usize) -> String {
     let letters: Vec<char> = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".chars().collect();
     format!("Tdy{}{}x", letters[number / 58 % 58], letters[number % 58])
 }
 
 impl Store {
-    /// The model answers as the Python `script` says; `more` is added to `llm`.
+    /// Configures an LLM command that runs the Python `script` (see [`super::llm`]).
     pub(crate) fn model(&self, script: &str) {
         self.model_with(script, json!({}));
     }
 
+    /// The same, with `more` keys of `llm`.
     pub(crate) fn model_with(&self, script: &str, more: Value) {
         let command = self.sandbox.script(script);
         self.llm(&command, more, false);
@@ -38,7 +39,7 @@ impl Store {
         }));
     }
 
-    /// The file that is kept up to date for agents.
+    /// The target of the AGENTS.md section.
     pub(crate) fn target(&self) -> PathBuf {
         self.sandbox.home().join("agents/AGENTS.md")
     }
@@ -59,7 +60,7 @@ impl Store {
         said(&mut self.command(args))
     }
 
-    /// What it prints when all goes well, and silently.
+    /// What `memory-defrag` prints when it succeeds without a warning.
     pub(crate) fn tidied(&self, args: &[&str]) -> String {
         let (code, out, err) = self.defrag(args);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{args:?}: {out}");
@@ -73,18 +74,18 @@ impl Store {
         (serde_json::from_str(&out).unwrap_or_else(|_| panic!("no JSON: {out}")), err)
     }
 
-    /// Carries out a reply that somebody brings.
+    /// Applies a reply that a person brings.
     pub(crate) fn apply(&self, reply: &str) -> (Option<i32>, String, String) {
         said(self.command(&["--apply", "-"]).write_stdin(reply))
     }
 
-    /// A note with a body of its own; `more` is further lines of its front matter.
+    /// Writes a note with this body; `more` holds further lines of front matter.
     pub(crate) fn noted(&self, id: &str, title: &str, more: &str, body: &str) -> PathBuf {
         let text = note(id, title, more).replace(&format!("Body of {title}."), body);
         self.put(&format!("topics/{}", name(id, title)), text)
     }
 
-    /// Two notes that the model may do something with, and nothing else.
+    /// Writes two notes.
     pub(crate) fn with_two(&self) {
         self.noted("aaaaaa", "Guards", "", "Guards are pure; see src/guard.rs.");
         self.noted("bbbbbb", "Actors", "", "Actors talk to port 8081.");
@@ -93,7 +94,7 @@ impl Store {
 
 /// Merges the two notes of [`Store::with_two`].
 pub(crate) const MERGE_TWO: &str = "do(merge('id__aaaaaa', 'id__bbbbbb'))";
-/// What is said of that.
+/// The summary of that.
 pub(crate) const ONE_MERGED: &str = "1 merged, 0 split, 0 renamed, 0 archived, 0 re-tiered\n";
-/// What is said when nothing was to be done.
+/// The summary of a run with nothing to do.
 pub(crate) const NOTHING: &str = "0 merged, 0 split, 0 renamed, 0 archived, 0 re-tiered\n";

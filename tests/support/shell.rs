@@ -1,16 +1,16 @@
-//! A machine on which every command that the documentation shows can run: a home with a checkout in it, stand-ins for
-//! other people's programs, and a server that speaks like a model.
+//! A shell in which every command of the documentation can run: a home directory with a git checkout, stand-ins for
+//! other programs, and a server that answers as an LLM API.
 
-use crate::server::Server;
-use crate::service::{Anthropic, OpenAi};
-use crate::store::note;
-use crate::support::{NOW, Said, Sandbox, binary, set_mode, symlink, tools};
+use crate::support::api::{Anthropic, OpenAi};
+use crate::support::server::Server;
+use crate::support::store::note;
+use crate::support::{NOW, Said, Sandbox, binary, root, set_mode, symlink, tools};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Stands in for a program that takes a prompt: what it answers to the memory programs is of use.
+/// Stands in for an LLM command. Its replies to the memory programs are valid.
 const MODEL: &str = r#"
 prompt=$(cat)
 case "$prompt" in
@@ -23,7 +23,7 @@ case "$prompt" in
 esac
 "#;
 
-/// Other people's programs, and what their stand-ins do. What is to be read is read.
+/// Stand-ins for other programs, as shell scripts.
 const STAND_INS: &[(&str, &str)] = &[
     ("claude", MODEL),
     ("llm", MODEL),
@@ -48,7 +48,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// As somebody has it who has just installed the programs.
+    /// Right after the installation.
     pub(crate) fn new() -> Stage {
         let sandbox = Sandbox::new();
         let home = sandbox.home();
@@ -91,7 +91,7 @@ impl Stage {
             let path = entry.unwrap().path();
             stage.sandbox.write(&agents.join(path.file_name().unwrap()), std::fs::read(&path).unwrap());
         }
-        // The tool that asks after a build is the reader's own.
+        // An agent that the documentation calls and does not define.
         stage.sandbox.write(&agents.join("fixer.toml"), "name = 'fixer'\nmodel = 'command/claude'\n");
         let home = stage.sandbox.home();
         stage.sandbox.write(&home.join(".local/share/axe/memory/reviewer.md"), crate::support::entries(3));
@@ -100,21 +100,22 @@ impl Stage {
         let topics = home.join(".local/share/agent-memory/topics");
         set_mode_of_store(&stage.sandbox, &home.join(".local/share/agent-memory"));
         for (id, title) in [("a1B2c3", "The dev server port"), ("Zz9yX1", "Retry with backoff")] {
-            let file = topics.join(crate::store::name(id, title));
+            let file = topics.join(crate::support::store::name(id, title));
             stage.sandbox.write(&file, note(id, title, "summary: In short.\n"));
         }
-        let entry = topics.parent().unwrap().join("archive").join(crate::store::name("ccccc1", "Old"));
+        let entry =
+            topics.parent().unwrap().join("archive").join(crate::support::store::name("ccccc1", "Old"));
         stage.sandbox.write(&entry, note("ccccc1", "Old", ""));
         stage.run("memory capture --title 'Guards are pure' --body 'Put I/O into actors.' >/dev/null");
         stage
     }
 
-    /// The checkout that commands are run in.
+    /// The checkout, in which commands run.
     pub(crate) fn app(&self) -> PathBuf {
         self.sandbox.home().join("src/app")
     }
 
-    /// A script for bash that must end well, a command in the middle of a pipe too.
+    /// Runs a script in bash. Fails if any of its commands fails.
     pub(crate) fn run(&self, script: &str) -> String {
         let output = self.output(script);
         assert!(output.status.success(), "{script}\n--\n{}{}", output.out(), output.err());
@@ -134,18 +135,14 @@ impl Stage {
             bash.env(format!("AXE_{provider}_BASE_URL"), self.server.url());
             bash.env(format!("{provider}_API_KEY"), "sk-x");
         }
-        // As one piece: bash must have read it before a command of it reads the same stdin.
+        // In braces, so that bash reads all of it before any command can read the same stdin.
         let whole = format!("{{ mkdir -p src/app && cd src/app\n{script}\n}} </dev/null\n");
         let mut bash = assert_cmd::Command::from_std(bash);
         bash.write_stdin(whole).timeout(Duration::from_secs(60)).output().unwrap()
     }
 }
 
-pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The store is its owner's alone, as the programs make it.
+/// Makes the store private, as the programs do.
 fn set_mode_of_store(sandbox: &Sandbox, store: &Path) {
     sandbox.write(&store.join("inbox/.keep"), "");
     std::fs::remove_file(store.join("inbox/.keep")).unwrap();

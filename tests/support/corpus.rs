@@ -1,18 +1,18 @@
-//! A corpus of notes, and a model that does one of everything with it.
+//! A corpus of notes, and a model that performs each operation of defrag once.
 
-use crate::world::{World, words};
+use crate::support::world::{World, words};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
-/// Text that is not ours stands around the section.
+/// The user's own text around the section.
 pub(crate) const AGENTS_MD: &str = "# Mine\r\n\r\nno newline at the end";
 
 pub(crate) fn id(six: &str) -> String {
     format!("id__{six}")
 }
 
-/// The notes: six characters of the id, title, body.
+/// The notes: id without `id__`, title, body.
 fn corpus() -> Vec<(String, String, String)> {
     let mut notes: Vec<(String, String, String)> = [
         (
@@ -40,7 +40,7 @@ fn corpus() -> Vec<(String, String, String)> {
     ]
     .map(|(id, title, body)| (id.to_owned(), title.to_owned(), body.to_owned()))
     .into();
-    // Enough that one may be archived, however many of the others are merged before.
+    // Enough notes that one may be archived, however many are merged before.
     for (n, letter) in ('A'..='H').enumerate() {
         let more = format!("Filler number {n} is about {letter}{letter}, in src/{letter}.rs.");
         notes.push((format!("fiLLe{letter}"), format!("Filler {letter}"), more));
@@ -48,7 +48,7 @@ fn corpus() -> Vec<(String, String, String)> {
     notes
 }
 
-/// What the model does with which note: as long as `need` stands in its prompt.
+/// The operations of the model, each with the text that must be in the prompt for it.
 fn operations() -> Vec<(&'static str, Value)> {
     let text =
         |title: &str, body: &str| json!({"title": title, "summary": "In short.", "tags": [], "body": body});
@@ -78,7 +78,7 @@ fn operations() -> Vec<(&'static str, Value)> {
                 "body": "The build by build.sh takes 40 s."}),
         ),
         ("title: Of no use", json!({"op": "archive", "id": id("archiA"), "reason": "it says nothing"})),
-        // Further operations on notes of which the first one is not undone by them.
+        // Second operations on the same notes, which must not undo the first.
         ("\"op\": \"tier\"*id__mergeA", tier("mergeA", "hot")),
         ("\"op\": \"tier\"*id__spLitA", tier("spLitA", "cold")),
         ("\"op\": \"tier\"*id__rewriA", tier("rewriA", "hot")),
@@ -87,11 +87,11 @@ fn operations() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Shell that answers with the operations on what the prompt shows.
+/// Shell code that replies with the operations on the notes in the prompt.
 pub(crate) fn answer() -> String {
     let mut lines = String::from("ops=\nadd() { ops=\"${ops:+$ops,}$1\"; }\n");
     for (need, operation) in operations() {
-        // What is not quoted in the pattern is the star.
+        // Everything in the pattern is quoted except the star.
         let pattern = need.split('*').map(|part| format!("'{part}'")).collect::<Vec<_>>().join("*");
         lines.push_str(&format!("case \"$prompt\" in *{pattern}*) add '{operation}' ;; esac\n"));
     }
@@ -100,13 +100,13 @@ pub(crate) fn answer() -> String {
 }
 
 impl World {
-    /// Notes, a target with somebody's text in it, and a model that answers by `answer`.
+    /// With the notes, a target with the user's text, and a model that runs `answer`.
     pub(crate) fn defrag(arguments: &[&str], answer: &str) -> World {
         let world = World::with_llm("memory-defrag", arguments, answer);
         world.defrag_config(json!({}), false);
         for (six, title, body) in corpus() {
             let name = format!("{} -- topic__old {}.md", title.to_lowercase().replace(' ', "-"), id(&six));
-            // A key of somebody's own, and a comment, which are to survive.
+            // The user's own key and a comment must survive.
             let text = format!(
                 "---\nid: {}\ntitle: {title}\nsummary: {title}, in short.\ntags: [topic__old]\nused: 2\nmine: yes # mine\n\
                  createdAt: 1771000000000\nupdatedAt: 1771000000000\n---\n\n{body}\n",
@@ -127,19 +127,19 @@ impl World {
         self.sandbox.home().join("agents/AGENTS.md")
     }
 
-    /// Batches of which something is left.
+    /// The number of batches that are left.
     pub(crate) fn batches(&self) -> usize {
         fs::read_dir(self.root().join(".agent-memory/defrag")).map_or(0, Iterator::count)
     }
 
-    /// The path of the one note in `place` whose name ends so.
+    /// The path of the note in `place` with this id.
     pub(crate) fn note(&self, place: &str, six: &str) -> Option<PathBuf> {
         let end = format!("{}.md", id(six));
         let notes = fs::read_dir(self.root().join(place)).ok()?;
         notes.map(|entry| entry.unwrap().path()).find(|path| path.to_string_lossy().ends_with(&end))
     }
 
-    /// A usual run with these arguments, which goes well.
+    /// Runs the program with these arguments; it must succeed.
     pub(crate) fn after(self, arguments: &[&str]) -> World {
         let output = self.run(&words(arguments));
         assert!(output.status.success(), "{output:?}");

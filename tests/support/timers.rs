@@ -1,12 +1,12 @@
-//! The timers' programs in a directory of their own, and schedulers that are scripts: what they are asked is kept,
-//! and what they were told they remember.
+//! The programs that timers run, in their own directory, and scripts instead of crontab, systemctl and launchctl. The
+//! scripts keep state, and record how they were called.
 
 use crate::support::{Sandbox, binary, set_mode, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Every character that one of the three formats gives a meaning, and some that none does.
+/// Every character with a meaning in one of the three formats, and some without.
 pub(crate) const ODD: &str = "hö me & <x> %h $HOME \"q\" 's' \\n;\\% @LOG@ 50%";
 
 pub(crate) struct Kit {
@@ -14,7 +14,7 @@ pub(crate) struct Kit {
     pub(crate) home: PathBuf,
     /// The programs.
     pub(crate) bin: PathBuf,
-    /// What PATH has: the scripts, and nothing else.
+    /// The only directory on PATH: it holds the scripts.
     pub(crate) tools: PathBuf,
 }
 
@@ -23,7 +23,7 @@ impl Kit {
         Kit::called("home", "kit")
     }
 
-    /// With a home directory and a directory of programs of these names.
+    /// With these names for the home directory and the directory of programs.
     pub(crate) fn called(home: &str, bin: &str) -> Kit {
         let sandbox = Sandbox::new();
         let top = sandbox.work();
@@ -34,7 +34,7 @@ impl Kit {
         for program in ["install-cron", "uninstall-cron", "consolidate", "defrag", "capture", "doctor"] {
             let program = format!("memory-{program}");
             let (from, to) = (binary(&program), kit.bin.join(&program));
-            // Another file system has no room for a second name.
+            // There is no hard link to another file system.
             if fs::hard_link(&from, &to).is_err() {
                 fs::copy(&from, &to).unwrap();
             }
@@ -42,7 +42,7 @@ impl Kit {
         kit
     }
 
-    /// A program for PATH. Its shell knows `$state`, a directory that outlives it, and has told what it was asked.
+    /// Puts a script on PATH. Its calls are recorded, and `$state` names a directory that it can keep state in.
     pub(crate) fn tool(&self, name: &str, body: &str) {
         let state = self.state();
         fs::create_dir_all(&state).unwrap();
@@ -108,7 +108,7 @@ impl Kit {
         self
     }
 
-    /// What the scripts were asked since the last time, a line each.
+    /// The calls of the scripts since the last time, one a line.
     pub(crate) fn asked(&self) -> Vec<String> {
         let path = self.state().join("asked");
         let asked = fs::read_to_string(&path).unwrap_or_default();
@@ -132,11 +132,11 @@ impl Kit {
         self.sandbox.write(&self.home.join(".config/agent-memory/config.json"), json);
     }
 
-    /// A program of the kit, with the scripts alone on PATH.
+    /// A program of the kit, with only the scripts on PATH.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         command.env_clear().env("PATH", &self.tools).env("HOME", &self.home).current_dir(self.sandbox.work());
-        // Where the tests' own user has a manager, it is not to be found.
+        // The real user's systemd manager must not be found.
         command.env("XDG_RUNTIME_DIR", self.sandbox.work().join("run"));
         command
     }
@@ -169,7 +169,7 @@ fn script(path: &Path, body: &str) {
     set_mode(path, 0o755);
 }
 
-/// Every file below `dir`, links as what they lead to.
+/// Every file below `dir`.
 pub(crate) fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(dir).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! A sandbox with a store of notes in it, written and looked at past the programs.
+//! A sandbox with a store of notes, which tests write and read directly.
 
 use crate::support::{Sandbox, said, set_mode};
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Without a history, which costs a few starts of git a write.
+    /// A store without a history: each write would run git several times.
     pub(crate) fn new() -> Store {
         let store = Store::private();
         store.config(r#"{"storage": {"autoCommit": false}}"#);
         store
     }
 
-    /// As it comes, for somebody whom git knows.
+    /// A store with the default configuration, for a user with a git identity.
     pub(crate) fn with_history() -> Store {
         let store = Store::private();
         let identity = "[user]\nname = Ann\nemail = ann@example.org\n";
@@ -26,7 +26,7 @@ impl Store {
         store
     }
 
-    /// In a home that nobody else comes into, whatever the umask.
+    /// In a home directory that is private whatever the umask.
     fn private() -> Store {
         let store = Store { sandbox: Sandbox::new() };
         set_mode(&store.sandbox.home(), 0o700);
@@ -50,14 +50,14 @@ impl Store {
         self.root().join("archive")
     }
 
-    /// Writes a file below the store, and names it.
+    /// Writes a file in the store, and returns its path.
     pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.root().join(path);
         self.sandbox.write(&path, content);
         path
     }
 
-    /// A note in use, as the programs would have named it; `id` is its six characters.
+    /// Writes a note to `topics/` under the name that the programs would give it. `id` is without `id__`.
     pub(crate) fn note(&self, id: &str, title: &str) -> PathBuf {
         self.put(&format!("topics/{}", name(id, title)), note(id, title, ""))
     }
@@ -67,14 +67,14 @@ impl Store {
         said(self.sandbox.command(program).args(args))
     }
 
-    /// What the program prints when all goes well, and silently.
+    /// What the program prints when it succeeds without a warning.
     pub(crate) fn out(&self, program: &str, args: &[&str]) -> String {
         let (code, out, err) = self.run(program, args);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{program} {args:?}: {out}");
         out
     }
 
-    /// Every file of the two places of notes, hidden ones too.
+    /// Every file in `topics/` and `archive/`, including hidden ones.
     pub(crate) fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let mut tree = BTreeMap::new();
         for place in ["topics", "archive"] {
@@ -102,7 +102,7 @@ impl Store {
     }
 }
 
-/// The names in a directory, sorted; none if there is no directory.
+/// The names in a directory, sorted; empty if there is no directory.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten();
     let mut names: Vec<_> =
@@ -116,12 +116,12 @@ pub(crate) fn name(id: &str, title: &str) -> String {
     format!("{} -- id__{id}.md", title.to_lowercase().replace(' ', "-"))
 }
 
-/// A note's text; `more` is further lines of its front matter.
+/// A note's text; `more` holds further lines of front matter.
 pub(crate) fn note(id: &str, title: &str, more: &str) -> String {
     format!("---\nid: id__{id}\ntitle: {title}\n{more}---\n\nBody of {title}.\n")
 }
 
-/// The value of a key in a note's front matter, as it is written there.
+/// The value of a key in a note's front matter, as it is written.
 pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let front = text.strip_prefix("---\n")?.split("\n---").next()?;
     front.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
@@ -129,7 +129,7 @@ pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 
 pub(crate) const HOUR: u64 = 60 * 60;
 
-/// Makes a file as old as that, by the real clock.
+/// Sets the file's time to `seconds` ago by the real clock.
 pub(crate) fn age(path: &Path, seconds: u64) {
     let file = File::options().read(true).open(path).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();

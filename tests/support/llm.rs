@@ -1,0 +1,167 @@
+//! The scripted LLM command of the memory programs, in Python.
+//!
+//! A test gives [`Sandbox::librarian`] a few lines of Python: `sandbox.librarian("say([note('One')])")`. They run in
+//! place of the LLM, once a call, after [`PRELUDE`], which keeps the prompt ([`Sandbox::prompts`]), reads it, and
+//! defines the words below. What the script prints is the reply. Its exit status is the command's.
+//!
+//! What the prompt says:
+//!
+//! | name | value |
+//! |---|---|
+//! | `prompt` | the whole prompt |
+//! | `number` | how many calls there were before this one |
+//! | `batch` | the batch id that the reply must repeat |
+//! | `is_repair` | whether this call asks to correct the reply before |
+//! | `here` | the directory of the script |
+//! | `ids`, `text` | consolidate: the queue ids of the sessions in the prompt; the text of each, by id |
+//! | `notes`, `bodies`, `titles` | defrag: each note that is shown whole, its body, its title, by id |
+//! | `listed` | defrag: the ids of the notes that get one line each |
+//!
+//! A reply to `memory-consolidate`:
+//!
+//! | call | meaning |
+//! |---|---|
+//! | `note(title, *sources, **more)` | a new note; its sources are all of `ids` if none are given; `more` replaces fields: `body`, `tags`, `scope`, `update`, `ref`, … |
+//! | `say(entries, skipped, **more)` | prints the reply; `more` adds fields to it or replaces them |
+//! | `reply(entries, skipped, **more)` | the same text, not printed |
+//!
+//! A reply to `memory-defrag`:
+//!
+//! | call | meaning |
+//! |---|---|
+//! | `merge(*ids, **more)` | merges the notes: their bodies joined, the first one's title |
+//! | `split(id, *parts)` | splits a note into `parts` |
+//! | `part(body, title, **more)` | one part of a split |
+//! | `rewrite(id, body)`, `rename(id, title)`, `retag(id, *tags)` | |
+//! | `archive(id, reason)`, `tier(id, tier)` | |
+//! | `do(*operations, **more)` | prints the reply; `more` adds fields to it or replaces them |
+//! | `ops(*operations, **more)` | the same text, not printed |
+
+use crate::support::Sandbox;
+use crate::support::store::names;
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use std::fs;
+use std::sync::OnceLock;
+
+const PRELUDE: &str = r#"
+import json, os, re, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+sys.stdin.reconfigure(encoding="utf-8"); sys.stdout.reconfigure(encoding="utf-8")
+prompt = sys.stdin.read()
+seen = os.path.join(here, "prompts")
+os.makedirs(seen, exist_ok=True)
+number = len(os.listdir(seen))
+open(os.path.join(seen, "%04d" % number), "w", encoding="utf-8").write(prompt)
+batch = re.match(r"batch: (\S+)", prompt).group(1)
+is_repair = "It cannot be used:" in prompt
+text = {}
+for m in re.finditer(r"^<<< session (\S+) (\S+)\n(.*?)^>>> \2$", prompt, re.M | re.S):
+    text[m.group(1)] = m.group(3)
+ids = list(text)
+def note(title, *sources, **more):
+    return {"ref": None, "update": None, "title": title, "summary": "In short.", "tags": ["topic__x"],
+            "scope": "repo", "body": "About " + title + ".", "sources": list(sources) or ids, **more}
+def reply(entries=(), skipped=(), **more):
+    return json.dumps({"batch": batch, "entries": list(entries), "skipped": list(skipped), **more})
+def say(*args, **more):
+    print(reply(*args, **more))
+notes, bodies, titles = {}, {}, {}
+for m in re.finditer(r"^<<< note (\S+) (\S+)\n(.*?)^>>> \2$", prompt, re.M | re.S):
+    notes[m.group(1)] = m.group(3)
+    head, bodies[m.group(1)] = m.group(3).split("\n\n", 1)
+    titles[m.group(1)] = head.split("\n")[0].removeprefix("title: ")
+listed = re.findall(r"^(id__\S+) \(scope: ", prompt, re.M)
+def part(body, title="A title", **more):
+    return {"title": title, "summary": "In short.", "tags": [], "body": body, **more}
+def merge(*ids, **more):
+    body = "\n\n".join(bodies[id].strip() for id in ids)
+    return {"op": "merge", "ids": list(ids), **part(body, titles[ids[0]]), **more}
+def split(id, *parts): return {"op": "split", "id": id, "into": list(parts)}
+def rewrite(id, body, **more): return {"op": "rewrite", "id": id, "summary": "In short.", "body": body, **more}
+def rename(id, title): return {"op": "rename", "id": id, "title": title}
+def retag(id, *tags): return {"op": "retag", "id": id, "tags": list(tags)}
+def archive(id, reason="wrong now"): return {"op": "archive", "id": id, "reason": reason}
+def tier(id, tier): return {"op": "tier", "id": id, "tier": tier}
+def ops(*operations, **more):
+    return json.dumps({"batch": batch, "operations": list(operations), "notes": "", **more})
+def do(*operations, **more):
+    print(ops(*operations, **more))
+"#;
+
+/// One note for each session.
+pub(crate) const NOTE_EACH: &str = "say([note('From ' + id[-8:], id) for id in ids])";
+
+/// The interpreter itself, as a wrapper may need variables that a sandbox does not set.
+fn python() -> &'static str {
+    static FOUND: OnceLock<String> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let said =
+            std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        String::from_utf8(said.unwrap().stdout).unwrap().trim().to_owned()
+    })
+}
+
+impl Sandbox {
+    /// Configures an LLM command that runs the Python `script`.
+    pub(crate) fn librarian(&self, script: &str) {
+        let command = self.script(script);
+        self.llm(&command, json!({}));
+    }
+
+    /// Writes the script, and returns the command line that runs it.
+    pub(crate) fn script(&self, script: &str) -> String {
+        let path = self.home().join("llm.py");
+        self.write(&path, format!("{PRELUDE}\n{script}\n"));
+        format!("{} -SE {}", python(), path.display())
+    }
+
+    /// Configures the LLM command, and more keys of `llm`.
+    pub(crate) fn llm(&self, command: &str, more: Value) {
+        let mut llm = json!({"command": command});
+        llm.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.settings(json!({"llm": llm, "storage": {"autoCommit": false}}));
+    }
+
+    pub(crate) fn settings(&self, settings: Value) {
+        self.write(&self.home().join(".config/agent-memory/config.json"), settings.to_string());
+    }
+
+    pub(crate) fn consolidate(&self, args: &[&str]) -> Command {
+        let mut command = self.command("memory-consolidate");
+        command.args(args).timeout(std::time::Duration::from_secs(60));
+        command
+    }
+
+    /// The prompts of all calls, in order.
+    pub(crate) fn prompts(&self) -> Vec<String> {
+        let dir = self.home().join("prompts");
+        names(&dir).iter().map(|name| fs::read_to_string(dir.join(name)).unwrap()).collect()
+    }
+
+    pub(crate) fn last_prompt(&self) -> String {
+        self.prompts().pop().unwrap()
+    }
+
+    /// The texts of all notes, ordered by file name.
+    pub(crate) fn kept(&self) -> Vec<String> {
+        let topics = self.store().join("topics");
+        names(&topics).iter().map(|name| fs::read_to_string(topics.join(name)).unwrap()).collect()
+    }
+
+    /// The text of the note whose file name begins with `slug`.
+    pub(crate) fn note_named(&self, slug: &str) -> String {
+        let topics = self.store().join("topics");
+        let name = names(&topics).into_iter().find(|name| name.starts_with(slug));
+        fs::read_to_string(
+            topics.join(name.unwrap_or_else(|| panic!("no note {slug}: {:?}", names(&topics)))),
+        )
+        .unwrap()
+    }
+
+    /// The lines of the ledger of calls.
+    pub(crate) fn calls(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.store().join(".agent-memory/calls.jsonl")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}

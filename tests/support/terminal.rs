@@ -1,0 +1,44 @@
+//! A pseudo-terminal.
+
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+/// What a test writes to `keyboard` is typed; what programs print is kept.
+pub(crate) struct Terminal {
+    pub(crate) keyboard: File,
+    end: OwnedFd,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    pub(crate) fn open() -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let end = ioctl_tiocgptpeer(&master, flags).unwrap();
+        let mut screen = File::from(master.try_clone().unwrap());
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 1024];
+            // The read fails once the last program has closed the terminal.
+            while let Ok(n @ 1..) = screen.read(&mut chunk) {
+                kept.lock().unwrap().extend_from_slice(&chunk[..n]);
+            }
+        });
+        Terminal { keyboard: File::from(master), end, shown }
+    }
+
+    pub(crate) fn stdio(&self) -> Stdio {
+        Stdio::from(self.end.try_clone().unwrap())
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+}
