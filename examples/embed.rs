@@ -3,6 +3,8 @@
 //! The machines say what to do; this file does it. Nothing here touches a file or starts a process, but the same loop
 //! could keep notes in a database and call a model over the network. Run it with `cargo run --example embed`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
 use axe::consolidate::{
     self, BatchSource, Claimed, Consolidate, Known, Loaded, Material, Part, Session, Slice,
 };
@@ -243,7 +245,8 @@ fn main() -> Result<()> {
         "retrieval": {"method": "inline", "title": "Ports", "body": "The dev server is on 4310 now.",
             "tags": [], "scope": "global", "threadId": null},
         "context": {"cwd": "/work", "repo": null}});
-    let entry = QueueEntry::from_json(queued.to_string().as_bytes())?;
+    let entry = QueueEntry::parse(queued.to_string().as_bytes())
+        .map_err(|faults| Error::new(ErrorKind::Usage, faults.join("; ")))?;
     let queue = BTreeMap::from([("entry-1".to_owned(), entry)]);
     let notes = Memory::default();
     let redactor = Redactor::default();

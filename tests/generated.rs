@@ -25,7 +25,7 @@ fn family(name: &str) -> Vec<String> {
 
 /// The pages of section 7, without the section.
 fn manuals() -> Vec<String> {
-    let files = std::fs::read_dir(crate::stage::root().join("man")).unwrap();
+    let files = std::fs::read_dir(crate::support::root().join("man")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut all: Vec<String> = names.map(|name| name.strip_suffix(".7.md").unwrap().to_owned()).collect();
     all.sort();
@@ -114,7 +114,7 @@ fn every_manual_is_a_page_that_leads_to_all_others() {
             is_fine(manual, &page);
             let caption = page.lines().nth(2).unwrap().split_once(" \\- ").unwrap().1;
             let text =
-                std::fs::read_to_string(crate::stage::root().join(format!("man/{manual}.7.md"))).unwrap();
+                std::fs::read_to_string(crate::support::root().join(format!("man/{manual}.7.md"))).unwrap();
             assert_eq!(text.lines().next(), Some(&*format!("# {manual}(7): {}", caption.replace('\\', ""))));
         }
 
@@ -136,7 +136,7 @@ fn help_prints_a_manual_by_its_topic_or_its_name_in_both_families() {
         out
     };
     for manual in manuals() {
-        let text = std::fs::read_to_string(crate::stage::root().join(format!("man/{manual}.7.md"))).unwrap();
+        let text = std::fs::read_to_string(crate::support::root().join(format!("man/{manual}.7.md"))).unwrap();
         for family in FAMILIES {
             assert_eq!(help(family, &format!("{manual}.7")), text);
         }

@@ -49,6 +49,13 @@ pub(crate) struct Redacted<'a> {
     pub(crate) counts: BTreeMap<&'static str, usize>,
 }
 
+/// What finds secrets without any pattern of the user's own.
+impl Default for Redactor {
+    fn default() -> Redactor {
+        Redactor { enabled: true, tokens: Tokens::new(), places: Places::new(), custom: Vec::new() }
+    }
+}
+
 impl Redactor {
     /// As the configuration has it; a pattern that is none is the configuration's fault.
     pub(crate) fn of(settings: &Redact) -> Result<Redactor, Error> {

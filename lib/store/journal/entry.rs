@@ -124,7 +124,7 @@ impl QueueEntry {
     }
 
     /// The entry in `bytes`, or all that is wrong with it.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<QueueEntry, Vec<String>> {
+    pub fn parse(bytes: &[u8]) -> Result<QueueEntry, Vec<String>> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(object)) => from_object(object),
