@@ -1,7 +1,7 @@
 //! `memory-consolidate` in its modes: every one is the same walk, and none pays twice.
 
-use crate::support::llm::NOTE_EACH;
 use crate::support::eventually;
+use crate::support::llm::NOTE_EACH;
 use crate::support::{Sandbox, said};
 use serde_json::{Value, json};
 use std::fs;

@@ -136,7 +136,8 @@ fn help_prints_a_manual_by_its_topic_or_its_name_in_both_families() {
         out
     };
     for manual in manuals() {
-        let text = std::fs::read_to_string(crate::support::root().join(format!("man/{manual}.7.md"))).unwrap();
+        let text =
+            std::fs::read_to_string(crate::support::root().join(format!("man/{manual}.7.md"))).unwrap();
         for family in FAMILIES {
             assert_eq!(help(family, &format!("{manual}.7")), text);
         }

@@ -17,8 +17,8 @@ pub(crate) const ABOUT: About = About {
     usage: &["memory COMMAND [ARGUMENTS]", "memory --generate man|bash|zsh|fish [PROGRAM]"],
     commands: &[
         ("capture", "queue a note or a session"),
-        ("consolidate", "make notes of what waits in the queue"),
-        ("defrag", "put the notes in order, then refresh AGENTS.md"),
+        ("consolidate", "turn the queue into notes"),
+        ("defrag", "reorganise the notes, then refresh AGENTS.md"),
         ("agents-md", "write notes into AGENTS.md files"),
         ("list", "list notes, or search them"),
         ("read", "print notes, and count that they were read"),

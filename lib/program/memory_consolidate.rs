@@ -27,39 +27,45 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-consolidate",
-    caption: "make notes of what waits in the queue",
+    caption: "turn the queue into notes",
     usage: &[
         "memory-consolidate [--limit N] [--retry-failed] [--json] [--quiet] [-]",
         "memory-consolidate --dry-run | --prompt | --apply FILE",
     ],
     commands: &[],
     flags: &[
-        value("limit", "N", "take at most N queue entries"),
-        flag("dry-run", "ask, show what would be written, write nothing"),
-        flag("prompt", "claim a part and print its prompt, to ask by hand"),
-        value("apply", "FILE", "carry out a reply, from FILE or stdin (-)"),
-        flag("retry-failed", "put what has failed for good back into the queue first"),
+        value("limit", "N", "process at most N queue entries"),
+        flag("dry-run", "ask the LLM, show the plan, change nothing"),
+        flag("prompt", "claim one part and print its prompt"),
+        value("apply", "FILE", "apply a reply from FILE, or from stdin (-)"),
+        flag("retry-failed", "first put entries from inbox/.failed back"),
         flag("json", "print the result as one JSON object"),
-        flag("quiet", "no progress and no summary"),
+        flag("quiet", "print no progress and no summary"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "The command is llm.command of the configuration: prompt on stdin, reply on stdout. Without one, \
-           notes are filed as they are, and sessions wait. Calls are capped (llm.maxCallsPerRun, \
-           llm.maxCallsPerDay); at the cap it stops, and the next run goes on.\n\n    \
+    more: "llm.command gets the prompt on stdin and prints the reply on stdout. Without a command, notes are filed as \
+           they are and sessions wait. llm.maxCallsPerRun and llm.maxCallsPerDay limit the calls; at a limit the run \
+           stops, and the next one goes on. With \"-\", only the entries on stdin are processed:\n\n    \
+           memory-capture --title T --body B --json | memory-consolidate - --json\n    \
            memory-consolidate --prompt | claude -p | memory-consolidate --apply -",
     sections: &[
         (
+            "DRY RUN",
+            "--dry-run makes the calls that a run would make, and prints every new note, and a diff for every update. \
+             Its replies are kept for 24 hours and used again by the next run that would send the same prompt.",
+        ),
+        (
             "FAILURES",
-            "A session that cannot be read, or that a call fails for, is tried again after one hour and after six, \
-             then it is moved to inbox/.failed with a file that says why. When a call for several fails, each \
-             is asked about alone the next time. A run that is killed is carried on by the next one; a reply that \
-             was whole is not paid for twice.",
+            "If a session cannot be read, or its call fails, it is tried again after one hour and after six hours. After \
+             the third failure it is moved to inbox/.failed, with a file that gives the reason. If a call about several \
+             entries fails, the next run asks about each of them separately. A run that was killed is continued by the \
+             next one. It waits for an LLM command that is still running, and never pays twice for the same reply.",
         ),
         (
             "EXIT STATUS",
-            "0: done, nothing to do, the cap is reached, or another run is at work. 1: a file could not be written. \
-             2: the configuration is wrong, or sessions wait and there is no LLM command. 3: the LLM command \
-             failed, its reply cannot be used, or an entry failed; the queue is whole.",
+            "0: success, nothing to do, the limit of calls is reached, or another run is active. 1: a file could not be \
+             written. 2: the configuration is wrong, or sessions wait and no LLM command is set. 3: the LLM command \
+             failed, its reply cannot be used, or an entry failed; nothing in the queue is lost.",
         ),
     ],
 };

@@ -24,53 +24,55 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory-defrag",
-    caption: "put the notes in order, then refresh AGENTS.md",
+    caption: "reorganise the notes, then refresh AGENTS.md",
     usage: &[
         "memory-defrag [--force] [--allow-loss] [--json] [--quiet]",
         "memory-defrag --dry-run | --prompt | --apply FILE | --undo",
     ],
     commands: &[],
     flags: &[
-        flag("dry-run", "ask, show what would be done, change nothing"),
-        flag("prompt", "print the next prompt, to ask by hand"),
-        value("apply", "FILE", "carry out a reply, from FILE or stdin (-)"),
-        flag("undo", "take the last defrag back"),
-        flag("force", "ask although nothing has changed"),
-        flag("allow-loss", "let facts go, and archive more than one note in ten"),
+        flag("dry-run", "ask the LLM, show the plan, change nothing"),
+        flag("prompt", "print the next prompt"),
+        value("apply", "FILE", "apply a reply from FILE, or from stdin (-)"),
+        flag("undo", "undo the last defrag"),
+        flag("force", "ask even if nothing has changed"),
+        flag("allow-loss", "allow facts to be lost, and more archiving"),
         flag("json", "print the result as one JSON object"),
-        flag("quiet", "no progress and no summary"),
+        flag("quiet", "print no progress and no summary"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "The model merges, splits, renames, retags, rewrites and archives notes, and decides what is hot, warm \
-           or cold. Nothing is deleted. Without a change since the last defrag there is no call.\n\n    \
+    more: "The LLM merges, splits, renames, retags, rewrites and archives notes, and decides which are hot, warm or \
+           cold. Nothing is deleted. If nothing has changed since the last defrag, no call is made.\n\n    \
            memory-defrag --prompt | claude -p | memory-defrag --apply -",
     sections: &[
         (
             "CHECKS",
-            "An operation is dropped, with a word why, if it names a note that was not shown or has changed since, \
-             if its note is in another merge, split, rewrite or archive already, if it archives or cools a pinned \
-             note, if it merges notes of different scope or repository, or if what it writes lacks links, paths, \
-             numbers, addresses or identifiers of what it replaces (1 in 100 may go), or three in four of its words. \
-             A run archives at most one note in ten. --allow-loss lifts these last two.",
+            "An operation is dropped, and the reason is reported, if it names a note that was not shown or has changed \
+             since, if its note is already in another merge, split, rewrite or archive, if it archives or cools a \
+             pinned note, or if it merges notes of different scope or repository. It is also dropped if the new text \
+             loses links, paths, numbers, addresses or identifiers of the old one (1 in 100 may go) or three quarters \
+             of its words. At most one note in ten is archived in a run. --allow-loss lifts these last limits.",
         ),
         (
             "UNDO",
-            "--undo puts every note back as it was before the last run that changed something, byte for byte; reads \
-             that were counted since stay counted. If one of these notes was changed since, nothing is touched and \
-             its file is named. What was taken back is not asked about again until a note changes, or with --force.",
+            "--undo restores every note, byte for byte, to what it was before the last run that changed something; \
+             reads that were counted since stay counted. If one of these notes has changed since, nothing is restored \
+             and its file is named. The LLM is not asked about the restored notes again until one changes, or with \
+             --force.",
         ),
         (
             "CALLS",
-            "Each call shows the notes of one scope and repository alone, all of them if they fit; else groups of related \
-             ones, and a last call says what is hot. Only whose notes have changed is asked about. A run that \
-             was killed goes on where it was. What calls have failed for twice in a row is let alone for three days, \
-             then for seven, then for thirty; a changed note, another llm.command, --prompt and --force go ahead.",
+            "Each call shows the notes of one scope and repository: all of them if they fit, otherwise groups of related \
+             notes, and then one call that decides what is hot. Only groups with changed notes are asked about. A run \
+             that was killed continues where it was. If calls about the same notes fail twice in a row, these notes are \
+             skipped for 3 days, then for 7, then for 30. A changed note, another llm.command, --prompt or --force \
+             ends the wait.",
         ),
         (
             "EXIT STATUS",
-            "0: done, nothing to do, the cap of calls is reached, or another run is at work. 1: a file could not be \
-             written, or a target of AGENTS.md could not be refreshed. 2: the configuration is wrong, or there is \
-             no LLM command. 3: the LLM command failed, or its reply cannot be used; no note is changed by it.",
+            "0: success, nothing to do, the limit of calls is reached, or another run is active. 1: a file could not be \
+             written, or a target of AGENTS.md could not be refreshed. 2: the configuration is wrong, or no LLM command \
+             is set. 3: the LLM command failed, or its reply cannot be used; it changed no note.",
         ),
     ],
 };
