@@ -6,9 +6,9 @@ use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::config::global::{Endpoint, Global};
+use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
-use crate::provider::message::{Reply, Request, Tokens, Tool, ToolCall, ToolResult, Turn};
+use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage, Tool, ToolCall, ToolResult};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -41,7 +41,7 @@ impl Providers {
     fn of(&self, agent: &Prepared, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
         let connect = || Provider::connect(&agent.endpoint, &agent.workdir, env, deadline).map(Arc::new);
         // A command runs in its agent's own directory.
-        let Endpoint::Http { provider, .. } = &agent.endpoint else { return connect() };
+        let Endpoint::Http(HttpEndpoint { provider, .. }) = &agent.endpoint else { return connect() };
         let slot = Arc::clone(
             self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(provider.clone()).or_default(),
         );
@@ -117,7 +117,7 @@ pub(crate) struct Toolbox<'a> {
 pub(crate) struct Answer {
     pub(crate) result: ToolResult,
     pub(crate) run: Option<SubAgentRun>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenUsage,
     pub(crate) retries: u32,
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn converse(
     let mut request = Request {
         model: agent.model.name.clone(),
         system,
-        turns: vec![Turn::User(message.to_owned())],
+        turns: vec![ChatTurn::User(message.to_owned())],
         tools: toolbox.tools,
         temperature: agent.agent.params.temperature,
         max_tokens: agent.agent.params.max_tokens(),
@@ -147,7 +147,7 @@ pub(crate) fn converse(
     for turn in 1..=MOST_TURNS {
         if with_tools {
             let pending = match request.turns.last() {
-                Some(Turn::ToolResults(results)) => results.len(),
+                Some(ChatTurn::ToolResults(results)) => results.len(),
                 _ => 0,
             };
             reporter.verbose(&format!(
@@ -182,8 +182,8 @@ pub(crate) fn converse(
             tally.sub_agents.extend(answer.run);
             results.push(answer.result);
         }
-        request.turns.push(Turn::Assistant(reply.raw));
-        request.turns.push(Turn::ToolResults(results));
+        request.turns.push(ChatTurn::Assistant(reply.raw));
+        request.turns.push(ChatTurn::ToolResults(results));
     }
     Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
 }

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::config::agent::Memory;
 use crate::config::global::Endpoint;
 use crate::provider::Provider;
-use crate::provider::message::{Reply, Request, Turn};
+use crate::provider::message::{ChatTurn, Reply, Request};
 use std::path::Path;
 
 /// Fixed by M7 4.1, word for word.
@@ -39,7 +39,7 @@ pub(crate) fn analyse(
     let request = Request {
         model: model.to_owned(),
         system: PROMPT.to_owned(),
-        turns: vec![Turn::User(log)],
+        turns: vec![ChatTurn::User(log)],
         tools: Vec::new(),
         temperature: Some(0.3),
         max_tokens: Some(4096),

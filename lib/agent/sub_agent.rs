@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
-use crate::provider::message::{Parameter, Reply, Tokens, Tool, ToolCall, ToolResult};
+use crate::provider::message::{CallArguments, Parameter, Reply, TokenUsage, Tool, ToolCall, ToolResult};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,14 +91,20 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
         content,
         is_error,
     };
-    let refuse =
-        |why: String| Answer { result: result(why, true), run: None, tokens: Tokens::default(), retries: 0 };
+    let refuse = |why: String| Answer {
+        result: result(why, true),
+        run: None,
+        tokens: TokenUsage::default(),
+        retries: 0,
+    };
     if call.name != NAME {
         return refuse(format!("Unknown tool: \"{}\"", call.name));
     }
     let arguments = match &call.arguments {
-        Ok(arguments) => arguments,
-        Err(why) => return refuse(format!("call_agent error: arguments are not a JSON object: {why}")),
+        CallArguments::Object(arguments) => arguments,
+        CallArguments::Malformed(why) => {
+            return refuse(format!("call_agent error: arguments are not a JSON object: {why}"));
+        }
     };
     let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
     let (name, task, context) = (text("agent"), text("task"), text("context"));

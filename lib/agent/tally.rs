@@ -1,13 +1,13 @@
 //! What a conversation cost, of this agent and of those below it.
 
-use crate::provider::message::Tokens;
+use crate::provider::message::TokenUsage;
 use std::time::Duration;
 
 /// What a conversation cost, counted while it goes on, so that a failed one is counted too.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Of the agent and all agents below it.
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenUsage,
     /// Further tries after failed ones, likewise.
     pub(crate) retries: u32,
     /// Of this agent's own model.

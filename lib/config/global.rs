@@ -97,20 +97,23 @@ pub(crate) enum KeySource {
 /// How to reach a model.
 #[derive(Debug, Clone)]
 pub(crate) enum Endpoint {
-    Http {
-        api: Api,
-        provider: String,
-        /// `None`: the API's own.
-        base_url: Option<String>,
-        key: KeySource,
-        /// The variable that may hold the key.
-        key_variable: String,
-    },
+    Http(HttpEndpoint),
     Command {
         line: String,
-        /// Handed to the command as `AXE_MODEL`, where the provider is not `command` itself.
+        /// Reaches the command as `AXE_MODEL`; `None` for `command/NAME`.
         model: Option<String>,
     },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct HttpEndpoint {
+    pub(crate) api: Api,
+    pub(crate) provider: String,
+    /// `None`: the API's default.
+    pub(crate) base_url: Option<String>,
+    pub(crate) key: KeySource,
+    /// The variable that may hold the key.
+    pub(crate) key_variable: String,
 }
 
 impl Global {
@@ -193,7 +196,13 @@ impl Global {
             .map(str::to_owned)
             .or(entry.base_url)
             .filter(|url| !url.trim().is_empty());
-        Ok(Endpoint::Http { api, provider: name.to_owned(), base_url, key, key_variable: variable })
+        Ok(Endpoint::Http(HttpEndpoint {
+            api,
+            provider: name.to_owned(),
+            base_url,
+            key,
+            key_variable: variable,
+        }))
     }
 
     /// `command/<name>`: the provider of that name, else the preset.
@@ -266,14 +275,18 @@ mod tests {
     fn the_environment_wins_over_the_file() {
         let text = "[providers.openai]\napi_key = 'file'\nbase_url = 'http://file'";
         let vars = [("OPENAI_API_KEY", "env"), ("AXE_OPENAI_BASE_URL", "http://env")];
-        let Ok(Endpoint::Http { key, base_url, .. }) = endpoint(text, "openai/x", &vars) else { panic!() };
+        let Ok(Endpoint::Http(HttpEndpoint { key, base_url, .. })) = endpoint(text, "openai/x", &vars) else {
+            panic!()
+        };
         assert_eq!((key, base_url.as_deref()), (KeySource::Given(Secret::new("env")), Some("http://env")));
     }
 
     #[test]
     fn any_name_can_be_a_provider() {
         let text = "[providers.open-router]\nkind = 'openai'\napi_key_file = 'k'";
-        let Ok(Endpoint::Http { api, key, key_variable, .. }) = endpoint(text, "open-router/a/b", &[]) else {
+        let Ok(Endpoint::Http(HttpEndpoint { api, key, key_variable, .. })) =
+            endpoint(text, "open-router/a/b", &[])
+        else {
             panic!()
         };
         assert_eq!((api, key), (Api::OpenAi, KeySource::File("k".into())));

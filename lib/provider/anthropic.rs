@@ -1,8 +1,8 @@
 //! Anthropic's Messages API: `POST /v1/messages`.
 
-use crate::provider::failure::Failure;
-use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, ToolResult, Turn};
-use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
+use crate::provider::error::CallError;
+use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult};
+use crate::provider::wire::{Dialect, arguments, count, read, schema, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -79,11 +79,11 @@ fn tool(tool: &Tool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": schema(tool) })
 }
 
-fn message(turn: &Turn) -> Message<'_> {
+fn message(turn: &ChatTurn) -> Message<'_> {
     match turn {
-        Turn::User(text) => Message { role: "user", content: Content::Text(text) },
-        Turn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
-        Turn::ToolResults(results) => {
+        ChatTurn::User(text) => Message { role: "user", content: Content::Text(text) },
+        ChatTurn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
+        ChatTurn::ToolResults(results) => {
             Message { role: "user", content: Content::Results(results.iter().map(result).collect()) }
         }
     }
@@ -108,9 +108,9 @@ struct Answer<'a> {
     usage: Value,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = read(bytes)?;
-    let nothing = || server("response contains no content");
+    let nothing = || CallError::server("response contains no content");
     let raw = answer.content.ok_or_else(nothing)?;
     let (mut text, mut calls) = (String::new(), Vec::new());
     match read(raw.get().as_bytes())? {
@@ -140,7 +140,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
         "refusal" => Stop::Refused,
         _ => Stop::Complete,
     };
-    let tokens = Tokens {
+    let tokens = TokenUsage {
         input: count(&answer.usage, "/input_tokens"),
         output: count(&answer.usage, "/output_tokens"),
         cache_read: count(&answer.usage, "/cache_read_input_tokens"),
@@ -154,6 +154,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request) -> Value {
@@ -228,7 +229,7 @@ mod tests {
         ));
         assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
         assert_eq!(reply.raw.get(), content);
-        assert_eq!(reply.tokens, Tokens { input: 5, output: 6, cache_read: 7, cache_write: 8 });
+        assert_eq!(reply.tokens, TokenUsage { input: 5, output: 6, cache_read: 7, cache_write: 8 });
         assert_eq!(reply.flaw(), None);
     }
 
@@ -241,8 +242,11 @@ mod tests {
                     {{"type":"tool_use","id":"b","name":"x","input":[]}}],"stop_reason":"{reason}"}}"#
             ));
             assert_eq!(reply.stop, Stop::ToolUse);
-            assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": 1 }).as_object().unwrap().clone()));
-            assert!(reply.calls[1].arguments.is_err());
+            assert_eq!(
+                reply.calls[0].arguments,
+                CallArguments::Object(json!({ "n": 1 }).as_object().unwrap().clone())
+            );
+            assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
         }
         assert_eq!(
             got(r#"{"content":[{"type":"text","text":"t"}],"stop_reason":"tool_use"}"#).stop,
@@ -287,6 +291,6 @@ mod tests {
         let reply = got(
             r#"{"content":"x","stop_reason":"end_turn","usage":{"input_tokens":-1,"output_tokens":1.5}}"#,
         );
-        assert_eq!((reply.text.as_str(), reply.tokens), ("x", Tokens::default()));
+        assert_eq!((reply.text.as_str(), reply.tokens), ("x", TokenUsage::default()));
     }
 }

@@ -7,8 +7,8 @@ use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
 use crate::base::exec::{self, Fault, Job, What};
 use crate::base::text::{lossy, one_line};
-use crate::provider::failure::{Category, Failure};
-use crate::provider::message::{Reply, Request, Stop, Tokens, Turn};
+use crate::provider::error::{CallError, Category};
+use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage};
 use serde_json::value::RawValue;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,11 +30,10 @@ pub(crate) struct ShellCommand {
 }
 
 impl ShellCommand {
-    pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, Failure> {
+    pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
         let word = first_word(&self.line);
-        let server = |message: String| Failure::new(Category::Server, message);
         if self.level >= DEEPEST {
-            return Err(server(format!(
+            return Err(CallError::server(format!(
                 "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
             )));
         }
@@ -55,13 +54,13 @@ impl ShellCommand {
         .map_err(|fault| {
             let category =
                 if matches!(fault, Fault::Deadline) { Category::Timeout } else { Category::Server };
-            Failure::new(category, format!("command \"{word}\" {fault}"))
+            CallError::new(category, format!("command \"{word}\" {fault}"))
         })?;
         if !finished.status.success() {
             let last = one_line(&finished.last_line, 500);
             let colon = if last.is_empty() { "" } else { ": " };
             let how = exec::how_it_ended(finished.status);
-            return Err(server(format!("command \"{word}\" failed ({how}){colon}{last}")));
+            return Err(CallError::server(format!("command \"{word}\" failed ({how}){colon}{last}")));
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
@@ -72,7 +71,7 @@ impl ShellCommand {
             stop: Stop::Complete,
             stop_reason: "stop".to_owned(),
             model: request.model.clone(),
-            tokens: Tokens::default(),
+            tokens: TokenUsage::default(),
             retries: 0,
             warnings: Vec::new(),
         };
@@ -88,8 +87,8 @@ pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
 /// The system prompt, a blank line, the user's message; without a system prompt the message alone.
 fn prompt(request: &Request) -> String {
     let user = request.turns.iter().find_map(|turn| match turn {
-        Turn::User(text) => Some(text.as_str()),
-        Turn::Assistant(_) | Turn::ToolResults(_) => None,
+        ChatTurn::User(text) => Some(text.as_str()),
+        ChatTurn::Assistant(_) | ChatTurn::ToolResults(_) => None,
     });
     match (request.system.as_str(), user.unwrap_or_default()) {
         ("", user) => user.to_owned(),

@@ -1,9 +1,9 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
-use crate::provider::failure::Failure;
-use crate::provider::message::{Reply, Request, Stop, Tokens, ToolCall, Turn};
+use crate::provider::error::CallError;
+use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
-use crate::provider::wire::{Dialect, Message, arguments, count, messages, read, server, text_at};
+use crate::provider::wire::{ChatMessage, Dialect, arguments, count, messages, read, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ const CONTEXT_CAP: u64 = 131_072;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Options::is_empty")]
     options: Options,
@@ -42,7 +42,7 @@ impl Options {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| Message::ResultByName {
+    let messages = messages(request, |result| ChatMessage::ResultByName {
         role: "tool",
         tool_name: &result.name,
         content: &result.content,
@@ -65,9 +65,9 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
 /// The length of all that the model is to read. A token is three to four bytes of it, rarely over six.
 fn prompt_bytes(request: &Request) -> u64 {
     let turns = request.turns.iter().map(|turn| match turn {
-        Turn::User(text) => text.len(),
-        Turn::Assistant(raw) => raw.get().len(),
-        Turn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
+        ChatTurn::User(text) => text.len(),
+        ChatTurn::Assistant(raw) => raw.get().len(),
+        ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
     });
     let tools = request.tools.iter().map(|tool| {
         tool.description.len()
@@ -90,9 +90,9 @@ struct Answer<'a> {
     eval_count: Value,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = read(bytes)?;
-    let nothing = || server("response contains no content");
+    let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
     let text = text_at(&message, "content");
@@ -100,7 +100,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
     let before: usize = request
         .turns
         .iter()
-        .map(|turn| if let Turn::ToolResults(results) = turn { results.len() } else { 0 })
+        .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
         .sum();
     let calls: Vec<_> = match message.get("tool_calls") {
         Some(Value::Array(calls)) => calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect(),
@@ -113,10 +113,10 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
     }
     let stop_reason = answer.done_reason.unwrap_or_else(|| "stop".to_owned());
     let stop = if stop_reason == "length" { Stop::Cut } else { Stop::Complete };
-    let tokens = Tokens {
+    let tokens = TokenUsage {
         input: count(&answer.prompt_eval_count, ""),
         output: count(&answer.eval_count, ""),
-        ..Tokens::default()
+        ..TokenUsage::default()
     };
     let warnings = truncated(request, tokens.input).into_iter().collect();
     let model = answer.model.unwrap_or_else(|| request.model.clone());
@@ -149,6 +149,7 @@ fn truncated(request: &Request, counted: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -197,8 +198,11 @@ mod tests {
         assert_eq!(ids(&with_tools("{}")), ["call_3", "call_4"]);
         let reply = reply(text.as_bytes(), &plain()).unwrap();
         assert_eq!(reply.stop, Stop::ToolUse);
-        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
-        assert!(reply.calls[1].arguments.is_err());
+        assert_eq!(
+            reply.calls[0].arguments,
+            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
+        );
+        assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
     }
 
     #[test]
