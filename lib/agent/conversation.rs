@@ -1,11 +1,12 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
-use crate::agent::prepare::Prepared;
-use crate::agent::tally::{SubAgentRun, Tally};
+use crate::agent::prepare::PreparedAgent;
+use crate::agent::stats::{RunStats, SubAgentRun};
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::sync::lock;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
 use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage, Tool, ToolCall, ToolResult};
@@ -18,14 +19,14 @@ const MOST_TURNS: u32 = 50;
 pub(crate) const MOST_AT_ONCE: usize = 8;
 
 /// What the whole tree of agents shares.
-pub(crate) struct Run<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) env: &'a Env,
     pub(crate) global: &'a Global,
     /// Further tries for a failed call.
     pub(crate) retries: u32,
     /// How deep agents may call agents; 0: not at all.
     pub(crate) max_depth: u32,
-    pub(crate) budget: Budget,
+    pub(crate) budget: CallBudget,
     pub(crate) providers: Providers,
 }
 
@@ -38,14 +39,12 @@ pub(crate) struct Providers(Mutex<BTreeMap<String, Slot>>);
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
 
 impl Providers {
-    fn of(&self, agent: &Prepared, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
+    fn of(&self, agent: &PreparedAgent, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
         let connect = || Provider::connect(&agent.endpoint, &agent.workdir, env, deadline).map(Arc::new);
         // A command runs in its agent's own directory.
         let Endpoint::Http(HttpEndpoint { provider, .. }) = &agent.endpoint else { return connect() };
-        let slot = Arc::clone(
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(provider.clone()).or_default(),
-        );
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = Arc::clone(lock(&self.0).entry(provider.clone()).or_default());
+        let mut slot = lock(&slot);
         match &*slot {
             Some(known) => Ok(Arc::clone(known)),
             None => Ok(Arc::clone(slot.insert(connect()?))),
@@ -54,7 +53,7 @@ impl Providers {
 }
 
 /// How many calls the tree may still make, and how many of them at once.
-pub(crate) struct Budget {
+pub(crate) struct CallBudget {
     limit: u32,
     state: Mutex<Spent>,
     freed: Condvar,
@@ -66,14 +65,14 @@ struct Spent {
     running: usize,
 }
 
-impl Budget {
-    pub(crate) fn new(limit: u32) -> Budget {
-        Budget { limit, state: Mutex::default(), freed: Condvar::new() }
+impl CallBudget {
+    pub(crate) fn new(limit: u32) -> CallBudget {
+        CallBudget { limit, state: Mutex::default(), freed: Condvar::new() }
     }
 
     /// Makes `call` when a place is free, if the budget still allows one.
     fn spend<T>(&self, deadline: Deadline, call: impl FnOnce() -> Result<T>) -> Result<T> {
-        let mut spent = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = lock(&self.state);
         while spent.running >= MOST_AT_ONCE {
             if deadline.passed() {
                 return Err(Error::api("timeout: no call was free before the deadline"));
@@ -92,7 +91,7 @@ impl Budget {
         spent.running += 1;
         drop(spent);
         let result = call();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).running -= 1;
+        lock(&self.state).running -= 1;
         self.freed.notify_one();
         result
     }
@@ -110,11 +109,11 @@ pub(crate) struct Scope {
 /// The tools that a model is offered, and who answers its calls. Answers come in the order of the calls.
 pub(crate) struct Toolbox<'a> {
     pub(crate) tools: Vec<Tool>,
-    pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<Answer>,
+    pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
 }
 
 /// What one call of a tool came to.
-pub(crate) struct Answer {
+pub(crate) struct ToolAnswer {
     pub(crate) result: ToolResult,
     pub(crate) run: Option<SubAgentRun>,
     pub(crate) tokens: TokenUsage,
@@ -122,15 +121,15 @@ pub(crate) struct Answer {
 }
 
 /// Runs the conversation of one agent to its last reply, which has the warnings of all turns, and adds what it
-/// costs to `tally`.
+/// costs to `stats`.
 pub(crate) fn converse(
-    run: &Run,
-    agent: &Prepared,
+    run: &RunContext,
+    agent: &PreparedAgent,
     system: String,
     message: &str,
     toolbox: Toolbox,
     scope: Scope,
-    tally: &mut Tally,
+    stats: &mut RunStats,
 ) -> Result<Reply> {
     let Scope { deadline, reporter, .. } = scope;
     let provider = run.providers.of(agent, run.env, deadline)?;
@@ -156,7 +155,7 @@ pub(crate) fn converse(
             ));
         }
         let asked = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)))?;
-        let mut reply = asked.inspect_err(|failure| tally.retries += failure.retries)?;
+        let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
             reporter.verbose(&format!(
                 "[turn {turn}] Received response: {} ({} tool calls)",
@@ -164,8 +163,8 @@ pub(crate) fn converse(
                 reply.calls.len()
             ));
         }
-        tally.tokens += reply.tokens;
-        tally.retries += reply.retries;
+        stats.tokens += reply.tokens;
+        stats.retries += reply.retries;
         warnings.append(&mut reply.warnings);
         if reply.calls.is_empty() {
             return Ok(Reply { warnings, ..reply });
@@ -174,12 +173,12 @@ pub(crate) fn converse(
             // Nobody would hear the answers.
             break;
         }
-        tally.tool_calls += reply.calls.len() as u64;
+        stats.tool_calls += reply.calls.len() as u64;
         let mut results = Vec::with_capacity(reply.calls.len());
         for answer in (toolbox.answer)(&reply.calls) {
-            tally.tokens += answer.tokens;
-            tally.retries += answer.retries;
-            tally.sub_agents.extend(answer.run);
+            stats.tokens += answer.tokens;
+            stats.retries += answer.retries;
+            stats.sub_agents.extend(answer.run);
             results.push(answer.result);
         }
         request.turns.push(ChatTurn::Assistant(reply.raw));

@@ -2,7 +2,7 @@
 
 pub(crate) mod conversation;
 pub(crate) mod gc;
-pub(crate) mod history;
+pub(crate) mod log;
 pub(crate) mod prepare;
+pub(crate) mod stats;
 pub(crate) mod sub_agent;
-pub(crate) mod tally;

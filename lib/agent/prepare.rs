@@ -1,6 +1,6 @@
 //! From an agent's name to everything a call needs: file, overrides, model, places, files, skill, log.
 
-use crate::agent::history::History;
+use crate::agent::log::AgentLog;
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -21,7 +21,7 @@ pub(crate) struct Overrides {
 
 /// An agent that is ready but for its log.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAgent {
     pub(crate) name: AgentName,
     pub(crate) agent: Agent,
     pub(crate) model: Model,
@@ -33,7 +33,7 @@ pub(crate) struct Prepared {
     pub(crate) skill: String,
 }
 
-impl Prepared {
+impl PreparedAgent {
     /// Reads and checks what the run needs, in the contract's order; the first fault wins.
     pub(crate) fn new(
         name: AgentName,
@@ -43,7 +43,7 @@ impl Prepared {
         global: &Global,
         env: &Env,
         reporter: &Reporter,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedAgent> {
         let endpoint = global.endpoint(&model, env)?;
         if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
             return Err(Error::config(format!(
@@ -59,11 +59,11 @@ impl Prepared {
             (None, "") => (String::new(), String::new()),
             (None, path) => (path.to_owned(), skill::load(path, None, env)?),
         };
-        Ok(Prepared { name, agent, model, endpoint, workdir, files, skill_path, skill })
+        Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill })
     }
 
     /// The whole system prompt, with what the agent remembers.
-    pub(crate) fn system(&self, history: &History) -> String {
+    pub(crate) fn system(&self, history: &AgentLog) -> String {
         prompt::system(&self.agent.system_prompt, &self.skill, &self.files, history.text())
     }
 }

@@ -1,12 +1,13 @@
 //! `call_agent`: the tool by which an agent calls another. Whatever goes wrong is told to the caller and ends
 //! nothing but that call.
 
-use crate::agent::conversation::{Answer, MOST_AT_ONCE, Run, Scope, Toolbox, converse};
-use crate::agent::history::History;
-use crate::agent::prepare::{Overrides, Prepared};
-use crate::agent::tally::{SubAgentRun, Tally, millis};
+use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
+use crate::agent::log::AgentLog;
+use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::stats::{RunStats, SubAgentRun, millis};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
+use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
@@ -20,22 +21,22 @@ const NAME: &str = "call_agent";
 
 /// Runs an agent: its conversation, with the agents that it may call.
 pub(crate) fn run_agent(
-    run: &Run,
-    agent: &Prepared,
+    run: &RunContext,
+    agent: &PreparedAgent,
     system: String,
     message: &str,
     scope: Scope,
-    tally: &mut Tally,
+    stats: &mut RunStats,
 ) -> Result<Reply> {
     let toolbox = Toolbox {
         tools: tools(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
-    converse(run, agent, system, message, toolbox, scope, tally)
+    converse(run, agent, system, message, toolbox, scope, stats)
 }
 
 /// The tools that `agent` is offered at `depth`: `call_agent`, or none.
-fn tools(agent: &Prepared, depth: u32, run: &Run) -> Vec<Tool> {
+fn tools(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
     let callable = &agent.agent.sub_agents;
     if callable.is_empty() || depth >= run.max_depth {
         return Vec::new();
@@ -57,7 +58,7 @@ fn tools(agent: &Prepared, depth: u32, run: &Run) -> Vec<Tool> {
 }
 
 /// Answers every call of a turn, in the order of the calls; at once unless the agent says otherwise.
-fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) -> Vec<Answer> {
+fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scope: Scope) -> Vec<ToolAnswer> {
     let answer = |call: &ToolCall| answer(run, caller, call, scope);
     if calls.len() < 2 || !caller.agent.sub_agents_config.parallel {
         return calls.iter().map(answer).collect();
@@ -69,7 +70,7 @@ fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) ->
             let n = next.fetch_add(1, Ordering::Relaxed);
             let Some(call) = calls.get(n) else { return };
             let answer = answer(call);
-            answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, answer));
+            lock(&answers).push((n, answer));
         }
     };
     std::thread::scope(|scope| {
@@ -84,14 +85,14 @@ fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) ->
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer {
+fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
     let result = |content: String, is_error| ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
         content,
         is_error,
     };
-    let refuse = |why: String| Answer {
+    let refuse = |why: String| ToolAnswer {
         result: result(why, true),
         run: None,
         tokens: TokenUsage::default(),
@@ -138,8 +139,8 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
         "" => format!("Task: {task}"),
         context => format!("Task: {task}\n\nContext:\n{context}"),
     };
-    let mut tally = Tally::default();
-    let ended = run_sub_agent(run, name, &message, below, &mut tally);
+    let mut stats = RunStats::default();
+    let ended = run_sub_agent(run, name, &message, below, &mut stats);
     let duration_ms = millis(started.elapsed());
     let (result, error) = match ended {
         Ok(text) => {
@@ -155,28 +156,28 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
             (result(told, true), Some(why))
         }
     };
-    Answer {
+    ToolAnswer {
         result,
-        tokens: tally.tokens,
-        retries: tally.retries,
+        tokens: stats.tokens,
+        retries: stats.retries,
         run: Some(SubAgentRun {
             name: name.to_owned(),
-            input_tokens: tally.tokens.input,
-            output_tokens: tally.tokens.output,
+            input_tokens: stats.tokens.input,
+            output_tokens: stats.tokens.output,
             duration_ms,
             error,
-            sub_agents: tally.sub_agents,
+            sub_agents: stats.sub_agents,
         }),
     }
 }
 
 /// Runs `name` as itself: own prompt, skill, files, log and model.
 fn run_sub_agent(
-    run: &Run,
+    run: &RunContext,
     name: &str,
     message: &str,
     scope: Scope,
-    tally: &mut Tally,
+    stats: &mut RunStats,
 ) -> Result<String, String> {
     let Scope { reporter, .. } = scope;
     let env = run.env;
@@ -185,12 +186,13 @@ fn run_sub_agent(
     let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
     let model = Model::parse(&agent.model)
         .map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
-    let prepared = Prepared::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)
-        .map_err(|e| e.message().to_owned())?;
-    let history = History::load(&prepared.name, &prepared.agent, env, &reporter);
+    let prepared =
+        PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)
+            .map_err(|e| e.message().to_owned())?;
+    let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
     let system = prepared.system(&history);
     let reply =
-        run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message().to_owned())?;
+        run_agent(run, &prepared, system, message, scope, stats).map_err(|e| e.message().to_owned())?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }

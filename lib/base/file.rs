@@ -8,7 +8,7 @@ pub(crate) use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
 pub(crate) use crate::base::file::lock::{hold, holder, lock_for_change, open_settled};
-pub(crate) use crate::base::file::open::{Id, id, read, regular_or_missing};
+pub(crate) use crate::base::file::open::{FileId, id, read, regular_or_missing};
 
 use crate::base::file::leftovers::{remove_twin, twin};
 use crate::base::file::open::set_mode;

@@ -12,7 +12,7 @@ use std::time::Duration;
 const QUIET: Duration = Duration::from_secs(3);
 
 /// How a program takes its stdin, and what it tells someone whose pipe does not end.
-pub(crate) struct Terms {
+pub(crate) struct StdinOptions {
     pub(crate) deadline: Deadline,
     /// The most that is taken, in bytes.
     pub(crate) cap: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Terms {
 }
 
 /// What was piped in, as text; `None` for a terminal and for nothing but white space.
-pub(crate) fn read(terms: &Terms, reporter: &Reporter) -> Result<Option<String>> {
+pub(crate) fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
     let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
     let (text, damaged) = lossy(bytes);
     if damaged {
@@ -37,7 +37,7 @@ pub(crate) fn read(terms: &Terms, reporter: &Reporter) -> Result<Option<String>>
 }
 
 /// What was piped in, byte for byte; `None` for a terminal that is not to be read.
-pub(crate) fn read_bytes(terms: &Terms, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
     let stdin = io::stdin();
     let is_terminal = stdin.is_terminal();
     if is_terminal && !terms.typed {

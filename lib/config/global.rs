@@ -16,7 +16,7 @@ use std::path::Path;
 /// What a provider is, as the file says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ProviderKind {
     Anthropic,
     OpenAi,
     Ollama,
@@ -34,14 +34,14 @@ pub(crate) enum Api {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Global {
-    providers: BTreeMap<String, Entry>,
+    providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
-    limits: Limits,
+    limits: CallLimits,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Limits {
+struct CallLimits {
     /// Calls to models that one run may make, its sub-agents' included.
     max_calls: Option<u32>,
 }
@@ -56,8 +56,8 @@ struct Retry {
 /// `[providers.<name>]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    kind: Option<Kind>,
+struct ProviderEntry {
+    kind: Option<ProviderKind>,
     api_key: Option<Secret>,
     api_key_file: Option<String>,
     api_key_command: Option<String>,
@@ -65,7 +65,7 @@ struct Entry {
     command: Option<String>,
 }
 
-impl Entry {
+impl ProviderEntry {
     /// An empty one is none, and so is "none", for services that ask for no key.
     fn holds_key(&self) -> bool {
         self.api_key.as_ref().is_some_and(|key| !matches!(key.expose().trim(), "" | "none"))
@@ -132,7 +132,7 @@ impl Global {
         for what in unknown {
             reporter.warn(&format!("config file \"{}\": {what}", path.display()));
         }
-        if global.providers.values().any(Entry::holds_key) && others_can_read(&path) {
+        if global.providers.values().any(ProviderEntry::holds_key) && others_can_read(&path) {
             reporter.warn(&format!(
                 "\"{0}\" holds an API key and others can read it; run: chmod 600 \"{0}\"",
                 path.display()
@@ -163,11 +163,11 @@ impl Global {
         let entry = self.providers.get(name).cloned().unwrap_or_default();
         let kind = match (entry.kind, name, &entry.command) {
             (Some(kind), ..) => kind,
-            (None, "anthropic", _) => Kind::Anthropic,
-            (None, "openai", _) => Kind::OpenAi,
-            (None, "ollama", _) => Kind::Ollama,
+            (None, "anthropic", _) => ProviderKind::Anthropic,
+            (None, "openai", _) => ProviderKind::OpenAi,
+            (None, "ollama", _) => ProviderKind::Ollama,
             (None, "command", _) => return self.named_command(&model.name),
-            (None, _, Some(_)) => Kind::Command,
+            (None, _, Some(_)) => ProviderKind::Command,
             (None, ..) if self.providers.contains_key(name) => {
                 return Err(Error::config(format!("provider \"{name}\" in config.toml has no kind"))
                     .hint("add kind = \"openai\", \"anthropic\", \"ollama\" or \"command\""));
@@ -175,10 +175,10 @@ impl Global {
             (None, ..) => return Err(self.unsupported(name)),
         };
         let api = match kind {
-            Kind::Anthropic => Api::Anthropic,
-            Kind::OpenAi => Api::OpenAi,
-            Kind::Ollama => Api::Ollama,
-            Kind::Command => {
+            ProviderKind::Anthropic => Api::Anthropic,
+            ProviderKind::OpenAi => Api::OpenAi,
+            ProviderKind::Ollama => Api::Ollama,
+            ProviderKind::Command => {
                 let line = entry.command.ok_or_else(|| no_command(name))?;
                 return Ok(Endpoint::Command { line, model: Some(model.name.clone()) });
             }
@@ -208,7 +208,7 @@ impl Global {
     /// `command/<name>`: the provider of that name, else the preset.
     fn named_command(&self, name: &str) -> Result<Endpoint> {
         if let Some(entry) = self.providers.get(name)
-            && matches!((entry.kind, &entry.command), (Some(Kind::Command), _) | (None, Some(_)))
+            && matches!((entry.kind, &entry.command), (Some(ProviderKind::Command), _) | (None, Some(_)))
         {
             let line = entry.command.clone().ok_or_else(|| no_command(name))?;
             return Ok(Endpoint::Command { line, model: None });

@@ -6,7 +6,7 @@ use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, Fault, Job, What};
+use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
@@ -184,8 +184,8 @@ impl Caller<'_> {
         let what = format!("asking about {} of {} ({} kB)", part.0 + 1, part.1, prompt.len() >> 10);
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
-        let finished = exec::run(Job {
-            what: What::Line(line),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Shell(line),
             input: prompt.into_bytes(),
             dir: empty.path(),
             vars: self.vars(),
@@ -199,7 +199,7 @@ impl Caller<'_> {
         drop(progress);
         let word = first_word(line);
         let asked = match &finished {
-            Err(Fault::NotStarted(e)) => {
+            Err(ExecError::NotStarted(e)) => {
                 Asked::NotStarted(format!("the LLM command \"{word}\" cannot be started: {e}"))
             }
             Err(fault) => Asked::Failed(format!("the LLM command \"{word}\" {fault}")),

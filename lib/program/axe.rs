@@ -3,7 +3,7 @@
 use crate::base::cli::{About, Manual, Program, Stdout, value};
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::program::family::{self, Action, Family};
+use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{axe_agents, axe_config, axe_gc, axe_run};
 use std::process::ExitCode;
 
@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse: family::parse, run }.main()
 }
 
-fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     FAMILY.run(action, env, stdout)
 }
 

@@ -4,11 +4,11 @@
 //! for, and everything that can be wrong at all before a call is paid for. The answer is printed first and
 //! the entry written after it, whatever became of stdout.
 
-use crate::agent::conversation::{Budget, Providers, Run, Scope};
-use crate::agent::history::History;
-use crate::agent::prepare::{Overrides, Prepared};
+use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
+use crate::agent::log::AgentLog;
+use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::stats::{RunStats, SubAgentRun, millis};
 use crate::agent::sub_agent::run_agent;
-use crate::agent::tally::{SubAgentRun, Tally, millis};
 use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -138,8 +138,8 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     }
 }
 
-fn piped_in(deadline: Deadline) -> stdin::Terms {
-    stdin::Terms {
+fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
+    stdin::StdinOptions {
         deadline,
         // No model's context holds a hundredth of it, but a command may be any filter.
         cap: 256 << 20,
@@ -161,38 +161,38 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let agent = agent::load(&name, env, &reporter)?;
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &reporter)?;
-    let prepared = Prepared::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
+    let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
     let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
     if reporter.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &reporter);
     }
-    let history = History::load(&prepared.name, &prepared.agent, env, &reporter);
+    let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
     let system = prepared.system(&history);
     if args.dry_run {
         return dry_run(&prepared, &system, &history, &args, piped.as_deref(), timeout, stdout);
     }
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
-    let run = Run {
+    let run = RunContext {
         env,
         global: &global,
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: Budget::new(global.max_calls()),
+        budget: CallBudget::new(global.max_calls()),
         providers: Providers::default(),
     };
-    let mut tally = Tally::default();
+    let mut stats = RunStats::default();
     let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
     let reply =
-        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut tally);
+        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut stats);
     drop(progress);
     let reply = reply?;
 
-    for warning in reply.warnings.iter().chain(&Reply::tries(tally.retries)) {
+    for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
-    let printed = print(&args, &prepared, &reply, &tally, started, stdout);
-    report(&reply, &tally, started, &reporter);
+    let printed = print(&args, &prepared, &reply, &stats, started, stdout);
+    report(&reply, &stats, started, &reporter);
     match reply.flaw() {
         // Not written down: for whoever asked for strictness the task is not done.
         Some(flaw) if args.strict => return printed.and(Err(Error::refused(flaw))),
@@ -225,9 +225,9 @@ struct Envelope<'a> {
 
 fn print(
     args: &Args,
-    prepared: &Prepared,
+    prepared: &PreparedAgent,
     reply: &Reply,
-    tally: &Tally,
+    stats: &RunStats,
     started: Instant,
     stdout: &mut Stdout,
 ) -> Result<()> {
@@ -235,17 +235,17 @@ fn print(
         stdout.json(&Envelope {
             model: &reply.model,
             content: &reply.text,
-            input_tokens: tally.tokens.input,
-            output_tokens: tally.tokens.output,
+            input_tokens: stats.tokens.input,
+            output_tokens: stats.tokens.output,
             stop_reason: &reply.stop_reason,
             duration_ms: millis(started.elapsed()),
-            tool_calls: tally.tool_calls,
+            tool_calls: stats.tool_calls,
             agent: prepared.name.as_str(),
             provider: &prepared.model.provider,
-            sub_agents: &tally.sub_agents,
-            retries: tally.retries,
-            cache_read_tokens: tally.tokens.cache_read,
-            cache_write_tokens: tally.tokens.cache_write,
+            sub_agents: &stats.sub_agents,
+            retries: stats.retries,
+            cache_read_tokens: stats.tokens.cache_read,
+            cache_write_tokens: stats.tokens.cache_write,
         })?;
     } else {
         stdout.text(&reply.text)?;
@@ -258,7 +258,7 @@ fn print(
 }
 
 /// The verbose lines before the call.
-fn describe(prepared: &Prepared, piped: bool, timeout: u64, reporter: &Reporter) {
+fn describe(prepared: &PreparedAgent, piped: bool, timeout: u64, reporter: &Reporter) {
     let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
     reporter.verbose(&format!("Model:    {}", prepared.model));
     reporter.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
@@ -270,18 +270,18 @@ fn describe(prepared: &Prepared, piped: bool, timeout: u64, reporter: &Reporter)
 }
 
 /// The verbose lines after it.
-fn report(reply: &Reply, tally: &Tally, started: Instant, reporter: &Reporter) {
-    let cumulative = if tally.tool_calls > 0 { " (cumulative)" } else { "" };
+fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter) {
+    let cumulative = if stats.tool_calls > 0 { " (cumulative)" } else { "" };
     reporter.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
     reporter.verbose(&format!(
         "Tokens:   {} input, {} output{cumulative}",
-        tally.tokens.input, tally.tokens.output
+        stats.tokens.input, stats.tokens.output
     ));
     reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
 }
 
 /// Unset ones print as 0.
-fn params(prepared: &Prepared) -> String {
+fn params(prepared: &PreparedAgent) -> String {
     let params = &prepared.agent.params;
     format!(
         "temperature={}, max_tokens={}",
@@ -291,9 +291,9 @@ fn params(prepared: &Prepared) -> String {
 }
 
 fn dry_run(
-    prepared: &Prepared,
+    prepared: &PreparedAgent,
     system: &str,
-    history: &History,
+    history: &AgentLog,
     args: &Args,
     piped: Option<&str>,
     timeout: u64,
@@ -320,11 +320,11 @@ fn dry_run(
     }
     parts.push(("--- Stdin ---".to_owned(), or_none(piped.unwrap_or_default())));
     match history {
-        History::Off => {}
-        History::Unreadable(why) | History::TooLong { why, .. } => {
+        AgentLog::Off => {}
+        AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
             parts.push(("--- Memory ---".to_owned(), format!("(error: {why})")))
         }
-        History::Loaded { text, .. } => parts.push(("--- Memory ---".to_owned(), or_none(text))),
+        AgentLog::Loaded { text, .. } => parts.push(("--- Memory ---".to_owned(), or_none(text))),
     }
     let agent = &prepared.agent;
     if !agent.sub_agents.is_empty() {

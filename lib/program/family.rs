@@ -23,7 +23,7 @@ pub(crate) struct Family {
 }
 
 #[derive(Debug)]
-pub(crate) enum Action {
+pub(crate) enum FamilyAction {
     Dispatch { command: OsString, arguments: Vec<OsString> },
     Help(String),
     Version,
@@ -40,7 +40,7 @@ pub(crate) enum Form {
 /// The commands that are not programs of their own.
 const OWN: &[&str] = &["completions", "help", "version"];
 
-pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
+pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
     use lexopt::prelude::*;
     let mut form = None;
     let mut words = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
         match arg {
             Long("generate") => form = Some(Form::parse(&p.text()?)?),
             Value(word) if form.is_none() && words.is_empty() && !OWN.iter().any(|own| word == *own) => {
-                return Ok(Action::Dispatch { command: word, arguments: p.rest()? });
+                return Ok(FamilyAction::Dispatch { command: word, arguments: p.rest()? });
             }
             Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
@@ -56,14 +56,14 @@ pub(crate) fn parse(p: &mut Arguments) -> Result<Action> {
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     Ok(match (form, &words[..]) {
-        (Some(form), []) => Action::Generate { form, program: None },
-        (Some(form), [program]) => Action::Generate { form, program: Some((*program).to_owned()) },
-        (None, []) => Action::Help("help".to_owned()),
-        (None, ["help", command] | [command @ "help"]) => Action::Help((*command).to_owned()),
-        (None, ["version"]) => Action::Version,
+        (Some(form), []) => FamilyAction::Generate { form, program: None },
+        (Some(form), [program]) => FamilyAction::Generate { form, program: Some((*program).to_owned()) },
+        (None, []) => FamilyAction::Help("help".to_owned()),
+        (None, ["help", command] | [command @ "help"]) => FamilyAction::Help((*command).to_owned()),
+        (None, ["version"]) => FamilyAction::Version,
         (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
         (None, ["completions", shell]) => match Shell::named(shell) {
-            Some(shell) => Action::Completions(shell),
+            Some(shell) => FamilyAction::Completions(shell),
             None => {
                 return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
             }
@@ -83,28 +83,32 @@ impl Form {
 }
 
 impl Family {
-    pub(crate) fn run(&self, action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    pub(crate) fn run(&self, action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let name = self.about.name;
         match action {
-            Action::Dispatch { command, arguments } => self.dispatch(&command, &arguments, env),
-            Action::Version => stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS),
-            Action::Help(command) => match self.about_of(&command) {
+            FamilyAction::Dispatch { command, arguments } => self.dispatch(&command, &arguments, env),
+            FamilyAction::Version => {
+                stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS)
+            }
+            FamilyAction::Help(command) => match self.about_of(&command) {
                 Some(about) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
                 None if OWN.contains(&command.as_str()) => {
                     stdout.text(&self.about.help()).map(|()| ExitCode::SUCCESS)
                 }
                 None => self.dispatch(command.as_ref(), &["--help".into()], env),
             },
-            Action::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
-            Action::Generate { form: Form::Man, program: None } => {
+            FamilyAction::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
+            FamilyAction::Generate { form: Form::Man, program: None } => {
                 generate(&Form::Man, self.programs, stdout)?;
                 self.print_manual(stdout)
             }
-            Action::Generate { form: Form::Man, program: Some(page) } if page == format!("{name}.7") => {
+            FamilyAction::Generate { form: Form::Man, program: Some(page) }
+                if page == format!("{name}.7") =>
+            {
                 self.print_manual(stdout)
             }
-            Action::Generate { form, program: None } => generate(&form, self.programs, stdout),
-            Action::Generate { form, program: Some(program) } => match self.about_of(&program) {
+            FamilyAction::Generate { form, program: None } => generate(&form, self.programs, stdout),
+            FamilyAction::Generate { form, program: Some(program) } => match self.about_of(&program) {
                 Some(about) => generate(&form, &[about], stdout),
                 None => {
                     let names: Vec<_> = self.programs.iter().map(|about| about.name).collect();

@@ -3,7 +3,7 @@
 use crate::base::cli::{About, Manual, Program, Stdout, value};
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::program::family::{self, Action, Family};
+use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{
     memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag, memory_doctor,
     memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron, memory_update,
@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
     Program { about: &ABOUT, parse: family::parse, run }.main()
 }
 
-fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     FAMILY.run(action, env, stdout)
 }
 

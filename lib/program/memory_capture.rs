@@ -268,7 +268,7 @@ fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
     let body = match note.body {
         Body::Given(body) => body,
         Body::Stdin => {
-            let terms = stdin::Terms {
+            let terms = stdin::StdinOptions {
                 deadline: Deadline::after(PATIENCE),
                 cap: CAP,
                 typed: true,
@@ -315,7 +315,7 @@ fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {
 
 /// One JSON object. Its end is enough: some programs leave a hook's stdin open.
 fn json_on_stdin(patience: Duration, typed: bool, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
-    let terms = stdin::Terms {
+    let terms = stdin::StdinOptions {
         deadline: Deadline::after(patience),
         cap: CAP,
         typed,

@@ -8,8 +8,8 @@ use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
 use crate::schedule::install::install;
-use crate::schedule::plan::{NAMES, Plan, Scheduler, line, words};
-use crate::schedule::standing::with;
+use crate::schedule::installed::with;
+use crate::schedule::plan::{InstallPlan, NAMES, Scheduler, line, words};
 use crate::schedule::timer::Timers;
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::by_module;
@@ -142,7 +142,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<Plan> {
+fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<InstallPlan> {
     Ok(match scheduler {
         Scheduler::Systemd => systemd::plan(timers, &systemd::dir(env)?),
         Scheduler::Launchd => launchd::plan(timers, home(timers)?),
@@ -156,7 +156,7 @@ fn home(timers: &Timers) -> Result<&str> {
 }
 
 /// Every file and command, for a person or a program.
-fn show(plan: &Plan, json: bool, stdout: &mut Stdout) -> Result<()> {
+fn show(plan: &InstallPlan, json: bool, stdout: &mut Stdout) -> Result<()> {
     if json {
         let files: Vec<_> =
             plan.files.iter().map(|(path, content)| json!({"path": path, "content": content})).collect();

@@ -6,7 +6,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::signal;
 use crate::schedule::plan::{NAMES, Scheduler, line, words};
 use crate::schedule::tool::{PATIENCE, Tools};
-use crate::schedule::uninstall::{Removal, carry_out, find};
+use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -87,9 +87,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(removals: &[Removal], args: &Args, stdout: &mut Stdout) -> Result<()> {
+fn show(removals: &[RemovalPlan], args: &Args, stdout: &mut Stdout) -> Result<()> {
     if args.json {
-        let shown = |removal: &Removal| {
+        let shown = |removal: &RemovalPlan| {
             let commands: Vec<_> = removal.before.iter().chain(&removal.after).collect();
             json!({"scheduler": removal.scheduler.name(), "files": removal.files, "commands": commands})
         };

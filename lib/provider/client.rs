@@ -4,11 +4,12 @@ use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, Job, What};
+use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::http::error::HttpErrorKind;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
 use crate::base::secret::Secret;
+use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::base::{file, http};
 use crate::config::global::{Api, HttpEndpoint, KeySource};
@@ -23,7 +24,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 /// The longest key, in bytes, that a file or a command may give.
@@ -159,7 +160,7 @@ impl ApiClient {
     }
 
     fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
-        self.dialects.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.dialects)
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -227,8 +228,8 @@ fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secr
         Error::config(format!("api_key_command of provider \"{provider}\": command \"{word}\" {why}"))
     };
     let dir = env.config_dir()?;
-    let finished = exec::run(Job {
-        what: What::Line(line),
+    let finished = exec::run(Invocation {
+        command: CommandLine::Shell(line),
         input: Vec::new(),
         dir: &dir,
         vars: Vec::new(),

@@ -5,7 +5,7 @@
 
 use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
-use crate::base::exec::{self, Fault, Job, What};
+use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::{lossy, one_line};
 use crate::provider::error::{CallError, Category};
 use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage};
@@ -39,8 +39,8 @@ impl ShellCommand {
         }
         let mut vars = vec![(LEVEL, OsString::from((self.level + 1).to_string()))];
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
-        let finished = exec::run(Job {
-            what: What::Line(&self.line),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Shell(&self.line),
             input: prompt(request).into_bytes(),
             dir: &self.dir,
             vars,
@@ -53,7 +53,7 @@ impl ShellCommand {
         })
         .map_err(|fault| {
             let category =
-                if matches!(fault, Fault::Deadline) { Category::Timeout } else { Category::Server };
+                if matches!(fault, ExecError::Deadline) { Category::Timeout } else { Category::Server };
             CallError::new(category, format!("command \"{word}\" {fault}"))
         })?;
         if !finished.status.success() {

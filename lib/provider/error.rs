@@ -73,11 +73,7 @@ impl CallError {
     /// A response with this status, or one of 200 whose body is an error.
     pub(crate) fn from_response(status: u16, response: &Response) -> CallError {
         let body = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
-        let message = match (message_of(&body), response.reason.as_str()) {
-            (Some(message), _) => message,
-            (None, "") => format!("HTTP status {status}"),
-            (None, reason) => reason.to_owned(),
-        };
+        let message = message_of(&body).unwrap_or_else(|| status_text(status, &response.reason));
         let mut message = one_line(&message, 1000);
         if let Some(id) = &response.request_id {
             message = format!("{message} [{}]", one_line(id, 100));
@@ -204,6 +200,29 @@ fn message_of(body: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
+fn status_text(status: u16, reason: &str) -> String {
+    let standard = match status {
+        _ if !reason.is_empty() => reason,
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Request Entity Too Large",
+        415 => "Unsupported Media Type",
+        422 => "Unprocessable Entity",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        status => return format!("HTTP status {status}"),
+    };
+    standard.to_owned()
+}
+
 /// An exhausted quota or an unpaid bill looks like a rate limit, but waiting does not help.
 fn needs_money(body: &Value) -> bool {
     ["/error/code", "/error/type", "/error/details/error_code", "/error/details/code", "/code", "/type"]
@@ -237,19 +256,16 @@ mod tests {
     use super::*;
     use crate::provider::wire::examples::plain;
 
-    fn response(status: u16, body: &str) -> Response {
-        Response {
+    fn error(status: u16, body: &str) -> CallError {
+        let response = Response {
             status,
             reason: "The Reason".into(),
             retry_after: None,
             request_id: None,
             content_type: None,
             body: body.into(),
-        }
-    }
-
-    fn error(status: u16, body: &str) -> CallError {
-        CallError::from_response(status, &response(status, body))
+        };
+        CallError::from_response(status, &response)
     }
 
     #[test]
@@ -298,8 +314,8 @@ mod tests {
             assert_eq!(error(500, body).message, "it broke", "{body}");
         }
         assert_eq!(error(500, "<html>").message, "The Reason");
-        let bare = Response { reason: String::new(), ..response(502, "") };
-        assert_eq!(CallError::from_response(502, &bare).to_string(), "server: HTTP status 502");
+        assert_eq!(status_text(502, ""), "Bad Gateway");
+        assert_eq!(status_text(529, ""), "HTTP status 529");
     }
 
     #[test]

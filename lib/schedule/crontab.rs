@@ -4,8 +4,8 @@
 //! because the rest then keeps every byte, a missing last newline included.
 
 use crate::base::error::{Error, Result};
-use crate::schedule::plan::{Plan, Scheduler, words};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::plan::{InstallPlan, Scheduler, words};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const START: &str = "# agent-memory:start";
 const END: &str = "# agent-memory:end";
 
-pub(crate) fn plan(timers: &Timers) -> Plan {
+pub(crate) fn plan(timers: &Timers) -> InstallPlan {
     let mut block = format!("{START}\n# Written by memory-install-cron; memory-uninstall-cron removes it.\n");
     let mut remarks = Vec::new();
     for timer in &timers.all {
@@ -28,7 +28,7 @@ pub(crate) fn plan(timers: &Timers) -> Plan {
         let _ = writeln!(block, "{} {}", times(timer.work, hours), command(timer, &timers.vars));
     }
     let _ = writeln!(block, "{END}");
-    Plan {
+    InstallPlan {
         scheduler: Scheduler::Crontab,
         dirs: Vec::new(),
         files: Vec::new(),
@@ -48,10 +48,10 @@ pub(crate) fn expressible(hours: u64) -> u64 {
 
 /// The five fields. Each program has a minute of its own, so that they do not meet; what is daily comes around noon,
 /// when most machines are awake.
-fn times(work: Work, hours: u64) -> String {
+fn times(work: TimedProgram, hours: u64) -> String {
     let minute = match work {
-        Work::Consolidate => 17,
-        Work::Defrag => 47,
+        TimedProgram::Consolidate => 17,
+        TimedProgram::Defrag => 47,
     };
     match hours {
         1 => format!("{minute} * * * *"),
@@ -128,7 +128,7 @@ pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, Option<u64>)> {
             let fields = line.strip_suffix(rest)?.trim_end();
             let is_value = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
             let program = shlex::split(rest)?.into_iter().find(|word| !is_value(word))?;
-            let said = |hours: &u64| Work::ALL.iter().any(|work| times(*work, *hours) == fields);
+            let said = |hours: &u64| TimedProgram::ALL.iter().any(|work| times(*work, *hours) == fields);
             Some((PathBuf::from(program), EXPRESSIBLE.into_iter().find(said)))
         })
         .collect()
@@ -196,7 +196,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for program in ["/usr/bin/x", "/a b/x", "/50%/it's/x", "/a=b/x"] {
-            let timer = Timer { work: Work::Consolidate, words: words(&[program, "--quiet"]), hours: 36 };
+            let timer =
+                Timer { work: TimedProgram::Consolidate, words: words(&[program, "--quiet"]), hours: 36 };
             let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
             let block = plan(&timers).block.unwrap();
             assert_eq!(lines_of(&block), [(PathBuf::from(program), Some(24))], "{block}");

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::schedule::plan::{Plan, Scheduler, Words, words};
+use crate::schedule::plan::{InstallPlan, Scheduler, Words, words};
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, unit_file};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 /// What had to be done.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct Changes {
     pub(crate) written: Vec<PathBuf>,
     pub(crate) commands: Vec<Words>,
 }
 
-impl Done {
+impl Changes {
     pub(crate) fn is_nothing(&self) -> bool {
         self.written.is_empty() && self.commands.is_empty()
     }
@@ -38,8 +38,8 @@ impl Done {
     }
 }
 
-pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
-    let mut done = Done::default();
+pub(crate) fn install(plan: &InstallPlan, tools: &Tools) -> Result<Changes> {
+    let mut done = Changes::default();
     // Before the first is written, it is known that all may be.
     for (path, _) in &plan.files {
         unit_file::ours(path)?;
@@ -61,7 +61,7 @@ pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
     Ok(done)
 }
 
-fn systemd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+fn systemd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
     if plan.files.is_empty() || (done.written.is_empty() && is_at_work(plan, tools)) {
         return Ok(());
     }
@@ -78,7 +78,7 @@ fn systemd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
 }
 
 /// Does the manager know the files as they are, and run their timers?
-fn is_at_work(plan: &Plan, tools: &Tools) -> bool {
+fn is_at_work(plan: &InstallPlan, tools: &Tools) -> bool {
     let mut show =
         words(&["systemctl", "--user", "show", "--property=Id,UnitFileState,ActiveState,NeedDaemonReload"]);
     let names = plan.files.iter().filter_map(|(path, _)| path.file_name()?.to_str()).map(str::to_owned);
@@ -100,7 +100,7 @@ fn is_at_work(plan: &Plan, tools: &Tools) -> bool {
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-fn launchd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
     // A `bootout` and a `bootstrap` for each file.
     for ((path, _), commands) in plan.files.iter().zip(plan.commands.chunks(2)) {
         let [out, into] = commands else { continue };
@@ -129,7 +129,7 @@ fn launchd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
 }
 
 /// Older systems know `load` alone; it ends well even where it fails, so the agent is looked for.
-fn by_load(path: &Path, out: &Words, why: String, tools: &Tools, done: &mut Done) -> Result<()> {
+fn by_load(path: &Path, out: &Words, why: String, tools: &Tools, done: &mut Changes) -> Result<()> {
     let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
     let is_done = tools.is_success(&load) && out.last().is_some_and(|target| is_loaded(target, tools));
     if !is_done {
@@ -149,7 +149,7 @@ pub(crate) fn is_loaded(target: &str, tools: &Tools) -> bool {
 /// Vixie's cron takes lines of less than a thousand bytes.
 const LONGEST_LINE: usize = 998;
 
-fn cron(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+fn cron(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
     let old = tools.crontab().map_err(Error::io)?;
     let new = crontab::with_block(&old, plan.block.as_deref())?;
     if new == old {

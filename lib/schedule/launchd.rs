@@ -1,18 +1,18 @@
 //! launchd's agents: a property list for each program, rendered from `launchd/`.
 
-use crate::schedule::plan::{Plan, Scheduler, filled, words};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::plan::{InstallPlan, Scheduler, filled, words};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-fn template(work: Work) -> &'static str {
+fn template(work: TimedProgram) -> &'static str {
     match work {
-        Work::Consolidate => include_str!("../../launchd/com.agent-memory.consolidate.plist"),
-        Work::Defrag => include_str!("../../launchd/com.agent-memory.defrag.plist"),
+        TimedProgram::Consolidate => include_str!("../../launchd/com.agent-memory.consolidate.plist"),
+        TimedProgram::Defrag => include_str!("../../launchd/com.agent-memory.defrag.plist"),
     }
 }
 
-pub(crate) fn label(work: Work) -> String {
+pub(crate) fn label(work: TimedProgram) -> String {
     format!("com.agent-memory.{}", work.name())
 }
 
@@ -25,11 +25,11 @@ pub(crate) fn log_dir(home: &Path) -> PathBuf {
     home.join("Library/Logs/agent-memory")
 }
 
-pub(crate) fn file(work: Work, home: &Path) -> PathBuf {
+pub(crate) fn file(work: TimedProgram, home: &Path) -> PathBuf {
     dir(home).join(format!("{}.plist", label(work)))
 }
 
-pub(crate) fn log(work: Work, home: &Path) -> PathBuf {
+pub(crate) fn log(work: TimedProgram, home: &Path) -> PathBuf {
     log_dir(home).join(format!("{}.log", work.name()))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 
-pub(crate) fn plan(timers: &Timers, home: &str) -> Plan {
+pub(crate) fn plan(timers: &Timers, home: &str) -> InstallPlan {
     let home = Path::new(home);
     let (mut files, mut commands) = (Vec::new(), Vec::new());
     for timer in &timers.all {
@@ -49,7 +49,7 @@ pub(crate) fn plan(timers: &Timers, home: &str) -> Plan {
         files.push((path, agent(timer, &timers.vars, &log(timer.work, home).to_string_lossy())));
     }
     let dirs = if files.is_empty() { Vec::new() } else { vec![log_dir(home)] };
-    Plan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() }
+    InstallPlan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() }
 }
 
 fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> String {
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back_as_it_was() {
         for program in ["/usr/bin/x", "/a & b/<c>/x", "/&amp;/x", "/ü \"'%$\\@LOG@/x"] {
-            let timer = Timer { work: Work::Defrag, words: words(&[program, "--quiet"]), hours: 36 };
+            let timer = Timer { work: TimedProgram::Defrag, words: words(&[program, "--quiet"]), hours: 36 };
             let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log");
             assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
             assert_eq!(hours_of(&text), Some(36));

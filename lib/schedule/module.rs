@@ -2,12 +2,12 @@
 
 use crate::base::env::Env;
 use crate::schedule::plan::Scheduler;
-use crate::schedule::timer::Work;
+use crate::schedule::timer::TimedProgram;
 use crate::schedule::{launchd, systemd, unit_file};
 use std::path::{Path, PathBuf};
 
 /// The file by which a module runs `work`, if one does.
-pub(crate) fn file_of(scheduler: Scheduler, work: Work, env: &Env) -> Option<PathBuf> {
+pub(crate) fn file_of(scheduler: Scheduler, work: TimedProgram, env: &Env) -> Option<PathBuf> {
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     match scheduler {
         Scheduler::Systemd => {

@@ -33,7 +33,7 @@ pub(crate) type Words = Vec<String>;
 
 /// In the order in which it is carried out.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct InstallPlan {
     pub(crate) scheduler: Scheduler,
     /// Directories that the scheduler does not make by itself.
     pub(crate) dirs: Vec<PathBuf>,

@@ -2,31 +2,31 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::schedule::plan::{Plan, Scheduler, Words, filled, words};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::plan::{InstallPlan, Scheduler, Words, filled, words};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::path::{Path, PathBuf};
 
 /// Where users' units lie, in the user manager's order of preference after the user's own.
 pub(crate) const SYSTEM_DIR: &str = "/etc/systemd/user";
 
-fn templates(work: Work) -> (&'static str, &'static str) {
+fn templates(work: TimedProgram) -> (&'static str, &'static str) {
     match work {
-        Work::Consolidate => (
+        TimedProgram::Consolidate => (
             include_str!("../../systemd/agent-memory-consolidate.service"),
             include_str!("../../systemd/agent-memory-consolidate.timer"),
         ),
-        Work::Defrag => (
+        TimedProgram::Defrag => (
             include_str!("../../systemd/agent-memory-defrag.service"),
             include_str!("../../systemd/agent-memory-defrag.timer"),
         ),
     }
 }
 
-pub(crate) fn service_name(work: Work) -> String {
+pub(crate) fn service_name(work: TimedProgram) -> String {
     format!("agent-memory-{}.service", work.name())
 }
 
-pub(crate) fn timer_name(work: Work) -> String {
+pub(crate) fn timer_name(work: TimedProgram) -> String {
     format!("agent-memory-{}.timer", work.name())
 }
 
@@ -39,11 +39,11 @@ pub(crate) fn dir(env: &Env) -> Result<PathBuf> {
 }
 
 /// The link that stands for "enabled".
-pub(crate) fn wanted_link(work: Work, dir: &Path) -> PathBuf {
+pub(crate) fn wanted_link(work: TimedProgram, dir: &Path) -> PathBuf {
     dir.join("timers.target.wants").join(timer_name(work))
 }
 
-pub(crate) fn plan(timers: &Timers, dir: &Path) -> Plan {
+pub(crate) fn plan(timers: &Timers, dir: &Path) -> InstallPlan {
     let mut files = Vec::new();
     for timer in &timers.all {
         files.push((dir.join(service_name(timer.work)), service(timer, &timers.vars)));
@@ -64,7 +64,7 @@ pub(crate) fn plan(timers: &Timers, dir: &Path) -> Plan {
             with_names("restart"),
         ];
     }
-    Plan {
+    InstallPlan {
         scheduler: Scheduler::Systemd,
         dirs: Vec::new(),
         files,

@@ -14,39 +14,39 @@ const CARRIED: &[&str] =
     &["HOME", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum TimedProgram {
     Consolidate,
     Defrag,
 }
 
-impl Work {
-    pub(crate) const ALL: [Work; 2] = [Work::Consolidate, Work::Defrag];
+impl TimedProgram {
+    pub(crate) const ALL: [TimedProgram; 2] = [TimedProgram::Consolidate, TimedProgram::Defrag];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Work::Consolidate => "consolidate",
-            Work::Defrag => "defrag",
+            TimedProgram::Consolidate => "consolidate",
+            TimedProgram::Defrag => "defrag",
         }
     }
 
     pub(crate) fn program(self) -> &'static str {
         match self {
-            Work::Consolidate => "memory-consolidate",
-            Work::Defrag => "memory-defrag",
+            TimedProgram::Consolidate => "memory-consolidate",
+            TimedProgram::Defrag => "memory-defrag",
         }
     }
 
     pub(crate) fn hours(self, schedule: &Schedule) -> u64 {
         match self {
-            Work::Consolidate => schedule.consolidate_interval_hours,
-            Work::Defrag => schedule.defrag_interval_hours,
+            TimedProgram::Consolidate => schedule.consolidate_interval_hours,
+            TimedProgram::Defrag => schedule.defrag_interval_hours,
         }
     }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Timer {
-    pub(crate) work: Work,
+    pub(crate) work: TimedProgram,
     /// The program's absolute path and its arguments.
     pub(crate) words: Vec<String>,
     pub(crate) hours: u64,
@@ -70,16 +70,16 @@ impl Timers {
         if let Some(path) = named {
             arguments.extend(["--config".to_owned(), plain("the configuration file", path.as_os_str())?]);
         }
-        let timer = |work: Work| {
+        let timer = |work: TimedProgram| {
             let mut words = vec![plain(work.program(), program(work.program(), env)?.as_os_str())?];
             words.extend_from_slice(&arguments);
             Ok(Timer { work, words, hours: work.hours(schedule) })
         };
-        Ok(Timers { all: Work::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
+        Ok(Timers { all: TimedProgram::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
     }
 
     /// Those that `is_wanted`.
-    pub(crate) fn only(&self, is_wanted: impl Fn(Work) -> bool) -> Timers {
+    pub(crate) fn only(&self, is_wanted: impl Fn(TimedProgram) -> bool) -> Timers {
         let all = self.all.iter().filter(|timer| is_wanted(timer.work)).cloned().collect();
         Timers { all, vars: self.vars.clone() }
     }

@@ -2,7 +2,7 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::exec::{self, Job, What};
+use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::lookup::on_path;
 use crate::base::text::one_line;
 use crate::provider::command::level;
@@ -50,8 +50,8 @@ impl Tools<'_> {
         if self.env.os("XDG_RUNTIME_DIR").is_none() {
             vars.push(("XDG_RUNTIME_DIR", runtime_dir(self.env).into()));
         }
-        let finished = exec::run(Job {
-            what: What::Words(&words),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Words(&words),
             input: input.to_vec(),
             dir: Path::new("/"),
             vars,

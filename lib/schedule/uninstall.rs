@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::schedule::install::is_loaded;
 use crate::schedule::plan::{Scheduler, Words, words};
-use crate::schedule::timer::Work;
+use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, module, systemd, unit_file};
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// In the order in which it is carried out.
 #[derive(Debug)]
-pub(crate) struct Removal {
+pub(crate) struct RemovalPlan {
     pub(crate) scheduler: Scheduler,
     pub(crate) before: Vec<Words>,
     pub(crate) files: Vec<PathBuf>,
@@ -28,16 +28,16 @@ pub(crate) struct Removal {
 
 /// What stands where a file of ours may be.
 #[derive(PartialEq, Eq)]
-enum Found {
+enum Ownership {
     Ours,
     Nothing,
     Anothers,
 }
 
-impl Removal {
-    fn of(scheduler: Scheduler) -> Removal {
+impl RemovalPlan {
+    fn of(scheduler: Scheduler) -> RemovalPlan {
         let (before, files, dirs, after, rest, left) = Default::default();
-        Removal { scheduler, before, files, dirs, after, rest, left }
+        RemovalPlan { scheduler, before, files, dirs, after, rest, left }
     }
 
     pub(crate) fn is_nothing(&self) -> bool {
@@ -45,24 +45,24 @@ impl Removal {
     }
 
     /// Takes the file along if it is there and ours.
-    fn take(&mut self, path: PathBuf) -> Found {
+    fn take(&mut self, path: PathBuf) -> Ownership {
         match unit_file::ours(&path) {
             Ok(Some(_)) => {
                 self.files.push(path);
-                Found::Ours
+                Ownership::Ours
             }
-            Ok(None) => Found::Nothing,
+            Ok(None) => Ownership::Nothing,
             Err(e) => {
                 self.left.push(e.message().to_owned());
-                Found::Anothers
+                Ownership::Anothers
             }
         }
     }
 
     /// The works whose files may be ours. A module's file elsewhere does not keep ours from being removed.
-    fn works(&mut self, dir: &Path, env: &Env) -> Vec<Work> {
+    fn works(&mut self, dir: &Path, env: &Env) -> Vec<TimedProgram> {
         let mut works = Vec::new();
-        for work in Work::ALL {
+        for work in TimedProgram::ALL {
             let modules = module::file_of(self.scheduler, work, env);
             if modules.as_ref().is_none_or(|path| !path.starts_with(dir)) {
                 works.push(work);
@@ -82,7 +82,7 @@ pub(crate) fn by_module(path: &Path) -> String {
 }
 
 /// What there is to remove.
-pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<Removal> {
+pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<RemovalPlan> {
     match scheduler {
         Scheduler::Systemd => systemd(tools),
         Scheduler::Launchd => launchd(tools),
@@ -90,19 +90,19 @@ pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<Removal> {
     }
 }
 
-fn systemd(tools: &Tools) -> Result<Removal> {
-    let mut removal = Removal::of(Scheduler::Systemd);
+fn systemd(tools: &Tools) -> Result<RemovalPlan> {
+    let mut removal = RemovalPlan::of(Scheduler::Systemd);
     let dir = systemd::dir(tools.env)?;
     let mut timers = Vec::new();
     for work in removal.works(&dir, tools.env) {
         let timer = removal.take(dir.join(systemd::timer_name(work)));
-        if timer == Found::Ours {
+        if timer == Ownership::Ours {
             timers.push(systemd::timer_name(work));
         }
         removal.take(dir.join(systemd::service_name(work)));
         // `disable` removes the link too, if the timer's file is still there and a manager runs.
         let link = systemd::wanted_link(work, &dir);
-        if link.is_symlink() && timer != Found::Anothers {
+        if link.is_symlink() && timer != Ownership::Anothers {
             removal.files.push(link);
         }
     }
@@ -120,11 +120,11 @@ fn systemd(tools: &Tools) -> Result<Removal> {
     Ok(removal)
 }
 
-fn launchd(tools: &Tools) -> Result<Removal> {
-    let mut removal = Removal::of(Scheduler::Launchd);
+fn launchd(tools: &Tools) -> Result<RemovalPlan> {
+    let mut removal = RemovalPlan::of(Scheduler::Launchd);
     let Some(home) = tools.env.home() else { return Err(Error::config("HOME is not set")) };
     for work in removal.works(&launchd::dir(home), tools.env) {
-        if removal.take(launchd::file(work, home)) != Found::Ours {
+        if removal.take(launchd::file(work, home)) != Ownership::Ours {
             continue;
         }
         let target = format!("{}/{}", launchd::domain(), launchd::label(work));
@@ -139,8 +139,8 @@ fn launchd(tools: &Tools) -> Result<Removal> {
     Ok(removal)
 }
 
-fn cron(tools: &Tools) -> Result<Removal> {
-    let mut removal = Removal::of(Scheduler::Crontab);
+fn cron(tools: &Tools) -> Result<RemovalPlan> {
+    let mut removal = RemovalPlan::of(Scheduler::Crontab);
     let old = tools.crontab().map_err(Error::io)?;
     if crontab::block(&old)?.is_some() {
         removal.rest = crontab::with_block(&old, None)?;
@@ -151,7 +151,7 @@ fn cron(tools: &Tools) -> Result<Removal> {
 }
 
 /// Removes all that can be. What could not be done is the error, at the end.
-pub(crate) fn carry_out(removal: &Removal, tools: &Tools) -> Result<()> {
+pub(crate) fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
     let mut faults = Vec::new();
     for command in &removal.before {
         // What the scheduler does not know it does not run.
@@ -173,7 +173,7 @@ pub(crate) fn carry_out(removal: &Removal, tools: &Tools) -> Result<()> {
     if removal.scheduler == Scheduler::Systemd && faults.is_empty() {
         // A run that failed would be listed on, without its file. Fails where there was none.
         let mut reset = words(&["systemctl", "--user", "reset-failed"]);
-        reset.extend(Work::ALL.map(systemd::service_name));
+        reset.extend(TimedProgram::ALL.map(systemd::service_name));
         tools.is_success(&reset);
     }
     match faults.is_empty() {
@@ -200,7 +200,7 @@ mod tests {
         let units = config.join("systemd/user");
         std::fs::create_dir_all(units.join("timers.target.wants")).unwrap();
         std::fs::write(units.join("agent-memory-consolidate.service"), "[Service]\n").unwrap();
-        let link = systemd::wanted_link(Work::Consolidate, &units);
+        let link = systemd::wanted_link(TimedProgram::Consolidate, &units);
         std::os::unix::fs::symlink("/nowhere", &link).unwrap();
         let env = pretend(&[("XDG_CONFIG_HOME", config.to_str().unwrap())]);
         let removal = systemd(&Tools { env: &env, patience: PATIENCE }).unwrap();

@@ -78,17 +78,17 @@ pub(crate) fn tail(path: &Path, last_n: usize) -> io::Result<String> {
 
 /// How many entries a file held, and up to where they were counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct LogCount {
     pub(crate) entries: u64,
-    file: file::Id,
+    file: file::FileId,
     end: u64,
 }
 
 /// Counts the entries. A missing file holds none.
-pub(crate) fn count(path: &Path) -> io::Result<Count> {
+pub(crate) fn count(path: &Path) -> io::Result<LogCount> {
     match file::open_settled(path)? {
-        Some((log, end)) => Ok(Count { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
-        None => Ok(Count::default()),
+        Some((log, end)) => Ok(LogCount { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
+        None => Ok(LogCount::default()),
     }
 }
 
@@ -130,7 +130,12 @@ pub(crate) struct Trimmed {
 /// nobody, so it stays even if it is more than `keep`; and only that needs to be counted under the lock.
 /// Appends and other trims wait meanwhile, so that none is lost between reading and replacing. After an
 /// error the log is as it was. `own_dir`: nobody else keeps files beside the log, so leftovers can be swept.
-pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> io::Result<Option<Trimmed>> {
+pub(crate) fn trim(
+    path: &Path,
+    keep: usize,
+    counted: LogCount,
+    own_dir: bool,
+) -> io::Result<Option<Trimmed>> {
     if keep == 0 {
         return Ok(None);
     }

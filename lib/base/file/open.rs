@@ -71,21 +71,21 @@ pub(crate) fn regular_or_missing(path: &Path) -> io::Result<()> {
 }
 
 /// Which file it is, whatever its name.
-pub(crate) type Id = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
 #[cfg(unix)]
-pub(crate) fn id_of(metadata: &std::fs::Metadata) -> Id {
+pub(crate) fn id_of(metadata: &std::fs::Metadata) -> FileId {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
 /// Windows does not let an open file be replaced, so a name leads to one file while it is open.
 #[cfg(not(unix))]
-pub(crate) fn id_of(_metadata: &std::fs::Metadata) -> Id {
+pub(crate) fn id_of(_metadata: &std::fs::Metadata) -> FileId {
     (0, 0)
 }
 
-pub(crate) fn id(file: &fs::File) -> io::Result<Id> {
+pub(crate) fn id(file: &fs::File) -> io::Result<FileId> {
     Ok(id_of(&file.metadata()?))
 }
 

@@ -1,9 +1,9 @@
 //! The doctor's look at the timers: are they as the configuration wants them, and do they run?
 
 use crate::memory::doctor::{Check, Finding, Patient};
+use crate::schedule::installed::{InstalledTimer, last_run, standing};
 use crate::schedule::plan::Scheduler;
-use crate::schedule::standing::{Standing, last_run, standing};
-use crate::schedule::timer::Work;
+use crate::schedule::timer::TimedProgram;
 use jiff::{SignedDuration, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,8 +15,8 @@ const GRACE: Duration = Duration::from_secs(48 * 3600);
 pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     let all = standing(&patient.config.schedule, patient.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
-    for work in Work::ALL {
-        let of_it: Vec<&Standing> = all.iter().filter(|standing| standing.work == Some(work)).collect();
+    for work in TimedProgram::ALL {
+        let of_it: Vec<&InstalledTimer> = all.iter().filter(|standing| standing.work == Some(work)).collect();
         if let [first, second, ..] = &of_it[..] {
             let what = format!(
                 "{} is run by {} and by {}",
@@ -32,11 +32,11 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     findings
 }
 
-fn place(standing: &Standing) -> PathBuf {
+fn place(standing: &InstalledTimer) -> PathBuf {
     PathBuf::from(&standing.place)
 }
 
-fn faults(standing: &Standing) -> Vec<Finding> {
+fn faults(standing: &InstalledTimer) -> Vec<Finding> {
     let name = standing.scheduler.name();
     let program = if standing.is_modules { "memory-uninstall-cron" } else { "memory-install-cron" };
     let mend = format!("{program} --scheduler {name}");
@@ -80,11 +80,11 @@ fn by_hand(patient: &Patient) -> Option<Finding> {
 }
 
 /// Timers that are there, and of which nobody has heard for long.
-fn silence(patient: &Patient, all: &[Standing]) -> Option<Finding> {
-    let timer = all.iter().find(|standing| standing.work == Some(Work::Consolidate))?;
+fn silence(patient: &Patient, all: &[InstalledTimer]) -> Option<Finding> {
+    let timer = all.iter().find(|standing| standing.work == Some(TimedProgram::Consolidate))?;
     // Where nothing ever ran, the timers may be a minute old.
     let (_, at) = last_run(patient.root)?;
-    let hours = Work::Consolidate.hours(&patient.config.schedule);
+    let hours = TimedProgram::Consolidate.hours(&patient.config.schedule);
     let interval = Duration::from_secs(hours.saturating_mul(3600));
     let since = Duration::try_from(patient.env.now().duration_since(at)).unwrap_or_default();
     if since <= GRACE.max(interval.saturating_mul(3)) {

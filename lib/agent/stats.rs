@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What a conversation cost, counted while it goes on, so that a failed one is counted too.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunStats {
     /// Of the agent and all agents below it.
     pub(crate) tokens: TokenUsage,
     /// Further tries after failed ones, likewise.

@@ -7,7 +7,7 @@ use crate::base::lookup::is_program;
 use crate::base::text::lossy;
 use crate::config::memory::Schedule;
 use crate::schedule::plan::Scheduler;
-use crate::schedule::timer::Work;
+use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::{crontab, launchd, module, systemd, unit_file};
 use crate::store::place::Root;
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 
 /// One timer that is there.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct InstalledTimer {
     pub(crate) scheduler: Scheduler,
     /// `None`: a scheduler that could not be asked, or a crontab whose markers are broken; `faults` says why.
-    pub(crate) work: Option<Work>,
+    pub(crate) work: Option<TimedProgram>,
     /// The file that holds it, or `crontab`.
     pub(crate) place: String,
     /// It comes from a Nix module, which is where to change it.
@@ -30,22 +30,28 @@ pub(crate) struct Standing {
 }
 
 /// All timers of ours, of all schedulers.
-pub(crate) fn standing(schedule: &Schedule, env: &Env) -> Vec<Standing> {
+pub(crate) fn standing(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
     Scheduler::ALL.into_iter().flat_map(|scheduler| with(scheduler, schedule, env)).collect()
 }
 
 /// Those of one scheduler. Reads files; for the crontab, where there is one, it asks `crontab -l`.
-pub(crate) fn with(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<Standing> {
+pub(crate) fn with(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
     match scheduler {
-        Scheduler::Launchd | Scheduler::Systemd => {
-            Work::ALL.into_iter().filter_map(|work| in_files(scheduler, work, schedule, env)).collect()
-        }
+        Scheduler::Launchd | Scheduler::Systemd => TimedProgram::ALL
+            .into_iter()
+            .filter_map(|work| in_files(scheduler, work, schedule, env))
+            .collect(),
         Scheduler::Crontab => in_crontab(schedule, &Tools { env, patience: PATIENCE }),
     }
 }
 
-fn in_files(scheduler: Scheduler, work: Work, schedule: &Schedule, env: &Env) -> Option<Standing> {
-    let standing = |place: &Path, is_modules, faults| Standing {
+fn in_files(
+    scheduler: Scheduler,
+    work: TimedProgram,
+    schedule: &Schedule,
+    env: &Env,
+) -> Option<InstalledTimer> {
+    let standing = |place: &Path, is_modules, faults| InstalledTimer {
         scheduler,
         work: Some(work),
         place: place.display().to_string(),
@@ -93,8 +99,8 @@ fn in_files(scheduler: Scheduler, work: Work, schedule: &Schedule, env: &Env) ->
     }
 }
 
-fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<Standing> {
-    let standing = |work, faults| Standing {
+fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
+    let standing = |work, faults| InstalledTimer {
         scheduler: Scheduler::Crontab,
         work,
         place: "crontab".to_owned(),
@@ -114,13 +120,13 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<Standing> {
         Err(e) => return vec![standing(None, vec![e.message().to_owned()])],
     };
     let lines = crontab::lines_of(&block);
-    let of = |work: Work| {
+    let of = |work: TimedProgram| {
         let runs = |program: &Path| program.file_name().is_some_and(|name| name == work.program());
         let (program, hours) = lines.iter().find(|(program, _)| runs(program))?;
         let wanted = crontab::expressible(work.hours(schedule));
         Some(standing(Some(work), faults(Some(program.clone()), *hours, wanted)))
     };
-    Work::ALL.into_iter().filter_map(of).collect()
+    TimedProgram::ALL.into_iter().filter_map(of).collect()
 }
 
 fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<String> {
@@ -140,9 +146,9 @@ fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<Stri
 
 /// Who was last at work on a store, and since when: what the lock of its one run says. The run before, of the other
 /// program, is not known.
-pub(crate) fn last_run(root: &Root) -> Option<(Work, Timestamp)> {
+pub(crate) fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
     let bytes = file::read(&root.run_lock(), 1000).ok()?;
     let text = lossy(bytes).0;
-    let work = Work::ALL.into_iter().find(|work| text.starts_with(work.program()))?;
+    let work = TimedProgram::ALL.into_iter().find(|work| text.starts_with(work.program()))?;
     Some((work, text.trim().rsplit(' ').next()?.parse().ok()?))
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// The log as a run found it.
 #[derive(Debug)]
-pub(crate) enum History {
+pub(crate) enum AgentLog {
     /// The agent keeps no log.
     Off,
     /// It keeps one that cannot be read. It gets no entry either: what we cannot see we do not touch.
@@ -23,11 +23,11 @@ pub(crate) enum History {
     },
 }
 
-impl History {
-    pub(crate) fn load(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) -> History {
+impl AgentLog {
+    pub(crate) fn load(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) -> AgentLog {
         let memory = &agent.memory;
         if !memory.enabled {
-            return History::Off;
+            return AgentLog::Off;
         }
         let loaded = run_log::path(name, memory, env).map_err(|e| e.message().to_owned()).and_then(|path| {
             let text = match run_log::tail(&path, memory.last_n()) {
@@ -48,7 +48,7 @@ impl History {
         match loaded {
             Ok((path, Err(why))) => {
                 reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
-                History::TooLong { path, why }
+                AgentLog::TooLong { path, why }
             }
             Ok((path, Ok(text))) => {
                 if reporter.is_verbose() {
@@ -59,11 +59,11 @@ impl History {
                         _ => "Memory:   0 entries (no memory file)".to_owned(),
                     });
                 }
-                History::Loaded { path, text }
+                AgentLog::Loaded { path, text }
             }
             Err(why) => {
                 reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
-                History::Unreadable(why)
+                AgentLog::Unreadable(why)
             }
         }
     }
@@ -71,8 +71,8 @@ impl History {
     /// What goes into the prompt.
     pub(crate) fn text(&self) -> &str {
         match self {
-            History::Loaded { text, .. } => text,
-            History::Off | History::Unreadable(_) | History::TooLong { .. } => "",
+            AgentLog::Loaded { text, .. } => text,
+            AgentLog::Off | AgentLog::Unreadable(_) | AgentLog::TooLong { .. } => "",
         }
     }
 
@@ -86,7 +86,7 @@ impl History {
         env: &Env,
         reporter: &Reporter,
     ) {
-        let (History::Loaded { path, .. } | History::TooLong { path, .. }) = self else { return };
+        let (AgentLog::Loaded { path, .. } | AgentLog::TooLong { path, .. }) = self else { return };
         if let Err(e) = run_log::append(path, env.now(), task, result, agent.memory.max_task_chars()) {
             reporter.warn(&format!("failed to save memory for \"{name}\": {e}"));
         }
