@@ -97,7 +97,7 @@ fn ours(bytes: &[u8]) {
 fn timers(words: &[String], hours: u64) -> Timers {
     let last = words.last().cloned().unwrap_or_default();
     Timers {
-        all: vec![Timer { work: TimedProgram::Consolidate, words: words.to_vec(), hours }],
+        all: vec![Timer { program: TimedProgram::Consolidate, words: words.to_vec(), hours }],
         vars: vec![("HOME", last), ("PATH", "/bin:/usr/bin".to_owned())],
     }
 }

@@ -1,7 +1,8 @@
-//! What is installed now, and whether it is still what the configuration wants. For `memory-doctor`, and for who
-//! installs beside it.
+//! Which timers are installed, and whether they still match the configuration. For `memory-doctor`, and for whoever
+//! installs beside them.
 
 use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::base::file;
 use crate::base::lookup::is_program;
 use crate::base::text::lossy;
@@ -14,117 +15,106 @@ use crate::store::place::Root;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// One timer that is there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InstalledTimer {
     pub(crate) scheduler: Scheduler,
-    /// `None`: a scheduler that could not be asked, or a crontab whose markers are broken; `faults` says why.
-    pub(crate) work: Option<TimedProgram>,
+    /// `None`: a crontab that could not be read, or whose markers are broken; `faults` says why.
+    pub(crate) program: Option<TimedProgram>,
     /// The file that holds it, or `crontab`.
-    pub(crate) place: String,
-    /// It comes from a Nix module, which is where to change it.
+    pub(crate) place: PathBuf,
+    /// It comes from a Nix module, and must be changed there.
     pub(crate) is_modules: bool,
-    /// What is not as the configuration wants it. `memory-install-cron` mends it; a module's is hidden by a file of
-    /// ours, which `memory-uninstall-cron` removes.
+    /// How it differs from the configuration. `memory-install-cron` fixes that; if a file of ours hides a module's,
+    /// `memory-uninstall-cron` removes it.
     pub(crate) faults: Vec<String>,
 }
 
-/// All timers of ours, of all schedulers.
-pub(crate) fn standing(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
-    Scheduler::ALL.into_iter().flat_map(|scheduler| with(scheduler, schedule, env)).collect()
+/// All our timers, of all schedulers.
+pub(crate) fn all(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+    Scheduler::ALL.into_iter().flat_map(|scheduler| of(scheduler, schedule, env)).collect()
 }
 
-/// Those of one scheduler. Reads files; for the crontab, where there is one, it asks `crontab -l`.
-pub(crate) fn with(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+/// The timers of one scheduler. Reads files; for the crontab it runs `crontab -l`.
+pub(crate) fn of(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+    let in_files = |program| in_files(scheduler, program, schedule, env);
     match scheduler {
-        Scheduler::Launchd | Scheduler::Systemd => TimedProgram::ALL
-            .into_iter()
-            .filter_map(|work| in_files(scheduler, work, schedule, env))
-            .collect(),
+        Scheduler::Launchd | Scheduler::Systemd => {
+            TimedProgram::ALL.into_iter().filter_map(in_files).collect()
+        }
         Scheduler::Crontab => in_crontab(schedule, &Tools { env, patience: PATIENCE }),
     }
 }
 
 fn in_files(
     scheduler: Scheduler,
-    work: TimedProgram,
+    program: TimedProgram,
     schedule: &Schedule,
     env: &Env,
 ) -> Option<InstalledTimer> {
-    let standing = |place: &Path, is_modules, faults| InstalledTimer {
+    let timer = |place, is_modules, faults| InstalledTimer {
         scheduler,
-        work: Some(work),
-        place: place.display().to_string(),
+        program: Some(program),
+        place,
         is_modules,
         faults,
     };
-    if let Some(path) = module::file_of(scheduler, work, env) {
-        let own = systemd::dir(env).ok()?.join(systemd::timer_name(work));
-        let hides =
-            scheduler == Scheduler::Systemd && own != path && matches!(unit_file::ours(&own), Ok(Some(_)));
-        let faults = hides.then(|| format!("\"{}\" takes the place of a Nix module's", own.display()));
-        return Some(standing(&path, true, faults.into_iter().collect()));
+    let wanted = program.hours(schedule);
+    let is_systemd = scheduler == Scheduler::Systemd;
+    let dir = if is_systemd { systemd::dir(env).ok()? } else { launchd::dir(env.home()?) };
+    let own = match is_systemd {
+        true => dir.join(systemd::timer_name(program)),
+        false => launchd::file(program, env.home()?),
+    };
+    if let Some(path) = module::file_of(scheduler, program, env) {
+        let hides = is_systemd && own != path && matches!(unit_file::ours(&own), Ok(Some(_)));
+        let faults = hides.then(|| format!("\"{}\" hides a Nix module's timer", own.display()));
+        return Some(timer(path, true, faults.into_iter().collect()));
     }
-    let wanted = work.hours(schedule);
-    match scheduler {
-        Scheduler::Launchd => {
-            let path = launchd::file(work, env.home()?);
-            Some(match unit_file::ours(&path) {
-                Ok(text) => {
-                    let text = text?;
-                    let faults = faults(launchd::program_of(&text), launchd::hours_of(&text), wanted);
-                    standing(&path, false, faults)
-                }
-                Err(e) => standing(&path, false, vec![e.message().to_owned()]),
-            })
-        }
-        Scheduler::Systemd => {
-            let dir = systemd::dir(env).ok()?;
-            let path = dir.join(systemd::timer_name(work));
-            let texts = unit_file::ours(&path)
-                .and_then(|timer| Ok((timer, unit_file::ours(&dir.join(systemd::service_name(work)))?)));
-            Some(match texts {
-                Ok((timer, service)) => {
-                    let hours = systemd::hours_of(&timer?);
-                    let mut faults = faults(service.as_deref().and_then(systemd::program_of), hours, wanted);
-                    if !systemd::wanted_link(work, &dir).is_symlink() {
-                        faults.push("the timer is not enabled".to_owned());
-                    }
-                    standing(&path, false, faults)
-                }
-                Err(e) => standing(&path, false, vec![e.message().to_owned()]),
-            })
-        }
-        Scheduler::Crontab => None,
+    let read = match is_systemd {
+        true => systemd_faults(&own, program, &dir, wanted),
+        false => unit_file::ours(&own).map(|text| {
+            text.map(|text| faults(launchd::program_of(&text), launchd::hours_of(&text), wanted))
+        }),
+    };
+    let faults = read.unwrap_or_else(|error| Some(vec![error.message().to_owned()]))?;
+    Some(timer(own, false, faults))
+}
+
+fn systemd_faults(own: &Path, program: TimedProgram, dir: &Path, wanted: u64) -> Result<Option<Vec<String>>> {
+    let timer = unit_file::ours(own)?;
+    let service = unit_file::ours(&dir.join(systemd::service_name(program)))?;
+    let Some(timer) = timer else { return Ok(None) };
+    let runs = service.as_deref().and_then(systemd::program_of);
+    let mut faults = faults(runs, systemd::hours_of(&timer), wanted);
+    if !systemd::wanted_link(program, dir).is_symlink() {
+        faults.push("the timer is not enabled".to_owned());
     }
+    Ok(Some(faults))
 }
 
 fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
-    let standing = |work, faults| InstalledTimer {
+    let timer = |program, faults| InstalledTimer {
         scheduler: Scheduler::Crontab,
-        work,
-        place: "crontab".to_owned(),
+        program,
+        place: PathBuf::from("crontab"),
         is_modules: false,
         faults,
     };
     if !tools.has("crontab") {
         return Vec::new();
     }
-    let crontab = match tools.crontab() {
-        Ok(crontab) => crontab,
-        Err(why) => return vec![standing(None, vec![why])],
+    let block = tools
+        .crontab()
+        .and_then(|crontab| Ok(crontab::block(&crontab)?.map(|place| lossy(crontab[place].to_vec()).0)));
+    let lines = match block {
+        Ok(block) => crontab::lines_of(&block.unwrap_or_default()),
+        Err(error) => return vec![timer(None, vec![error.message().to_owned()])],
     };
-    let block = match crontab::block(&crontab) {
-        Ok(Some(place)) => lossy(crontab[place].to_vec()).0,
-        Ok(None) => return Vec::new(),
-        Err(e) => return vec![standing(None, vec![e.message().to_owned()])],
-    };
-    let lines = crontab::lines_of(&block);
-    let of = |work: TimedProgram| {
-        let runs = |program: &Path| program.file_name().is_some_and(|name| name == work.program());
-        let (program, hours) = lines.iter().find(|(program, _)| runs(program))?;
-        let wanted = crontab::expressible(work.hours(schedule));
-        Some(standing(Some(work), faults(Some(program.clone()), *hours, wanted)))
+    let of = |program: TimedProgram| {
+        let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());
+        let (path, hours) = lines.iter().find(|(path, _)| is_it(path))?;
+        let wanted = crontab::expressible(program.hours(schedule));
+        Some(timer(Some(program), faults(Some(path.clone()), *hours, wanted)))
     };
     TimedProgram::ALL.into_iter().filter_map(of).collect()
 }
@@ -134,7 +124,7 @@ fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<Stri
     match program {
         Some(program) if is_program(&program) => {}
         Some(program) => faults.push(format!("the program \"{}\" is gone", program.display())),
-        None => faults.push("which program it runs cannot be read".to_owned()),
+        None => faults.push("the program that it runs cannot be determined".to_owned()),
     }
     match hours {
         Some(hours) if hours == wanted => {}
@@ -144,11 +134,11 @@ fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<Stri
     faults
 }
 
-/// Who was last at work on a store, and since when: what the lock of its one run says. The run before, of the other
-/// program, is not known.
+/// The program that last worked on a store, and when it started, from the lock file of its run. The run before that
+/// is not known.
 pub(crate) fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
     let bytes = file::read(&root.run_lock(), 1000).ok()?;
     let text = lossy(bytes).0;
-    let work = TimedProgram::ALL.into_iter().find(|work| text.starts_with(work.program()))?;
-    Some((work, text.trim().rsplit(' ').next()?.parse().ok()?))
+    let program = TimedProgram::ALL.into_iter().find(|program| text.starts_with(program.name()))?;
+    Some((program, text.trim().rsplit(' ').next()?.parse().ok()?))
 }

@@ -1,7 +1,6 @@
-//! The memory programs on a timer: files and commands for the system's own scheduler (US-010).
+//! The memory programs on a timer: files and commands for the system's own scheduler.
 //!
-//! What is to be there is made as plain data ([`plan::InstallPlan`]) that `--print` shows; `install` and `uninstall`
-//! carry it out.
+//! An installation is plain data ([`plan::InstallPlan`]) that `--print` shows and `install` carries out.
 
 pub(crate) mod check;
 pub(crate) mod choose;
