@@ -273,9 +273,9 @@ fn intervals_that_cron_cannot_say_are_shortened_and_said() {
     let (code, out, err) = kit.install(CRONTAB);
     assert_eq!(code, Some(0));
     assert_eq!(out, "crontab: memory-consolidate every 4 hours, memory-defrag every 24 hours\n");
-    assert!(
-        err.contains("Warning: cron cannot express \"every 36 hours\": memory-defrag will run every 24 hours\n")
-    );
+    assert!(err.contains(
+        "Warning: cron cannot express \"every 36 hours\": memory-defrag will run every 24 hours\n"
+    ));
     let text = String::from_utf8(kit.crontab().unwrap()).unwrap();
     assert!(text.contains("\n17 */4 * * * ") && text.contains("\n47 12 * * * "), "{text}");
 }
@@ -495,7 +495,10 @@ fn a_missing_program_is_named() {
     let (code, out, err) = kit.install(SYSTEMD);
     assert_eq!((code, out.as_str()), (Some(1), ""));
     let path = kit.bin.join("memory-defrag");
-    assert!(err.contains(&format!("the timers need the program \"{}\", which does not exist", path.display())), "{err}");
+    assert!(
+        err.contains(&format!("the timers need the program \"{}\", which does not exist", path.display())),
+        "{err}"
+    );
 }
 
 #[test]

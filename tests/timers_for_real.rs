@@ -206,6 +206,7 @@ fn a_module_of_the_whole_system_is_left_alone_and_not_hidden() {
     assert_eq!(out.matches(&hidden).count(), 1, "{out}");
     assert!(out.contains("\nsystemd: timers removed\n"), "{out}");
     assert!(out.ends_with("\nsystemd: memory-consolidate every 2 hours\n"), "{out}");
-    let why = "Warning: \"/etc/systemd/user/agent-memory-defrag.timer\" comes from a Nix module and is not changed";
+    let why =
+        "Warning: \"/etc/systemd/user/agent-memory-defrag.timer\" comes from a Nix module and is not changed";
     assert_eq!(err.matches(why).count(), 2, "{err}");
 }

@@ -10,20 +10,7 @@ use crate::provider::message::{ChatTurn, Reply, Request};
 use std::path::Path;
 
 /// Fixed by M7 4.1, word for word.
-const PROMPT: &str = r#"You are a memory analyst for an AI agent. You will receive a log of the agent's past tasks and results. Analyze the entries and provide a structured report.
-
-Your report MUST contain exactly these three sections with these exact headings:
-
-## Patterns Found
-Identify recurring themes, common task types, or behavioral patterns across the entries. If no patterns exist, state "No clear patterns detected."
-
-## Repeated Work
-Identify any tasks that appear to be duplicated or that the agent has done multiple times with the same or similar inputs. If no repetition is found, state "No repeated work detected."
-
-## Recommendations
-Based on the patterns and repetitions found, suggest concrete actions the user could take to improve the agent's configuration, skill, or workflow. If no recommendations apply, state "No specific recommendations."
-
-Be concise. Reference specific entries by their timestamps when relevant."#;
+const PROMPT: &str = include_str!("gc_prompt.md");
 
 /// Asks `model` for the analysis of a whole log. One call, no tools.
 pub(crate) fn analyse(
@@ -38,7 +25,7 @@ pub(crate) fn analyse(
     let provider = Provider::connect(endpoint, workdir, env, deadline)?;
     let request = Request {
         model: model.to_owned(),
-        system: PROMPT.to_owned(),
+        system: PROMPT.trim_end().to_owned(),
         turns: vec![ChatTurn::User(log)],
         tools: Vec::new(),
         temperature: Some(0.3),

@@ -1,8 +1,7 @@
 //! `axe-run`: run an agent. Prompt in, answer out, one entry in its log.
 //!
-//! The order is the contract's: everything that can be wrong with files is found before stdin is waited
-//! for, and everything that can be wrong at all before a call is paid for. The answer is printed first and
-//! the entry written after it, whatever became of stdout.
+//! Errors in files are found before waiting for stdin, and all errors of the user before a call is paid for. The
+//! answer is printed first, and the entry is written after it, even if printing failed.
 
 use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
 use crate::agent::log::AgentLog;
@@ -28,60 +27,24 @@ pub(crate) const ABOUT: About = About {
     usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
     commands: &[],
     flags: &[
-        value("prompt", "TEXT", "the user message; what is piped in follows it as context").short('p'),
+        value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
-        value("workdir", "DIR", "look for files and run commands here"),
-        value("timeout", "SECONDS", "the whole run: stdin, calls, sub-agents (default 120)"),
+        value("workdir", "DIR", "look for files and run commands in DIR"),
+        value("timeout", "SECONDS", "for the whole run: stdin, calls, sub-agents (default 120)"),
         flag("no-stdin", "do not read stdin"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
-        flag("json", "print an envelope with counts instead of the bare answer"),
-        flag("verbose", "say on stderr what happens").short('v'),
+        flag("json", "print a JSON object with the answer and its costs"),
+        flag("verbose", "describe every step on stderr").short('v'),
     ],
-    more: "AGENT is described in agents/AGENT.toml in the configuration directory; make one with \
-           \"axe agents init AGENT\". What is piped in becomes the user message; without any it is \"Execute the \
-           task described in your instructions.\" With [memory] enabled, \
-           the newest entries of the agent's log are part of the prompt, and the run is added to it.\n\n    \
+    more: "AGENT is defined in agents/AGENT.toml in the configuration directory; create one with \
+           \"axe agents init AGENT\". Piped input becomes the user message; without it the message is \"Execute \
+           the task described in your instructions.\" With [memory] enabled, the newest entries of the agent's \
+           log are part of the prompt, and the run is added to the log.\n\n    \
            git diff | axe-run reviewer | tee review.md\n    \
            axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
-    sections: &[
-        (
-            "STANDARD INPUT",
-            "Read unless it is a terminal or --no-stdin is given. An open pipe that nobody writes to is \
-             waited for until the timeout; a note says so after three seconds. Bytes that are not UTF-8 \
-             become U+FFFD, with a warning.",
-        ),
-        (
-            "COMMAND MODELS",
-            "A model command/NAME is a shell command: the provider NAME of config.toml, or one of the \
-             presets claude, codex, gemini, opencode, amp, ollama, llm, axe. It gets the system prompt, a blank \
-             line and the user message on its standard input; what it prints is the answer. It runs in the \
-             agent's working directory. A provider with kind = \"command\" can also be named before the slash, \
-             as in NAME/opus; the command then finds opus in AXE_MODEL. At the deadline the command and all \
-             that it started get SIGTERM, then SIGKILL.",
-        ),
-        (
-            "FILES",
-            "    ~/.config/axe/agents/AGENT.toml    the agent\n    \
-             ~/.config/axe/config.toml          providers and keys\n    \
-             ~/.local/share/axe/memory/AGENT.md its log\n\nXDG_CONFIG_HOME and XDG_DATA_HOME move them.",
-        ),
-        (
-            "ENVIRONMENT",
-            "PROVIDER_API_KEY (ANTHROPIC_API_KEY, OPENAI_API_KEY …) holds a provider's key, and \
-             AXE_PROVIDER_BASE_URL its address; both win over config.toml. AXE_RETRY_MAX is how often a failed \
-             call is tried again (default 2). https_proxy, http_proxy, all_proxy and no_proxy are honoured, and \
-             SSL_CERT_FILE names the certificates to trust. AXE_NOW pins the clock, for tests.",
-        ),
-        (
-            "JSON",
-            "The envelope has model, content, input_tokens, output_tokens, stop_reason, duration_ms, \
-             tool_calls, agent, provider, sub_agents (name, input_tokens, output_tokens, duration_ms, error \
-             each), retries, cache_read_tokens, cache_write_tokens. Counts are 0 where the provider gives \
-             none. With --json an error is one JSON object on stderr.",
-        ),
-    ],
+    sections: &[("", include_str!("../../man/axe-run.1.md"))],
 };
 
 #[derive(Debug, Default)]
@@ -98,7 +61,7 @@ struct Args {
     verbose: bool,
 }
 
-/// Seconds, where `--timeout` does not say otherwise.
+/// Seconds, unless `--timeout` is given.
 const TIMEOUT: u64 = 120;
 
 pub fn main() -> ExitCode {
@@ -133,7 +96,9 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         .next()
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
-        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("one agent a run")),
+        Some(more) => {
+            Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("a run takes one agent"))
+        }
         None => Ok(args),
     }
 }
@@ -141,12 +106,12 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
     stdin::StdinOptions {
         deadline,
-        // No model's context holds a hundredth of it, but a command may be any filter.
+        // A hundred times more than any model's context, but a command may be any filter.
         cap: 256 << 20,
         typed: false,
         is_whole: |_| false,
-        if_silent: "Use --no-stdin if nothing is piped in",
-        if_late: "close it, or use --no-stdin or a longer --timeout",
+        if_silent: "Use --no-stdin if there is no input",
+        if_late: "close the pipe, or use --no-stdin or a longer --timeout",
     }
 }
 
@@ -166,10 +131,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if reporter.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &reporter);
     }
-    let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
-    let system = prepared.system(&history);
+    let log = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
+    let system = prepared.system(&log);
     if args.dry_run {
-        return dry_run(&prepared, &system, &history, &args, piped.as_deref(), timeout, stdout);
+        return dry_run(&prepared, &system, &log, &args, piped.as_deref(), timeout, stdout);
     }
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
@@ -194,13 +159,13 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let printed = print(&args, &prepared, &reply, &stats, started, stdout);
     report(&reply, &stats, started, &reporter);
     match reply.flaw() {
-        // Not written down: for whoever asked for strictness the task is not done.
+        // Not logged: with --strict the task counts as failed.
         Some(flaw) if args.strict => return printed.and(Err(Error::refused(flaw))),
         Some(flaw) => reporter.warn(&flaw),
         None => {}
     }
     let task = args.prompt.as_deref().unwrap_or(&message);
-    history.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
+    log.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
     printed?;
     Ok(ExitCode::SUCCESS)
 }
@@ -249,7 +214,7 @@ fn print(
         })?;
     } else {
         stdout.text(&reply.text)?;
-        // In a pipe the answer is as it came. On a terminal the shell's prompt must not stick to it.
+        // A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
         if stdout.is_terminal() && !reply.text.is_empty() && !reply.text.ends_with('\n') {
             stdout.text("\n")?;
         }
@@ -280,7 +245,7 @@ fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter
     reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
 }
 
-/// Unset ones print as 0.
+/// Unset parameters print as 0.
 fn params(prepared: &PreparedAgent) -> String {
     let params = &prepared.agent.params;
     format!(
@@ -293,7 +258,7 @@ fn params(prepared: &PreparedAgent) -> String {
 fn dry_run(
     prepared: &PreparedAgent,
     system: &str,
-    history: &AgentLog,
+    log: &AgentLog,
     args: &Args,
     piped: Option<&str>,
     timeout: u64,
@@ -319,7 +284,7 @@ fn dry_run(
         parts.push(("--- Prompt ---".to_owned(), prompt.clone()));
     }
     parts.push(("--- Stdin ---".to_owned(), or_none(piped.unwrap_or_default())));
-    match history {
+    match log {
         AgentLog::Off => {}
         AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
             parts.push(("--- Memory ---".to_owned(), format!("(error: {why})")))
@@ -345,7 +310,7 @@ fn dry_run(
             stdout.text("\n")?;
         }
         stdout.line(title)?;
-        // One line end a part, however many the part brings: what follows keeps its place.
+        // Each part ends with one newline, however many its text has.
         stdout.line(text.trim_end_matches('\n'))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -37,25 +37,7 @@ pub(crate) const ABOUT: About = About {
            The default is launchd on macOS, systemd if it runs a manager for this user, else crontab. \
            memory-uninstall-cron removes the timers.\n\n    \
            memory-install-cron --print | less",
-    sections: &[
-        (
-            "FILES",
-            "systemd: agent-memory-consolidate and agent-memory-defrag, a .service and a .timer each, in \
-             $XDG_CONFIG_HOME/systemd/user (else ~/.config/systemd/user). What you add with \"systemctl --user \
-             edit\" is kept.\n\n\
-             launchd: com.agent-memory.consolidate.plist and com.agent-memory.defrag.plist in \
-             ~/Library/LaunchAgents; their output goes to ~/Library/Logs/agent-memory.\n\n\
-             crontab: the lines between \"# agent-memory:start\" and \"# agent-memory:end\". Everything else \
-             stays as it is. cron can express intervals of 1, 2, 3, 4, 6, 8, 12, 24 and 168 hours; another interval \
-             becomes the next shorter one.\n\n\
-             A file of one of these names that another program or a Nix module has written is not changed.",
-        ),
-        (
-            "EXIT STATUS",
-            "0: the timers are installed. 1: a file could not be written, or the scheduler's program failed; the \
-             message names what was written before. 2: the configuration is wrong.",
-        ),
-    ],
+    sections: &[("", include_str!("../../man/memory-install-cron.1.md"))],
 };
 
 #[derive(Debug, Default)]
