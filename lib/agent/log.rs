@@ -1,7 +1,8 @@
-//! What an agent remembers: its log before a run, and the entry after it. Never a reason for a run to fail (M6).
+//! An agent's log: loaded before a run, extended after it. It never makes a run fail (M6).
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::config::agent::{Agent, AgentName};
 use crate::store::run_log;
 use std::io;
@@ -12,9 +13,9 @@ use std::path::PathBuf;
 pub(crate) enum AgentLog {
     /// The agent keeps no log.
     Off,
-    /// It keeps one that cannot be read. It gets no entry either: what we cannot see we do not touch.
+    /// The log cannot be read. It gets no entry either.
     Unreadable(String),
-    /// It is longer than any prompt. The run goes on without it, and is written down.
+    /// The log is longer than any prompt. The run goes on without it, and is added to it.
     TooLong { path: PathBuf, why: String },
     Loaded {
         path: PathBuf,
@@ -25,47 +26,46 @@ pub(crate) enum AgentLog {
 
 impl AgentLog {
     pub(crate) fn load(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) -> AgentLog {
-        let memory = &agent.memory;
-        if !memory.enabled {
+        if !agent.memory.enabled {
             return AgentLog::Off;
         }
-        let loaded = run_log::path(name, memory, env).map_err(|e| e.message().to_owned()).and_then(|path| {
-            let text = match run_log::tail(&path, memory.last_n()) {
-                Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(e.to_string()),
-                read => Ok(read.map_err(|e| e.to_string())?),
-            };
-            if memory.max_entries() > 0 {
-                let count = run_log::count(&path).map_err(|e| e.to_string())?.entries;
-                if count >= memory.max_entries() {
-                    reporter.warn(&format!(
-                        "agent \"{name}\" memory has {count} entries (max_entries: {}). Run 'axe gc {name}' to trim.",
-                        memory.max_entries()
-                    ));
-                }
-            }
-            Ok((path, text))
-        });
-        match loaded {
-            Ok((path, Err(why))) => {
+        let log = AgentLog::read(name, agent, env, reporter)
+            .unwrap_or_else(|error| AgentLog::Unreadable(error.message().to_owned()));
+        match &log {
+            AgentLog::TooLong { why, .. } | AgentLog::Unreadable(why) => {
                 reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
-                AgentLog::TooLong { path, why }
             }
-            Ok((path, Ok(text))) => {
-                if reporter.is_verbose() {
-                    reporter.verbose(&match run_log::count_in(text.as_bytes()) {
-                        Ok(count) if !text.is_empty() => {
-                            format!("Memory:   {count} entries loaded from {}", path.display())
-                        }
-                        _ => "Memory:   0 entries (no memory file)".to_owned(),
-                    });
-                }
-                AgentLog::Loaded { path, text }
+            AgentLog::Loaded { path, text } if reporter.is_verbose() => {
+                reporter.verbose(&match run_log::count_in(text.as_bytes()) {
+                    Ok(count) if !text.is_empty() => {
+                        format!("Memory:   {count} entries loaded from {}", path.display())
+                    }
+                    _ => "Memory:   0 entries (no memory file)".to_owned(),
+                });
             }
-            Err(why) => {
-                reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
-                AgentLog::Unreadable(why)
-            }
+            AgentLog::Loaded { .. } | AgentLog::Off => {}
         }
+        log
+    }
+
+    fn read(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) -> Result<AgentLog> {
+        let memory = &agent.memory;
+        let path = run_log::path(name, memory, env)?;
+        let text = match run_log::tail(&path, memory.last_n()) {
+            Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(e.to_string()),
+            read => Ok(read?),
+        };
+        let limit = memory.max_entries();
+        let count = if limit > 0 { run_log::count(&path)?.entries } else { 0 };
+        if limit > 0 && count >= limit {
+            reporter.warn(&format!(
+                "agent \"{name}\" memory has {count} entries (max_entries: {limit}). Run 'axe gc {name}' to trim."
+            ));
+        }
+        Ok(match text {
+            Ok(text) => AgentLog::Loaded { path, text },
+            Err(why) => AgentLog::TooLong { path, why },
+        })
     }
 
     /// What goes into the prompt.
@@ -76,7 +76,7 @@ impl AgentLog {
         }
     }
 
-    /// Writes the run down.
+    /// Adds the run to the log.
     pub(crate) fn append(
         &self,
         name: &AgentName,

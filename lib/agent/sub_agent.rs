@@ -148,7 +148,8 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
             reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
             (result(text, false), None)
         }
-        Err(why) => {
+        Err(error) => {
+            let why = error.message().to_owned();
             reporter.verbose(&format!("\"{name}\" failed: {why}"));
             let told = format!(
                 "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
@@ -178,21 +179,19 @@ fn run_sub_agent(
     message: &str,
     scope: Scope,
     stats: &mut RunStats,
-) -> Result<String, String> {
+) -> Result<String> {
     let Scope { reporter, .. } = scope;
     let env = run.env;
-    let not_loaded = |e: Error| format!("failed to load agent \"{name}\": {}", e.message());
+    let not_loaded = |error: Error| error.context(format!("failed to load agent \"{name}\""));
     let agent_name = AgentName::parse(name).map_err(not_loaded)?;
     let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
     let model = Model::parse(&agent.model)
-        .map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
+        .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
     let prepared =
-        PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)
-            .map_err(|e| e.message().to_owned())?;
+        PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
     let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
     let system = prepared.system(&history);
-    let reply =
-        run_agent(run, &prepared, system, message, scope, stats).map_err(|e| e.message().to_owned())?;
+    let reply = run_agent(run, &prepared, system, message, scope, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }

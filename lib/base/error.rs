@@ -9,7 +9,8 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of failure it is. Its name in JSON is that of the variant, in snake case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The arguments, or an input that the caller gave, are wrong.
@@ -45,21 +46,6 @@ impl ErrorKind {
             | ErrorKind::Io => 1,
             ErrorKind::Config => 2,
             ErrorKind::Api => 3,
-        }
-    }
-
-    /// One word for programs that read the JSON form.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorKind::Usage => "usage",
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::Busy => "busy",
-            ErrorKind::Conflict => "conflict",
-            ErrorKind::Corrupt => "corrupt",
-            ErrorKind::Config => "config",
-            ErrorKind::Api => "api",
-            ErrorKind::Refused => "refused",
-            ErrorKind::Io => "io",
         }
     }
 }
@@ -212,8 +198,7 @@ impl Error {
 
     /// The form that a program reads.
     pub(crate) fn json(&self) -> String {
-        let mut error =
-            json!({ "kind": self.kind.name(), "message": self.message, "hint": self.next_step() });
+        let mut error = json!({ "kind": self.kind, "message": self.message, "hint": self.next_step() });
         if !self.faults.is_empty() {
             error["faults"] = json!(self.faults);
         }

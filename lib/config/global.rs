@@ -1,4 +1,4 @@
-//! `config.toml`: providers and how often a failed call is tried again. The environment wins over it.
+//! `config.toml`: providers, retries and limits. Environment variables override it.
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
@@ -10,10 +10,9 @@ use crate::config::preset::{PRESETS, preset};
 use crate::config::toml_file::{self, Keys};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
-/// What a provider is, as the file says it.
+/// `kind` in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ProviderKind {
@@ -23,7 +22,7 @@ enum ProviderKind {
     Command,
 }
 
-/// The wire format of a service.
+/// The API of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     Anthropic,
@@ -42,14 +41,14 @@ pub(crate) struct Global {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CallLimits {
-    /// Calls to models that one run may make, its sub-agents' included.
+    /// Model calls that one run may make, including those of its sub-agents.
     max_calls: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Retry {
-    /// Further tries after the first; 0: none.
+    /// Retries after a failed call; 0: none.
     max: Option<u32>,
 }
 
@@ -66,8 +65,8 @@ struct ProviderEntry {
 }
 
 impl ProviderEntry {
-    /// An empty one is none, and so is "none", for services that ask for no key.
-    fn holds_key(&self) -> bool {
+    /// An empty key counts as none, and so does "none", for services that need no key.
+    fn has_key(&self) -> bool {
         self.api_key.as_ref().is_some_and(|key| !matches!(key.expose().trim(), "" | "none"))
     }
 }
@@ -80,9 +79,9 @@ pub(crate) const KEYS: Keys = &[
     ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command"]),
 ];
 
-/// Further tries after a failed call, where nothing says otherwise.
+/// Retries after a failed call, by default.
 const RETRIES: u32 = 2;
-/// Calls to models in one run, where nothing says otherwise.
+/// Model calls in one run, by default.
 const MOST_CALLS: u32 = 200;
 
 /// Where a provider's key comes from. It is fetched only when a call is about to be made.
@@ -117,47 +116,44 @@ pub(crate) struct HttpEndpoint {
 }
 
 impl Global {
-    /// A missing file is an empty one.
+    /// A missing file counts as an empty one.
     pub(crate) fn load(env: &Env, reporter: &Reporter) -> Result<Global> {
         let path = env.config_dir()?.join("config.toml");
-        let bytes = match file::read(&path, toml_file::CAP) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Global::default()),
-            Err(e) => return Err(Error::config(format!("failed to read config file: {e}"))),
-        };
-        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|why| {
-            Error::config(format!("failed to parse config file: {why}"))
-                .hint(format!("mend \"{}\"", path.display()))
+        let read = file::if_exists(file::read(&path, toml_file::CAP))
+            .map_err(|e| Error::config(format!("failed to read config file: {e}")).because(e))?;
+        let Some(bytes) = read else { return Ok(Global::default()) };
+        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|error| {
+            error.context("failed to parse config file").hint(format!("correct \"{}\"", path.display()))
         })?;
         for what in unknown {
             reporter.warn(&format!("config file \"{}\": {what}", path.display()));
         }
-        if global.providers.values().any(ProviderEntry::holds_key) && others_can_read(&path) {
+        if global.providers.values().any(ProviderEntry::has_key) && others_can_read(&path) {
             reporter.warn(&format!(
-                "\"{0}\" holds an API key and others can read it; run: chmod 600 \"{0}\"",
+                "\"{0}\" contains an API key, and other users can read it; run: chmod 600 \"{0}\"",
                 path.display()
             ));
         }
         Ok(global)
     }
 
-    /// How many further tries a failed call gets: `AXE_RETRY_MAX`, else `[retry] max`, else 2.
+    /// How often a failed call is retried: `AXE_RETRY_MAX`, else `[retry] max`, else 2.
     pub(crate) fn retries(&self, env: &Env) -> Result<u32> {
         match env.text("AXE_RETRY_MAX") {
             Some(text) => text.parse().map_err(|_| {
                 Error::config(format!("AXE_RETRY_MAX is not a whole number: \"{text}\""))
-                    .hint("0 switches retries off")
+                    .hint("0 disables retries")
             }),
             None => Ok(self.retry.max.unwrap_or(RETRIES)),
         }
     }
 
-    /// How many calls to models one run may make, its sub-agents' included.
+    /// How many model calls one run may make, including those of its sub-agents.
     pub(crate) fn max_calls(&self) -> u32 {
         self.limits.max_calls.unwrap_or(MOST_CALLS)
     }
 
-    /// How to reach `model`: by the file's entry of that name, or by what is built in.
+    /// How to reach `model`: by the file's entry for its provider, or by a built-in one.
     pub(crate) fn endpoint(&self, model: &Model, env: &Env) -> Result<Endpoint> {
         let name = model.provider.as_str();
         let entry = self.providers.get(name).cloned().unwrap_or_default();
@@ -315,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_key_of_the_wrong_type_is_not_quoted() {
-        let error = toml_file::parse::<Global>(b"[providers.x]\napi_key = 12345", KEYS).unwrap_err();
+        let error = toml_file::parse::<Global>(b"[providers.x]\napi_key = 12345", KEYS).unwrap_err().line();
         assert!(error.starts_with("line 2, column ") && !error.contains("12345"), "{error}");
     }
 

@@ -109,10 +109,10 @@ fn hold(
     let until = Deadline::after(patience);
     loop {
         match file::hold(&path, &holder)? {
-            Err(_) if !until.passed() => std::thread::sleep(PAUSE),
-            Err(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
-            Err(other) => return Ok(Err(other.trim().to_owned())),
-            Ok(lock) => return Ok(Ok(lock)),
+            file::RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
+            file::RunLock::HeldBy(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
+            file::RunLock::HeldBy(other) => return Ok(Err(other.trim().to_owned())),
+            file::RunLock::Acquired(lock) => return Ok(Ok(lock)),
         }
     }
 }

@@ -8,7 +8,6 @@ use crate::schedule::plan::{Scheduler, Words, words};
 use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, module, systemd, unit_file};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// In the order in which it is carried out.
@@ -159,10 +158,7 @@ pub(crate) fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
         faults.extend(failed.filter(|why| !why.contains("does not exist")));
     }
     for path in &removal.files {
-        match file::remove(path) {
-            Err(e) if e.kind() != ErrorKind::NotFound => faults.push(e.to_string()),
-            _ => {}
-        }
+        faults.extend(file::if_exists(file::remove(path)).err().map(|e| e.to_string()));
     }
     for dir in &removal.dirs {
         // One that is not empty stays.

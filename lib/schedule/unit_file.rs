@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::lossy;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Part of every file that we write.
@@ -13,11 +13,9 @@ const CAP: u64 = 1 << 20;
 
 /// The text of a file of ours; `None` if there is none. A file that we did not write is an error.
 pub(crate) fn ours(path: &Path) -> Result<Option<String>> {
-    let text = match file::read(path, CAP) {
-        Ok(bytes) => lossy(bytes).0,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::from(e).hint("move it away")),
-    };
+    let read = file::if_exists(file::read(path, CAP));
+    let Some(bytes) = read.map_err(|e| Error::from(e).hint("move it away"))? else { return Ok(None) };
+    let text = lossy(bytes).0;
     if text.contains(MARK) {
         return Ok(Some(text));
     }
