@@ -133,7 +133,7 @@ END
 until_true "the first note" notes first-by-timer
 "$bin/memory-capture" --title "Second by timer" --body "Queued."
 until_true "the second note" notes second-by-timer
-"$bin/memory-install-cron" | grep "as before" || fail "a second time changed something"
+"$bin/memory-install-cron" | grep "(unchanged)" || fail "a second time changed something"
 rm -r "$HOME/.config/systemd/user/agent-memory-consolidate.timer.d"
 "$bin/memory-uninstall-cron"
 [ -z "$(systemctl --user --no-pager --no-legend list-units --all 'agent-memory*.timer')" ] || fail "timers are left"

@@ -2,8 +2,8 @@
 
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
-use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::is_told_as;
+use crate::fuzz::scratch::{Scratch, quiet};
 use crate::store::run_log;
 
 pub(crate) fn holds(bytes: &[u8]) {

@@ -5,8 +5,7 @@ use crate::base::http::Response;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
 use crate::provider::error::{CallError, hidden_status};
-use crate::provider::message::{ChatTurn, Parameter, Request, Stop, TokenUsage, Tool, ToolResult};
-use crate::provider::wire::Dialect;
+use crate::provider::message::{ChatTurn, Dialect, Parameter, Request, Stop, TokenUsage, Tool, ToolResult};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::Value;
 

@@ -1,8 +1,10 @@
 //! Anthropic's Messages API: `POST /v1/messages`.
 
 use crate::provider::error::CallError;
-use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult};
-use crate::provider::wire::{Dialect, arguments, count, read, schema, text_at};
+use crate::provider::message::{
+    ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
+};
+use crate::provider::wire::{arguments, count, read, schema, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

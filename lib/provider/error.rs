@@ -5,8 +5,7 @@ use crate::base::http::Response;
 use crate::base::http::error::{HttpError, HttpErrorKind};
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::message::Request;
-use crate::provider::wire::Dialect;
+use crate::provider::message::{Dialect, Request};
 use serde_json::Value;
 use std::fmt;
 

@@ -17,6 +17,14 @@ pub(crate) struct Request {
     pub(crate) max_tokens: Option<u64>,
 }
 
+/// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) no_temperature: bool,
+    /// `max_completion_tokens` instead of `max_tokens` (openai).
+    pub(crate) new_max_tokens: bool,
+}
+
 #[derive(Debug)]
 pub(crate) enum ChatTurn {
     User(String),

@@ -1,9 +1,9 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
 use crate::provider::error::CallError;
-use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, ToolCall};
+use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
-use crate::provider::wire::{ChatMessage, Dialect, arguments, count, messages, read, text_at};
+use crate::provider::wire::{ChatMessage, arguments, count, messages, read, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;

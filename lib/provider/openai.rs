@@ -1,8 +1,8 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
 use crate::provider::error::CallError;
-use crate::provider::message::{Reply, Request, Stop, TokenUsage, Tool, ToolCall};
-use crate::provider::wire::{ChatMessage, Dialect, arguments, count, messages, read, schema, text_at};
+use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
+use crate::provider::wire::{ChatMessage, arguments, count, messages, read, schema, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

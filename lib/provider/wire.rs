@@ -7,14 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Dialect {
-    pub(crate) no_temperature: bool,
-    /// `max_completion_tokens` instead of `max_tokens` (openai).
-    pub(crate) new_max_tokens: bool,
-}
-
 /// A message in OpenAI's and Ollama's format. They differ in how a tool's result names its call.
 #[derive(Serialize)]
 #[serde(untagged)]
