@@ -13,16 +13,16 @@ use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage, Tool, ToolC
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// After so many turns the model is going in circles.
+/// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
-/// Calls to models at the same time, in the whole tree of agents.
+/// Simultaneous model calls in the whole tree of agents.
 pub(crate) const MOST_AT_ONCE: usize = 8;
 
 /// What the whole tree of agents shares.
 pub(crate) struct RunContext<'a> {
     pub(crate) env: &'a Env,
     pub(crate) global: &'a Global,
-    /// Further tries for a failed call.
+    /// Retries for a failed call.
     pub(crate) retries: u32,
     /// How deep agents may call agents; 0: not at all.
     pub(crate) max_depth: u32,
@@ -30,12 +30,12 @@ pub(crate) struct RunContext<'a> {
     pub(crate) providers: Providers,
 }
 
-/// The services that the tree has asked so far, by name: a key is fetched once, and what a model does not
-/// take is learned once.
+/// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
+/// once.
 #[derive(Default)]
 pub(crate) struct Providers(Mutex<BTreeMap<String, Slot>>);
 
-/// Has a lock of its own, so that one service's slow key command keeps nobody from the others.
+/// Has its own lock, so that one service's slow key command does not block the others.
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
 
 impl Providers {
@@ -52,7 +52,7 @@ impl Providers {
     }
 }
 
-/// How many calls the tree may still make, and how many of them at once.
+/// How many calls the tree may still make, and how many at once.
 pub(crate) struct CallBudget {
     limit: u32,
     state: Mutex<Spent>,
@@ -70,12 +70,12 @@ impl CallBudget {
         CallBudget { limit, state: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Makes `call` when a place is free, if the budget still allows one.
+    /// Makes `call` when one of the slots is free, if the budget allows it.
     fn spend<T>(&self, deadline: Deadline, call: impl FnOnce() -> Result<T>) -> Result<T> {
         let mut spent = lock(&self.state);
         while spent.running >= MOST_AT_ONCE {
             if deadline.passed() {
-                return Err(Error::api("timeout: no call was free before the deadline"));
+                return Err(Error::api("timeout: too many calls were running until the deadline"));
             }
             spent = self
                 .freed
@@ -84,7 +84,7 @@ impl CallBudget {
                 .0;
         }
         if spent.calls >= self.limit {
-            return Err(Error::refused(format!("the run has used up its {} calls to models", self.limit))
+            return Err(Error::refused(format!("the run has used its limit of {} model calls", self.limit))
                 .hint("raise max_calls under [limits] in config.toml"));
         }
         spent.calls += 1;
@@ -97,22 +97,22 @@ impl CallBudget {
     }
 }
 
-/// Where in the tree of agents a conversation stands.
+/// The position of a conversation in the tree of agents, and its limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope {
-    /// 0 for the agent that was asked for, one more for each level below it.
+    /// 0 for the main agent, one more for each level below it.
     pub(crate) depth: u32,
     pub(crate) deadline: Deadline,
     pub(crate) reporter: Reporter,
 }
 
-/// The tools that a model is offered, and who answers its calls. Answers come in the order of the calls.
+/// The tools of a model, and the function that answers its calls, in their order.
 pub(crate) struct Toolbox<'a> {
     pub(crate) tools: Vec<Tool>,
     pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
 }
 
-/// What one call of a tool came to.
+/// The outcome of one tool call.
 pub(crate) struct ToolAnswer {
     pub(crate) result: ToolResult,
     pub(crate) run: Option<SubAgentRun>,
@@ -120,8 +120,7 @@ pub(crate) struct ToolAnswer {
     pub(crate) retries: u32,
 }
 
-/// Runs the conversation of one agent to its last reply, which has the warnings of all turns, and adds what it
-/// costs to `stats`.
+/// Runs one agent's conversation to its last reply, which has the warnings of all turns. Adds its costs to `stats`.
 pub(crate) fn converse(
     run: &RunContext,
     agent: &PreparedAgent,
@@ -170,7 +169,7 @@ pub(crate) fn converse(
             return Ok(Reply { warnings, ..reply });
         }
         if turn == MOST_TURNS {
-            // Nobody would hear the answers.
+            // The answers would not be used.
             break;
         }
         stats.tool_calls += reply.calls.len() as u64;

@@ -1,4 +1,4 @@
-//! Garbage collection (M7): one call that looks for patterns in an agent's log, and what the log is trimmed to.
+//! Garbage collection (M7): the call that looks for patterns in an agent's log, and the limit that it is trimmed to.
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -9,7 +9,7 @@ use crate::provider::Provider;
 use crate::provider::message::{ChatTurn, Reply, Request};
 use std::path::Path;
 
-/// Fixed by M7 4.1, word for word.
+/// M7 4.1, word for word.
 const PROMPT: &str = include_str!("gc_prompt.md");
 
 /// Asks `model` for the analysis of a whole log. One call, no tools.

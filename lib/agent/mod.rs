@@ -1,4 +1,4 @@
-//! An agent at work: made ready, in conversation, its run written down.
+//! Running an agent: preparation, conversation, log.
 
 pub(crate) mod conversation;
 pub(crate) mod gc;

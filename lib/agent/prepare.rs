@@ -1,4 +1,4 @@
-//! From an agent's name to everything a call needs: file, overrides, model, places, files, skill, log.
+//! From an agent's name to everything a call needs: file, overrides, model, directories, files, skill.
 
 use crate::agent::log::AgentLog;
 use crate::base::cli::Reporter;
@@ -12,14 +12,14 @@ use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use std::path::PathBuf;
 
-/// What the command line puts in the place of the agent file's own.
+/// Values from the command line that replace those of the agent file.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) skill: Option<String>,
     pub(crate) workdir: Option<String>,
 }
 
-/// An agent that is ready but for its log.
+/// An agent that is ready to run, except for its log.
 #[derive(Debug)]
 pub(crate) struct PreparedAgent {
     pub(crate) name: AgentName,
@@ -28,13 +28,13 @@ pub(crate) struct PreparedAgent {
     pub(crate) endpoint: Endpoint,
     pub(crate) workdir: PathBuf,
     pub(crate) files: Vec<ContextFile>,
-    /// Where the skill was named, for messages.
+    /// The skill's path as it was given, for messages.
     pub(crate) skill_path: String,
     pub(crate) skill: String,
 }
 
 impl PreparedAgent {
-    /// Reads and checks what the run needs, in the contract's order; the first fault wins.
+    /// Reads and checks what the run needs. The first error in this order is reported.
     pub(crate) fn new(
         name: AgentName,
         agent: Agent,
@@ -62,13 +62,13 @@ impl PreparedAgent {
         Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill })
     }
 
-    /// The whole system prompt, with what the agent remembers.
-    pub(crate) fn system(&self, history: &AgentLog) -> String {
-        prompt::system(&self.agent.system_prompt, &self.skill, &self.files, history.text())
+    /// The complete system prompt, with the log.
+    pub(crate) fn system(&self, log: &AgentLog) -> String {
+        prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text())
     }
 }
 
-/// A misspelt sub-agent would otherwise be found by the model, which pays for it.
+/// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.
 fn warn_of_missing(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) {
     for callee in &agent.sub_agents {
         let exists = AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, env)?.exists()));

@@ -1,5 +1,5 @@
-//! `call_agent`: the tool by which an agent calls another. Whatever goes wrong is told to the caller and ends
-//! nothing but that call.
+//! `call_agent`: the tool with which an agent calls another. An error is reported to the caller and ends only that
+//! call.
 
 use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
 use crate::agent::log::AgentLog;
@@ -35,7 +35,7 @@ pub(crate) fn run_agent(
     converse(run, agent, system, message, toolbox, scope, stats)
 }
 
-/// The tools that `agent` is offered at `depth`: `call_agent`, or none.
+/// The tools of `agent` at `depth`: `call_agent`, or none.
 fn tools(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
     let callable = &agent.agent.sub_agents;
     if callable.is_empty() || depth >= run.max_depth {
@@ -46,18 +46,18 @@ fn tools(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
     vec![Tool {
         name: NAME,
         description: format!(
-            "Give a task to another agent and get its answer. It sees nothing of this conversation, only the \
-             task and the context you pass on. Agents that can be called: {names}"
+            "Give a task to another agent and get its answer. It does not see this conversation, only the \
+             task and the context that you pass. Agents that can be called: {names}"
         ),
         parameters: vec![
             parameter("agent", format!("The agent to call, one of: {names}"), true),
             parameter("task", "What the agent is to do, complete in itself".to_owned(), true),
-            parameter("context", "What the agent needs to know beside the task".to_owned(), false),
+            parameter("context", "What the agent needs to know besides the task".to_owned(), false),
         ],
     }]
 }
 
-/// Answers every call of a turn, in the order of the calls; at once unless the agent says otherwise.
+/// Answers every call of a turn, in their order; in parallel unless the agent's file says otherwise.
 fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scope: Scope) -> Vec<ToolAnswer> {
     let answer = |call: &ToolCall| answer(run, caller, call, scope);
     if calls.len() < 2 || !caller.agent.sub_agents_config.parallel {
@@ -75,7 +75,7 @@ fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scop
     };
     std::thread::scope(|scope| {
         for _ in 1..calls.len().min(MOST_AT_ONCE) {
-            // One that does not start leaves its calls to the others.
+            // If a thread does not start, the others take its calls.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -172,7 +172,7 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
     }
 }
 
-/// Runs `name` as itself: own prompt, skill, files, log and model.
+/// Runs `name` with its own prompt, skill, files, log and model.
 fn run_sub_agent(
     run: &RunContext,
     name: &str,

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) struct Family {
-    /// The dispatcher's own. Its commands are what a wrong one is held against.
+    /// The dispatcher itself. Its commands are the candidates for "did you mean".
     pub(crate) about: &'static About,
-    /// Every program, for help, man pages and completions; the dispatcher too.
+    /// Every program including the dispatcher, for help, man pages and completions.
     pub(crate) programs: &'static [&'static About],
     /// The page of section 7, called `FAMILY.7`.
     pub(crate) manual: Manual,
-    /// Further names of commands: `("generate-agents-md", "agents-md")`.
-    pub(crate) other_names: &'static [(&'static str, &'static str)],
+    /// Aliases of commands: `("generate-agents-md", "agents-md")`.
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Debug)]
@@ -27,7 +27,6 @@ pub(crate) enum FamilyAction {
     Dispatch { command: OsString, arguments: Vec<OsString> },
     Help(String),
     Version,
-    Completions(Shell),
     Generate { form: Form, program: Option<String> },
 }
 
@@ -37,7 +36,7 @@ pub(crate) enum Form {
     Completions(Shell),
 }
 
-/// The commands that are not programs of their own.
+/// The commands that are not separate programs.
 const OWN: &[&str] = &["completions", "help", "version"];
 
 pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
@@ -63,7 +62,7 @@ pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
         (None, ["version"]) => FamilyAction::Version,
         (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
         (None, ["completions", shell]) => match Shell::named(shell) {
-            Some(shell) => FamilyAction::Completions(shell),
+            Some(shell) => FamilyAction::Generate { form: Form::Completions(shell), program: None },
             None => {
                 return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
             }
@@ -90,44 +89,59 @@ impl Family {
             FamilyAction::Version => {
                 stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS)
             }
-            FamilyAction::Help(command) => match self.about_of(&command) {
-                Some(about) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
-                None if OWN.contains(&command.as_str()) => {
-                    stdout.text(&self.about.help()).map(|()| ExitCode::SUCCESS)
+            FamilyAction::Help(command) => {
+                let own = OWN.contains(&command.as_str()).then_some(self.about);
+                match self.about_of(&command).or(own) {
+                    Some(about) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
+                    None => self.dispatch(command.as_ref(), &["--help".into()], env),
                 }
-                None => self.dispatch(command.as_ref(), &["--help".into()], env),
-            },
-            FamilyAction::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
-            FamilyAction::Generate { form: Form::Man, program: None } => {
-                generate(&Form::Man, self.programs, stdout)?;
-                self.print_manual(stdout)
             }
-            FamilyAction::Generate { form: Form::Man, program: Some(page) }
-                if page == format!("{name}.7") =>
-            {
-                self.print_manual(stdout)
+            FamilyAction::Generate { form, program } => {
+                stdout.text(&self.generate(&form, program.as_deref())?).map(|()| ExitCode::SUCCESS)
             }
-            FamilyAction::Generate { form, program: None } => generate(&form, self.programs, stdout),
-            FamilyAction::Generate { form, program: Some(program) } => match self.about_of(&program) {
-                Some(about) => generate(&form, &[about], stdout),
-                None => {
-                    let names: Vec<_> = self.programs.iter().map(|about| about.name).collect();
-                    let manual =
-                        if matches!(form, Form::Man) { format!(", {name}.7") } else { String::new() };
-                    Err(Error::usage(format!("no program named \"{program}\""))
-                        .hint(format!("use one of {}{manual}", names.join(", "))))
-                }
-            },
         }
     }
 
-    fn print_manual(&self, stdout: &mut Stdout) -> Result<ExitCode> {
-        stdout.text(&manual_page(&self.manual, self.programs, VERSION)).map(|()| ExitCode::SUCCESS)
+    /// Man pages or completions of one program, or of all.
+    fn generate(&self, form: &Form, program: Option<&str>) -> Result<String> {
+        let about;
+        let programs = match program {
+            None => self.programs,
+            Some(program) if matches!(form, Form::Man) && program == self.manual_page() => &[],
+            Some(program) => {
+                about = [self.about_of(program).ok_or_else(|| self.no_program(program, form))?];
+                &about
+            }
+        };
+        Ok(match form {
+            Form::Completions(shell) => completions(*shell, programs),
+            Form::Man => {
+                let mut pages: String = programs.iter().map(|about| man_page(about, VERSION)).collect();
+                if program.is_none_or(|program| program == self.manual_page()) {
+                    pages += &manual_page(&self.manual, self.programs, VERSION);
+                }
+                pages
+            }
+        })
     }
 
-    /// By its whole name, without the family's, or by another name.
+    /// The name of the page of section 7.
+    fn manual_page(&self) -> String {
+        format!("{}.7", self.about.name)
+    }
+
+    fn no_program(&self, program: &str, form: &Form) -> Error {
+        let mut names: Vec<_> = self.programs.iter().map(|about| about.name.to_owned()).collect();
+        if matches!(form, Form::Man) {
+            names.push(self.manual_page());
+        }
+        Error::usage(format!("no program named \"{program}\""))
+            .hint(format!("use one of {}", names.join(", ")))
+    }
+
+    /// By its full name, by the name without the family's, or by an alias.
     fn about_of(&self, name: &str) -> Option<&'static About> {
-        let name = self.real_name(name);
+        let name = self.without_alias(name);
         let is_meant = |about: &&&About| {
             let command = about.name.strip_prefix(self.about.name).and_then(|rest| rest.strip_prefix('-'));
             about.name == name || command == Some(name)
@@ -135,22 +149,22 @@ impl Family {
         self.programs.iter().find(is_meant).copied()
     }
 
-    fn real_name<'a>(&self, name: &'a str) -> &'a str {
-        self.other_names.iter().find(|(other, _)| *other == name).map_or(name, |(_, real)| real)
+    fn without_alias<'a>(&self, name: &'a str) -> &'a str {
+        self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real)
     }
 
-    /// Becomes `FAMILY-COMMAND`, with its exit code, its signals and its streams.
+    /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.
     fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {
             let name = command.to_string_lossy();
             let error = Error::usage(format!("unknown command \"{}\"", name.escape_debug()));
             match nearest(&name, self.about.commands.iter().map(|(name, _)| *name)) {
                 Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                None => error.hint(format!("see them with: {} help", self.about.name)),
+                None => error.hint(format!("for a list: {} help", self.about.name)),
             }
         };
         let mut file = OsString::from(format!("{}-", self.about.name));
-        file.push(command.to_str().map_or(command, |name| self.real_name(name).as_ref()));
+        file.push(command.to_str().map_or(command, |name| self.without_alias(name).as_ref()));
         file.push(std::env::consts::EXE_SUFFIX);
         if command.is_empty() || Path::new(&file).components().count() != 1 {
             return Err(unknown());
@@ -161,20 +175,8 @@ impl Family {
     }
 }
 
-fn generate(form: &Form, programs: &[&About], stdout: &mut Stdout) -> Result<ExitCode> {
-    match form {
-        Form::Completions(shell) => stdout.text(&completions(*shell, programs))?,
-        Form::Man => {
-            for about in programs {
-                stdout.text(&man_page(about, VERSION))?;
-            }
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 fn find(file: &OsStr, env: &Env) -> Option<PathBuf> {
-    // Through a symlink too: a profile or ~/bin may hold only `axe` itself.
+    // Also through a symlink: a profile or ~/bin may contain only `axe` itself.
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     let real =

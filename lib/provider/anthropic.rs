@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(crate) const PATH: &str = "/v1/messages";
 pub(crate) const VERSION: &str = "2023-06-01";
-/// The API demands a number.
+/// The API requires a number.
 const MAX_TOKENS: u64 = 4096;
 
 #[derive(Serialize)]
@@ -50,8 +50,7 @@ struct Block<'a> {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    // Marked for the cache only where a tool loop will send it again: a cache write costs more than a read
-    // that never comes.
+    // Cached only if a tool loop may send it again: a cache write costs money, and without a read saves none.
     let looped = !request.tools.is_empty();
     let system = match request.system.as_str() {
         "" => None,
@@ -127,7 +126,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
                         name: text_at(block, "name"),
                         arguments: arguments(block.get("input")),
                     }),
-                    // Thinking is not the answer; what else there is goes back with the raw turn.
+                    // Thinking is not part of the answer; it goes back with the raw turn, as do other blocks.
                     _ => {}
                 }
             }
@@ -137,7 +136,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let stop_reason = answer.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
         "tool_use" => Stop::ToolUse,
-        // A paused turn goes on only when it is sent again; we use none of the tools that pause.
+        // A paused turn continues when it is sent again; we use no tools that pause.
         "max_tokens" | "model_context_window_exceeded" | "pause_turn" => Stop::Cut,
         "refusal" => Stop::Refused,
         _ => Stop::Complete,

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub(crate) const PATH: &str = "/api/chat";
 /// The context that Ollama gives a model on a small machine, in tokens.
 const CONTEXT: u64 = 4096;
-/// The largest context that is asked for, in tokens: it is memory, and most models end there.
+/// The largest context that we request, in tokens: it costs memory, and most models have no more.
 const CONTEXT_CAP: u64 = 131_072;
 
 #[derive(Serialize)]
@@ -62,7 +62,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// The length of all that the model is to read. A token is three to four bytes of it, rarely over six.
+/// The length of everything that the model reads. A token has three to four bytes, rarely over six.
 fn prompt_bytes(request: &Request) -> u64 {
     let turns = request.turns.iter().map(|turn| match turn {
         ChatTurn::User(text) => text.len(),
@@ -96,7 +96,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let raw = answer.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
     let text = text_at(&message, "content");
-    // Ollama gives no ids, or ones that repeat. Ours count on from the results that there are.
+    // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before: usize = request
         .turns
         .iter()
@@ -106,7 +106,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         Some(Value::Array(calls)) => calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect(),
         _ => Vec::new(),
     };
-    // "load": the model was loaded and has said nothing.
+    // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
     if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
         return Err(nothing());
@@ -133,10 +133,9 @@ fn call(call: &Value, number: usize) -> ToolCall {
     }
 }
 
-/// Ollama cuts a prompt that does not fit and says nothing of it; only the count shows it.
+/// Ollama silently cuts a prompt that does not fit; only the count shows it.
 ///
-/// Later turns are not judged unless they are over the cap: older versions count only what they had not in
-/// their cache.
+/// Later turns are not checked unless they exceed the cap: older versions do not count cached tokens.
 fn truncated(request: &Request, counted: u64) -> Option<String> {
     let bytes = prompt_bytes(request);
     let first = request.turns.len() == 1;

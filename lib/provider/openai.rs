@@ -40,7 +40,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// Ollama takes tools in the same form.
+/// Ollama has the same form.
 pub(crate) fn tool(tool: &Tool) -> Value {
     let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema(tool) });
     json!({ "type": "function", "function": function })
@@ -90,7 +90,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     if text.is_empty() {
         text = refusal;
     }
-    // Here the prompt's count includes what came from the cache.
+    // This count of the prompt includes cached tokens.
     let cache_read = count(&answer.usage, "/prompt_tokens_details/cached_tokens");
     let tokens = TokenUsage {
         input: count(&answer.usage, "/prompt_tokens").saturating_sub(cache_read),
