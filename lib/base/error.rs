@@ -1,7 +1,7 @@
 //! The one error type: what kind it is, what went wrong, what to do next, and the cause.
 //!
-//! The kind tells whose turn it is to act, and picks the exit code. Most conversions from a library's error are made
-//! where the path or the value is known, so there are few `From`s here.
+//! The kind says who has to act, and determines the exit code. Most library errors are converted where the path or the
+//! value is known, so there are few `From`s here.
 
 use serde_json::json;
 use std::fmt;
@@ -17,11 +17,11 @@ pub enum ErrorKind {
     Usage,
     /// What was asked for does not exist.
     NotFound,
-    /// Somebody else is at work on it. Try again later.
+    /// Another program is using it. Try again later.
     Busy,
-    /// It changed meanwhile, or it would overwrite what somebody else wrote.
+    /// It has changed, or would overwrite what somebody else wrote.
     Conflict,
-    /// A file of ours holds what we did not write.
+    /// A file of ours contains something that we did not write.
     Corrupt,
     /// A file or variable that the user wrote is missing or wrong.
     Config,
@@ -73,7 +73,7 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
-    /// A flag that the program does not have: its table knows the nearest.
+    /// A flag that the program does not have, for "did you mean".
     unknown_flag: Option<String>,
     faults: Vec<Fault>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -141,21 +141,21 @@ impl Error {
         self
     }
 
-    /// Adds the single things that are wrong.
+    /// Adds the individual faults.
     #[must_use]
     pub fn with_faults(mut self, faults: Vec<Fault>) -> Error {
         self.faults = faults;
         self
     }
 
-    /// The same failure, with `kind` instead of its own.
+    /// The same error with another kind.
     #[must_use]
     pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
         self.kind = kind;
         self
     }
 
-    /// The same failure, with `words` put before its message: what was being done.
+    /// The same error with `words` before its message: what the program was doing.
     #[must_use]
     pub fn context(mut self, words: impl fmt::Display) -> Error {
         self.message = format!("{words}: {}", self.message);
@@ -183,7 +183,7 @@ impl Error {
         self.kind.exit_code()
     }
 
-    /// What to do next, where there is something.
+    /// What to do next, if anything.
     pub fn next_step(&self) -> Option<&str> {
         self.hint.as_deref().or(self.unknown_flag.as_ref().map(|_| "see --help"))
     }

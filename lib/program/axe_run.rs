@@ -18,6 +18,7 @@ use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::prompt;
 use crate::provider::message::Reply;
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -264,54 +265,42 @@ fn dry_run(
     timeout: u64,
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
+    let mut out = String::new();
+    let mut part = |title: &str, text: &str| {
+        let gap = if out.is_empty() { "" } else { "\n" };
+        // Each part ends with one newline, however many its text has.
+        let _ = writeln!(out, "{gap}{title}\n{}", text.trim_end_matches('\n'));
+    };
     let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { text.to_owned() };
-    let paths: Vec<&str> = prepared.files.iter().map(|file| file.path.as_str()).collect();
-    let mut parts = vec![
-        (
-            "=== Dry Run ===".to_owned(),
-            format!(
-                "\nModel:    {}\nWorkdir:  {}\nTimeout:  {timeout}s\nParams:   {}",
-                prepared.model,
-                prepared.workdir.display(),
-                params(prepared)
-            ),
-        ),
-        ("--- System Prompt ---".to_owned(), system.to_owned()),
-        ("--- Skill ---".to_owned(), or_none(&prepared.skill)),
-        (format!("--- Files ({}) ---", paths.len()), or_none(&paths.join("\n"))),
-    ];
+    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
+    let (workdir, params) = (workdir.display(), params(prepared));
+    part(
+        "=== Dry Run ===",
+        &format!("\nModel:    {model}\nWorkdir:  {workdir}\nTimeout:  {timeout}s\nParams:   {params}"),
+    );
+    part("--- System Prompt ---", system);
+    part("--- Skill ---", &or_none(skill));
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    part(&format!("--- Files ({}) ---", paths.len()), &or_none(&paths.join("\n")));
     if let Some(prompt) = &args.prompt {
-        parts.push(("--- Prompt ---".to_owned(), prompt.clone()));
+        part("--- Prompt ---", prompt);
     }
-    parts.push(("--- Stdin ---".to_owned(), or_none(piped.unwrap_or_default())));
+    part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
     match log {
         AgentLog::Off => {}
         AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
-            parts.push(("--- Memory ---".to_owned(), format!("(error: {why})")))
+            part("--- Memory ---", &format!("(error: {why})"));
         }
-        AgentLog::Loaded { text, .. } => parts.push(("--- Memory ---".to_owned(), or_none(text))),
+        AgentLog::Loaded { text, .. } => part("--- Memory ---", &or_none(text)),
     }
-    let agent = &prepared.agent;
     if !agent.sub_agents.is_empty() {
         let config = &agent.sub_agents_config;
-        parts.push((
-            "--- Sub-Agents ---".to_owned(),
-            format!(
-                "{}\nMax Depth: {}\nParallel:  {}\nTimeout:   {}s",
-                agent.sub_agents.join(", "),
-                config.depth(),
-                if config.parallel { "yes" } else { "no" },
-                config.timeout_seconds()
-            ),
-        ));
+        let names = agent.sub_agents.join(", ");
+        let parallel = if config.parallel { "yes" } else { "no" };
+        let (depth, timeout) = (config.depth(), config.timeout_seconds());
+        let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
+        part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
     }
-    for (n, (title, text)) in parts.iter().enumerate() {
-        if n > 0 {
-            stdout.text("\n")?;
-        }
-        stdout.line(title)?;
-        // Each part ends with one newline, however many its text has.
-        stdout.line(text.trim_end_matches('\n'))?;
-    }
+    stdout.text(&out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -160,7 +160,7 @@ impl Family {
             let error = Error::usage(format!("unknown command \"{}\"", name.escape_debug()));
             match nearest(&name, self.about.commands.iter().map(|(name, _)| *name)) {
                 Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                None => error.hint(format!("for a list: {} help", self.about.name)),
+                None => error.hint(format!("see them with: {} help", self.about.name)),
             }
         };
         let mut file = OsString::from(format!("{}-", self.about.name));

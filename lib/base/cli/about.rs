@@ -1,4 +1,4 @@
-//! A program's help lives once, in its `About`. `--help`, the man page and the completions are made from it.
+//! A program's help, in one place: `--help`, the man page and the completions are made from its `About`.
 
 use crate::base::text::wrap;
 use std::fmt::Write;
@@ -70,7 +70,7 @@ impl About {
         self.flags.iter().chain(&COMMON)
     }
 
-    /// What `--help` prints: at most 40 lines of 79 columns (a test holds it to that).
+    /// What `--help` prints: at most 40 lines of 79 columns (a test checks this).
     pub(crate) fn help(&self) -> String {
         let mut out = format!("{} - {}\n\n", self.name, self.caption);
         for (n, line) in self.usage.iter().enumerate() {

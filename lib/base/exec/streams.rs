@@ -9,9 +9,9 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 /// How much of stderr is kept for the error message, in bytes.
-pub(crate) const STDERR_KEPT: usize = 8 * 1024;
+pub(super) const STDERR_KEPT: usize = 8 * 1024;
 
-pub(crate) enum StreamEvent {
+pub(super) enum StreamEvent {
     Exited,
     Stdout(Result<(), ExecError>),
     StderrEnded,
@@ -19,14 +19,14 @@ pub(crate) enum StreamEvent {
 
 /// Which parts of a command have ended.
 #[derive(Default)]
-pub(crate) struct Completion {
-    pub(crate) exited: bool,
-    pub(crate) stdout: bool,
-    pub(crate) stderr: bool,
+pub(super) struct Completion {
+    pub(super) exited: bool,
+    pub(super) stdout: bool,
+    pub(super) stderr: bool,
 }
 
 impl Completion {
-    pub(crate) fn note(&mut self, event: StreamEvent) -> Result<(), ExecError> {
+    pub(super) fn note(&mut self, event: StreamEvent) -> Result<(), ExecError> {
         match event {
             StreamEvent::Exited => self.exited = true,
             StreamEvent::StderrEnded => self.stderr = true,
@@ -38,7 +38,7 @@ impl Completion {
         Ok(())
     }
 
-    pub(crate) fn streams(&self) -> bool {
+    pub(super) fn streams(&self) -> bool {
         self.stdout && self.stderr
     }
 }
@@ -46,7 +46,7 @@ impl Completion {
 /// The capacity that every new pipe has, in bytes.
 const PIPE: usize = 4096;
 
-pub(crate) fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -> io::Result<()> {
+pub(super) fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -> io::Result<()> {
     let Some(mut stdin) = stdin else { return Ok(()) };
     let fits = input.len() <= PIPE;
     // An error here is the command's choice not to read; its exit status decides.
@@ -59,7 +59,7 @@ pub(crate) fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -
     spawn(write)
 }
 
-pub(crate) fn collect(
+pub(super) fn collect(
     from: Option<impl Read + Send + 'static>,
     cap: usize,
     into: Arc<Mutex<Vec<u8>>>,
@@ -88,19 +88,19 @@ pub(crate) fn collect(
 
 /// What a command prints on stderr.
 #[derive(Default)]
-pub(crate) struct StderrTail {
+pub(super) struct StderrTail {
     /// The last [`STDERR_KEPT`] bytes.
-    pub(crate) tail: Mutex<Vec<u8>>,
+    pub(super) tail: Mutex<Vec<u8>>,
     /// Whether it is passed on.
-    pub(crate) is_heard: bool,
+    pub(super) is_heard: bool,
     /// The command's time is over: nothing more is passed on.
-    pub(crate) over: AtomicBool,
+    pub(super) over: AtomicBool,
 }
 
 /// How many commands' stderr is being passed on.
 static SPEAKING: AtomicUsize = AtomicUsize::new(0);
 
-pub(crate) fn pass_on(
+pub(super) fn pass_on(
     from: Option<impl Read + Send + 'static>,
     stderr: Arc<StderrTail>,
     events: Sender<StreamEvent>,
@@ -136,6 +136,6 @@ pub(crate) fn pass_on(
 
 /// Is a command's stderr still being passed on?
 #[cfg(unix)]
-pub(crate) fn is_heard() -> bool {
+pub(super) fn is_heard() -> bool {
     SPEAKING.load(SeqCst) > 0
 }

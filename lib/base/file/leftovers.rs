@@ -12,14 +12,14 @@ pub(crate) const LEFT_FOR: Duration = Duration::from_secs(60 * 60);
 pub(crate) const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// Removes the temporary name of an open file, if the rename did not happen.
-pub(crate) fn remove_twin(path: &Path, file: &std::fs::File) {
+pub(super) fn remove_twin(path: &Path, file: &std::fs::File) {
     if let Some(leftover) = twin(path, file) {
         let _ = fs::remove_file(leftover);
     }
 }
 
 /// The temporary name of an open file beside `path`.
-pub(crate) fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
+pub(super) fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
     let open = file.metadata().ok()?;
     let is_open = |entry: &PathBuf| entry.symlink_metadata().is_ok_and(|found| id_of(&found) == id_of(&open));
     temporaries(path).into_iter().find(is_open)

@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 /// Opens a regular file for reading, and returns its size. Does not wait for a pipe.
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "opens for reading only")]
-pub(crate) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+pub(super) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
     use fs_err::os::unix::fs::OpenOptionsExt;
     let without_waiting = rustix::fs::OFlags::NONBLOCK.bits();
     let file = fs::OpenOptions::new().read(true).custom_flags(without_waiting.cast_signed()).open(path)?;
@@ -49,7 +49,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+pub(super) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
     regular_or_missing(path)?;
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
@@ -84,14 +84,14 @@ pub(super) fn cannot(verb: &str, path: &Path, error: &io::Error) -> io::Error {
 pub(crate) type FileId = (u64, u64);
 
 #[cfg(unix)]
-pub(crate) fn id_of(metadata: &std::fs::Metadata) -> FileId {
+pub(super) fn id_of(metadata: &std::fs::Metadata) -> FileId {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
 /// Windows does not let an open file be replaced, so a name leads to one file while it is open.
 #[cfg(not(unix))]
-pub(crate) fn id_of(_metadata: &std::fs::Metadata) -> FileId {
+pub(super) fn id_of(_metadata: &std::fs::Metadata) -> FileId {
     (0, 0)
 }
 
@@ -100,10 +100,10 @@ pub(crate) fn id(file: &fs::File) -> io::Result<FileId> {
 }
 
 #[cfg(unix)]
-pub(crate) fn set_mode(options: &mut fs::OpenOptions, mode: u32) {
+pub(super) fn set_mode(options: &mut fs::OpenOptions, mode: u32) {
     use fs_err::os::unix::fs::OpenOptionsExt;
     options.mode(mode);
 }
 
 #[cfg(not(unix))]
-pub(crate) fn set_mode(_options: &mut fs::OpenOptions, _mode: u32) {}
+pub(super) fn set_mode(_options: &mut fs::OpenOptions, _mode: u32) {}
