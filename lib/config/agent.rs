@@ -179,9 +179,7 @@ pub(crate) fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<A
     }
     check(&agent).map_err(|e| e.hint(format!("correct \"{}\"", path.display())))?;
     if agent.memory.path.starts_with("~/") {
-        reporter.warn(&format!(
-            "agent config \"{name}\": memory.path is used as it stands, and ~ is not expanded"
-        ));
+        reporter.warn(&format!("agent config \"{name}\": memory.path is used as written; ~ is not expanded"));
     }
     if agent.name != name.0 {
         reporter.warn(&format!(

@@ -1,5 +1,5 @@
-//! Which timers are installed, and whether they still match the configuration. For `memory-doctor`, and for whoever
-//! installs beside them.
+//! Which timers are installed, and whether they still match the configuration. Used by `memory-doctor` and
+//! `memory-install-cron`.
 
 use crate::base::env::Env;
 use crate::base::error::Result;

@@ -87,7 +87,7 @@ pub(crate) fn post(
     })
 }
 
-/// The request, told which way to go.
+/// The request with its route.
 fn routed(
     request: minreq::Request,
     url: &Url,

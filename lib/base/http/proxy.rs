@@ -59,7 +59,9 @@ impl Proxy {
         let to = url.authority();
         match self.request_connection(&to, deadline) {
             Ok((stream, Some(200..=299), _)) => Ok(stream),
-            Ok((_, Some(407), _)) => Err(error("it wants a user and password, or other ones")),
+            Ok((_, Some(407), _)) => {
+                Err(error("it requires authentication, or rejected this user and password"))
+            }
             Ok((_, _, line)) => Err(error(&format!("it does not connect to {to}: {}", one_line(&line, 100)))),
             Err(e) if matches!(e.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
                 Err(HttpError::late(&name))

@@ -1,6 +1,6 @@
 //! An open connection, handed to minreq as if it were a proxy.
 //!
-//! minreq reads the lower-case proxy variables and cannot be told not to, ignores NO_PROXY, and cannot parse IPv6
+//! minreq always reads the lower-case proxy variables, ignores NO_PROXY, and cannot parse IPv6
 //! addresses. So where one of these matters, we connect, and minreq gets a proxy on this machine that lasts for
 //! one connection: it accepts minreq's `CONNECT` and passes the bytes on.
 

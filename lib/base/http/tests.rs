@@ -256,7 +256,10 @@ fn a_proxy_is_asked_to_connect_and_its_refusal_is_clear() {
     assert!(asked.contains("\r\nHost: api.invalid\r\n"), "{asked}");
 
     for (head, why) in [
-        ("HTTP/1.1 407 Authenticate\r\n\r\n", "it wants a user and password, or other ones"),
+        (
+            "HTTP/1.1 407 Authenticate\r\n\r\n",
+            "it requires authentication, or rejected this user and password",
+        ),
         ("HTTP/1.1 403 No\r\n\r\n", "it does not connect to api.invalid:80: HTTP/1.1 403 No"),
         ("", "it closed the connection"),
     ] {
