@@ -144,7 +144,7 @@ fn no_proxy_and_this_machine_go_straight() {
 #[test]
 fn proxies_that_fail_are_named_without_their_password() {
     for (answer, timeout, says) in [
-        (http("407 Proxy Authentication Required", ""), 30, "wants a user and password"),
+        (http("407 Proxy Authentication Required", ""), 30, "requires authentication"),
         (http("502 Bad Gateway", ""), 30, "does not connect to model.invalid:80"),
         (raw(""), 30, "closed the connection"),
         (raw("").stall(), 1, "in time"),

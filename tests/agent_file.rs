@@ -44,7 +44,7 @@ fn each_check_has_its_own_words_and_the_first_fault_wins() {
     for (text, message) in cases {
         let (code, err) = refusal(&text);
         assert!(
-            code == Some(2) && err.starts_with(&format!("axe-run: {message}; mend \"/")),
+            code == Some(2) && err.starts_with(&format!("axe-run: {message}; correct \"/")),
             "{text}: {err}"
         );
         assert!(err.ends_with("/agents/a.toml\"\n"), "{err}");
@@ -233,7 +233,7 @@ fn a_misspelt_required_key_is_named_before_it_is_missed() {
     let warning = "Warning: agent config \"a\": unknown key \"modle\" on line 2, did you mean \"model\"?\n";
     assert!(err.starts_with(warning), "{err}");
     assert!(
-        code == Some(2) && err.contains("\naxe-run: agent config missing required field: model; mend "),
+        code == Some(2) && err.contains("\naxe-run: agent config missing required field: model; correct "),
         "{err}"
     );
 }

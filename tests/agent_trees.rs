@@ -214,7 +214,11 @@ fn the_call_budget_is_the_whole_trees() {
         let server = family(Anthropic, tasks(6), |_| Anthropic.says("b's"));
         let output = sandbox.asking("parent", &server.url()).output().unwrap();
         assert_eq!((output.code(), output.out().as_str()), (Some(1), ""), "{}", output.err());
-        assert!(output.err().contains(&format!("used up its {budget} calls")), "{}", output.err());
+        assert!(
+            output.err().contains(&format!("used its limit of {budget} model calls")),
+            "{}",
+            output.err()
+        );
         assert_eq!(server.requests().len(), made);
         assert!(!sandbox.log_path("parent").exists());
     }

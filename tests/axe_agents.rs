@@ -136,9 +136,9 @@ fn wrong_words_are_named() {
         (&["edit", "a"], 1, "$EDITOR environment variable is not set"),
         (&["show", "zebra"], 2, "agent config not found: zebra"),
         (&["edit", "zebra"], 2, "agent config not found: zebra"),
-        (&["show", "../a"], 2, "invalid agent name \"../a\": it holds a slash"),
-        (&["init", "../a"], 2, "invalid agent name \"../a\": it holds a slash"),
-        (&["edit", "../a"], 2, "invalid agent name \"../a\": it holds a slash"),
+        (&["show", "../a"], 2, "invalid agent name \"../a\": it contains a slash"),
+        (&["init", "../a"], 2, "invalid agent name \"../a\": it contains a slash"),
+        (&["edit", "../a"], 2, "invalid agent name \"../a\": it contains a slash"),
         (&["init", ""], 2, "invalid agent name \"\": it is empty"),
         (&["init", ".a"], 2, "invalid agent name \".a\": it begins with a dot"),
     ];
@@ -244,7 +244,7 @@ fn edit_tells_when_the_editor_failed() {
     for (set, why) in [
         (failing.as_str(), "editor \"/bin/sh\" failed (exit status: 3)"),
         ("/no/such/editor -x", "editor \"/no/such/editor\" could not be started: "),
-        ("vi 'open", "the editor's command line has an open quote"),
+        ("vi 'open", "the editor's command line has an unclosed quote"),
         (" ", "the editor's command line names no program: \" \""),
     ] {
         let (code, _, err) = said(sandbox.command("axe-agents").args(["edit", "a"]).env("EDITOR", set));

@@ -161,7 +161,7 @@ fn with_json_every_error_is_one_object_on_stderr() {
         (&["a", "--json", "--vebrose"], "usage", 1, "unknown option \"--vebrose\""),
         (&["--jsom", "a", "--json"], "usage", 1, "unknown option \"--jsom\""),
         (&["gone", "--json"], "config", 2, "agent config not found: gone"),
-        (&["../x", "--json"], "config", 2, "invalid agent name \"../x\": it holds a slash"),
+        (&["../x", "--json"], "config", 2, "invalid agent name \"../x\": it contains a slash"),
         (
             &["a", "--json", "--model", "x"],
             "usage",

@@ -86,7 +86,8 @@ fn a_key_that_others_can_read_is_a_warning() {
         set_mode(&path, mode);
         let (code, out, err) = said(&mut sandbox.run("a"));
         assert_eq!((code, out.as_str()), (Some(0), "ok"));
-        let warning = format!("Warning: \"{0}\" holds an API key and others can read it", path.display());
+        let warning =
+            format!("Warning: \"{0}\" contains an API key, and other users can read it", path.display());
         assert_eq!(
             (err.starts_with(&warning), err.lines().count()),
             (warns, usize::from(warns)),

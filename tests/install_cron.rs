@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixListener;
 
 const WARNING: &str = "Warning: no LLM command is set: notes are filed as they are, sessions wait, and memory-defrag \
-                       has nobody to ask; set llm.command, see: memory-config init\n";
+                       cannot run; set llm.command, see: memory-config init\n";
 const SYSTEMD: &[&str] = &["--scheduler", "systemd"];
 const LAUNCHD: &[&str] = &["--scheduler", "launchd"];
 const CRONTAB: &[&str] = &["--scheduler", "crontab"];
@@ -66,7 +66,7 @@ fn systemd_installs_once_updates_and_leaves_no_trace() {
     let (service, timer) =
         (written("agent-memory-consolidate.service"), written("agent-memory-consolidate.timer"));
 
-    assert_eq!(kit.install(SYSTEMD), (Some(0), format!("{line} (as before)\n"), WARNING.to_owned()));
+    assert_eq!(kit.install(SYSTEMD), (Some(0), format!("{line} (unchanged)\n"), WARNING.to_owned()));
     let asked = kit.asked();
     assert!(asked.len() == 1 && asked[0].starts_with("systemctl --user show "), "{asked:?}");
     assert_eq!(written("agent-memory-consolidate.timer"), timer);
@@ -189,7 +189,7 @@ fn a_crontab_keeps_every_byte_that_is_not_ours() {
         assert!(first.len() > rest.len() && first.ends_with(rest));
         assert_eq!(kit.asked(), ["crontab -l", "crontab -"]);
         let (code, out, _) = kit.install(CRONTAB);
-        assert!(code == Some(0) && out.ends_with(" (as before)\n"), "{out}");
+        assert!(code == Some(0) && out.ends_with(" (unchanged)\n"), "{out}");
         assert_eq!((kit.asked(), kit.crontab().unwrap()), (vec!["crontab -l".to_owned()], first.clone()));
 
         kit.config(r#"{"schedule": {"consolidateIntervalHours": 1}}"#);
@@ -273,9 +273,9 @@ fn intervals_that_cron_cannot_say_are_shortened_and_said() {
     let (code, out, err) = kit.install(CRONTAB);
     assert_eq!(code, Some(0));
     assert_eq!(out, "crontab: memory-consolidate every 4 hours, memory-defrag every 24 hours\n");
-    assert!(
-        err.contains("Warning: cron cannot say \"every 36 hours\": memory-defrag will run every 24 hours\n")
-    );
+    assert!(err.contains(
+        "Warning: cron cannot express \"every 36 hours\": memory-defrag will run every 24 hours\n"
+    ));
     let text = String::from_utf8(kit.crontab().unwrap()).unwrap();
     assert!(text.contains("\n17 */4 * * * ") && text.contains("\n47 12 * * * "), "{text}");
 }
@@ -296,7 +296,7 @@ fn launchd_installs_once_updates_and_leaves_no_trace() {
     assert_eq!(told(kit.asked()), [bootstrap("consolidate"), bootstrap("defrag")]);
     assert!(kit.home.join("Library/Logs/agent-memory").is_dir());
 
-    assert_eq!(kit.install(LAUNCHD).1, format!("{line} (as before)\n"));
+    assert_eq!(kit.install(LAUNCHD).1, format!("{line} (unchanged)\n"));
     assert!(told(kit.asked()).is_empty());
 
     kit.config(r#"{"schedule": {"defragIntervalHours": 48}}"#);
@@ -324,7 +324,7 @@ fn an_older_launchctl_is_told_to_load() {
     );
     assert_eq!(kit.install(LAUNCHD).0, Some(0));
     assert!(kit.state().join("loaded-com.agent-memory.defrag").exists());
-    assert!(kit.install(LAUNCHD).1.ends_with(" (as before)\n"));
+    assert!(kit.install(LAUNCHD).1.ends_with(" (unchanged)\n"));
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn files_of_a_nix_module_are_left_alone() {
     };
     let (code, out, err) = run("memory-install-cron");
     assert_eq!((code, out.as_str()), (Some(0), "systemd: memory-defrag every 24 hours\n"));
-    let why = format!("Warning: \"{}\" comes from a Nix module: left alone;", link.display());
+    let why = format!("Warning: \"{}\" comes from a Nix module and is not changed;", link.display());
     assert!(err.contains(&why) && err.contains("services.agent-memory"), "{err}");
     assert!(!kit.units().join("agent-memory-consolidate.service").exists());
     assert!(kit.asked().contains(&"systemctl --user enable agent-memory-defrag.timer".to_owned()));
@@ -375,7 +375,7 @@ fn an_agent_that_a_nix_module_copied_is_left_alone() {
     kit.sandbox.write(&path, "<string>/nix/store/abc-axe/bin/memory-defrag</string>");
     let (code, out, err) = kit.install(LAUNCHD);
     assert_eq!((code, out.as_str()), (Some(0), "launchd: memory-consolidate every 2 hours\n"));
-    assert!(err.contains("comes from a Nix module: left alone"), "{err}");
+    assert!(err.contains("comes from a Nix module and is not changed"), "{err}");
     assert_eq!(kit.uninstall(&[]).1, "launchd: timers removed\n");
     assert_eq!(files_below(&kit.home), [path]);
 }
@@ -414,7 +414,7 @@ fn a_second_scheduler_is_warned_of() {
     let (code, _, err) = kit.install(SYSTEMD);
     assert_eq!(code, Some(0));
     assert!(
-        err.contains("crontab has timers of these programs, too: both would run; remove those with: "),
+        err.contains("crontab has timers for these programs too, and both would run; remove those with: "),
         "{err}"
     );
     assert!(err.contains("memory-uninstall-cron --scheduler crontab"), "{err}");
@@ -448,7 +448,7 @@ fn a_configuration_that_is_named_or_trusted_goes_along() {
     kit.config("{}");
     let kit = kit.with_systemctl();
     let (code, _, err) = kit.install(SYSTEMD);
-    assert!(code == Some(0) && err.contains("memory.config.json\" counts in its directory only"), "{err}");
+    assert!(code == Some(0) && err.contains("memory.config.json\" applies only in its directory"), "{err}");
 }
 
 #[test]
@@ -470,9 +470,9 @@ fn no_key_and_nothing_of_a_session_goes_along() {
 #[test]
 fn a_value_that_no_file_can_hold_is_refused() {
     for (name, value, why) in [
-        ("HOME", &b"/a\nb"[..], "HOME cannot go into a timer: \"/a\\nb\" holds a control character"),
+        ("HOME", &b"/a\nb"[..], "HOME cannot go into a timer: \"/a\\nb\" contains a control character"),
         ("PATH", b"/a\xffb", "PATH cannot go into a timer: \"/a\u{fffd}b\" is not valid UTF-8"),
-        ("XDG_DATA_HOME", b"/\x1b", "holds a control character"),
+        ("XDG_DATA_HOME", b"/\x1b", "contains a control character"),
     ] {
         let kit = Kit::new();
         for scheduler in ["systemd", "launchd", "crontab"] {
@@ -495,7 +495,10 @@ fn a_missing_program_is_named() {
     let (code, out, err) = kit.install(SYSTEMD);
     assert_eq!((code, out.as_str()), (Some(1), ""));
     let path = kit.bin.join("memory-defrag");
-    assert!(err.contains(&format!("there is no program \"{}\" for a timer to run", path.display())), "{err}");
+    assert!(
+        err.contains(&format!("the timers need the program \"{}\", which does not exist", path.display())),
+        "{err}"
+    );
 }
 
 #[test]
@@ -528,7 +531,7 @@ fn programs_that_nix_may_take_away_are_warned_of() {
         let path = std::env::join_paths([path, &kit.tools]).unwrap();
         let output = command.env("PATH", path).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
-        String::from_utf8(output.stderr).unwrap().matches("stays until Nix collects garbage").count()
+        String::from_utf8(output.stderr).unwrap().matches("may be deleted when Nix collects garbage").count()
     };
     assert_eq!(warned(&profile), 0);
     assert_eq!(warned(&kit.bin), 1);
@@ -540,7 +543,7 @@ fn odd_names_install_update_and_go_without_a_trace() {
     let kit = Kit::called(ODD, "k \"i\" %t$x\\").with_crontab().with_launchctl();
     for scheduler in [LAUNCHD, CRONTAB] {
         assert_eq!(kit.install(scheduler).0, Some(0));
-        assert!(kit.install(scheduler).1.ends_with(" (as before)\n"));
+        assert!(kit.install(scheduler).1.ends_with(" (unchanged)\n"));
     }
     // A shell reads the crontab's words as they were.
     let text = String::from_utf8(kit.crontab().unwrap()).unwrap();

@@ -129,7 +129,7 @@ fn patterns_are_relative_to_the_working_directory_of_the_agent() {
     agent(&sandbox, &["../a.rs", "../*.rs", "deep/d.rs"]);
     let (_, out, err) = said(sandbox.run("a").args(["--dry-run", "--workdir", "src"]));
     assert!(out.contains("--- Files (1) ---\ndeep/d.rs\n"), "{out}");
-    assert_eq!(err.matches("leads out of the working directory").count(), 2, "{err}");
+    assert_eq!(err.matches("is outside the working directory").count(), 2, "{err}");
 }
 
 #[test]

@@ -173,8 +173,7 @@ fn memory_path_is_used_as_it_stands() {
             "[providers.cat]\nkind = 'command'\ncommand = 'cat'",
         );
         // What people mean by it is not what it does.
-        let warning =
-            "Warning: agent config \"a\": memory.path is used as it stands, and ~ is not expanded\n";
+        let warning = "Warning: agent config \"a\": memory.path is used as written; ~ is not expanded\n";
         let warning = if path.starts_with('~') { warning } else { "" };
         assert_eq!(said(sandbox.run("a").arg("-pone")), (Some(0), "one".into(), warning.into()), "{path}");
         assert_eq!(fs::read_to_string(&place).unwrap(), entry("one", "one"), "{path}");

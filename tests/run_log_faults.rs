@@ -190,7 +190,7 @@ fn memory_settings_below_zero_are_refused() {
     for key in ["last_n", "max_entries"] {
         let sandbox = Sandbox::new();
         sandbox.agent("a", "echo ok", &format!("{ON}{key} = -1"));
-        let expected = format!("axe-run: memory.{key} must be non-negative; mend \"");
+        let expected = format!("axe-run: memory.{key} must be non-negative; correct \"");
         let (code, out, err) = said(&mut sandbox.run("a"));
         assert!(code == Some(2) && out.is_empty() && err.starts_with(&expected), "{err}");
         assert!(!sandbox.log_path("a").exists());

@@ -111,7 +111,7 @@ fn timers_that_nothing_was_heard_of_for_long_are_found() {
     assert_eq!(told(&kit, "2026-03-20T00:00:00Z"), Vec::<[String; 3]>::new(), "without timers");
     kit.install(&["--scheduler", "systemd"]);
     assert_eq!(whats(&kit), Vec::<String>::new(), "two days may be a weekend");
-    let what = "no run since 2026-02-26T15:04:05.5Z, though it is to come every 2 hours";
+    let what = "no run since 2026-02-26T15:04:05.5Z, although the interval is 2 hours";
     let found = told(&kit, "2026-03-01T00:00:00Z");
     assert!(found.len() == 1 && found[0][1] == what && found[0][2].contains("journalctl"), "{found:?}");
     kit.config(r#"{"schedule": {"consolidateIntervalHours": 168}}"#);
@@ -131,7 +131,7 @@ fn a_queue_that_nobody_empties_is_found() {
     let is_told = |now: &str| told(&kit, now);
     assert_eq!(is_told("2000-01-01T00:00:00Z"), Vec::<[String; 3]>::new(), "it came just now");
     let found = is_told("2999-01-01T00:00:00Z");
-    assert_eq!(found[0][1], "1 entry waits for over a day, and no timer runs memory-consolidate");
+    assert_eq!(found[0][1], "1 entry has waited for over a day, and no timer runs memory-consolidate");
     assert!(Path::new(&found[0][0]).ends_with("inbox") && found[0][2].starts_with("memory-install-cron"));
     kit.install(&["--scheduler", "crontab"]);
     assert_eq!(is_told("2999-01-01T00:00:00Z"), Vec::<[String; 3]>::new());

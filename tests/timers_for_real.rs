@@ -133,7 +133,7 @@ END
 until_true "the first note" notes first-by-timer
 "$bin/memory-capture" --title "Second by timer" --body "Queued."
 until_true "the second note" notes second-by-timer
-"$bin/memory-install-cron" | grep "as before" || fail "a second time changed something"
+"$bin/memory-install-cron" | grep "(unchanged)" || fail "a second time changed something"
 rm -r "$HOME/.config/systemd/user/agent-memory-consolidate.timer.d"
 "$bin/memory-uninstall-cron"
 [ -z "$(systemctl --user --no-pager --no-legend list-units --all 'agent-memory*.timer')" ] || fail "timers are left"
@@ -202,10 +202,11 @@ fn a_module_of_the_whole_system_is_left_alone_and_not_hidden() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{err}");
     let own = kit.units().join("agent-memory-defrag.timer");
-    let hidden = format!("\"{}\" takes the place of a Nix module's\tmemory-uninstall-cron", own.display());
+    let hidden = format!("\"{}\" hides a Nix module's timer\tmemory-uninstall-cron", own.display());
     assert_eq!(out.matches(&hidden).count(), 1, "{out}");
     assert!(out.contains("\nsystemd: timers removed\n"), "{out}");
     assert!(out.ends_with("\nsystemd: memory-consolidate every 2 hours\n"), "{out}");
-    let why = "Warning: \"/etc/systemd/user/agent-memory-defrag.timer\" comes from a Nix module: left alone";
+    let why =
+        "Warning: \"/etc/systemd/user/agent-memory-defrag.timer\" comes from a Nix module and is not changed";
     assert_eq!(err.matches(why).count(), 2, "{err}");
 }

@@ -1,51 +1,50 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
-use crate::agent::prepare::Prepared;
-use crate::agent::tally::{SubAgentRun, Tally};
+use crate::agent::prepare::PreparedAgent;
+use crate::agent::stats::{RunStats, SubAgentRun};
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::config::global::{Endpoint, Global};
+use crate::base::sync::lock;
+use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
-use crate::provider::message::{Reply, Request, Tokens, Tool, ToolCall, ToolResult, Turn};
+use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage, Tool, ToolCall, ToolResult};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// After so many turns the model is going in circles.
+/// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
-/// Calls to models at the same time, in the whole tree of agents.
+/// Simultaneous model calls in the whole tree of agents.
 pub(crate) const MOST_AT_ONCE: usize = 8;
 
 /// What the whole tree of agents shares.
-pub(crate) struct Run<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) env: &'a Env,
     pub(crate) global: &'a Global,
-    /// Further tries for a failed call.
+    /// Retries for a failed call.
     pub(crate) retries: u32,
     /// How deep agents may call agents; 0: not at all.
     pub(crate) max_depth: u32,
-    pub(crate) budget: Budget,
+    pub(crate) budget: CallBudget,
     pub(crate) providers: Providers,
 }
 
-/// The services that the tree has asked so far, by name: a key is fetched once, and what a model does not
-/// take is learned once.
+/// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
+/// once.
 #[derive(Default)]
 pub(crate) struct Providers(Mutex<BTreeMap<String, Slot>>);
 
-/// Has a lock of its own, so that one service's slow key command keeps nobody from the others.
+/// Has its own lock, so that one service's slow key command does not block the others.
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
 
 impl Providers {
-    fn of(&self, agent: &Prepared, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
+    fn of(&self, agent: &PreparedAgent, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
         let connect = || Provider::connect(&agent.endpoint, &agent.workdir, env, deadline).map(Arc::new);
         // A command runs in its agent's own directory.
-        let Endpoint::Http { provider, .. } = &agent.endpoint else { return connect() };
-        let slot = Arc::clone(
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(provider.clone()).or_default(),
-        );
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let Endpoint::Http(HttpEndpoint { provider, .. }) = &agent.endpoint else { return connect() };
+        let slot = Arc::clone(lock(&self.0).entry(provider.clone()).or_default());
+        let mut slot = lock(&slot);
         match &*slot {
             Some(known) => Ok(Arc::clone(known)),
             None => Ok(Arc::clone(slot.insert(connect()?))),
@@ -53,8 +52,8 @@ impl Providers {
     }
 }
 
-/// How many calls the tree may still make, and how many of them at once.
-pub(crate) struct Budget {
+/// How many calls the tree may still make, and how many at once.
+pub(crate) struct CallBudget {
     limit: u32,
     state: Mutex<Spent>,
     freed: Condvar,
@@ -66,17 +65,17 @@ struct Spent {
     running: usize,
 }
 
-impl Budget {
-    pub(crate) fn new(limit: u32) -> Budget {
-        Budget { limit, state: Mutex::default(), freed: Condvar::new() }
+impl CallBudget {
+    pub(crate) fn new(limit: u32) -> CallBudget {
+        CallBudget { limit, state: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Makes `call` when a place is free, if the budget still allows one.
+    /// Makes `call` when one of the slots is free, if the budget allows it.
     fn spend<T>(&self, deadline: Deadline, call: impl FnOnce() -> Result<T>) -> Result<T> {
-        let mut spent = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = lock(&self.state);
         while spent.running >= MOST_AT_ONCE {
             if deadline.passed() {
-                return Err(Error::api("timeout: no call was free before the deadline"));
+                return Err(Error::api("timeout: too many calls were running until the deadline"));
             }
             spent = self
                 .freed
@@ -85,59 +84,58 @@ impl Budget {
                 .0;
         }
         if spent.calls >= self.limit {
-            return Err(Error::refused(format!("the run has used up its {} calls to models", self.limit))
+            return Err(Error::refused(format!("the run has used its limit of {} model calls", self.limit))
                 .hint("raise max_calls under [limits] in config.toml"));
         }
         spent.calls += 1;
         spent.running += 1;
         drop(spent);
         let result = call();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).running -= 1;
+        lock(&self.state).running -= 1;
         self.freed.notify_one();
         result
     }
 }
 
-/// Where in the tree of agents a conversation stands.
+/// The position of a conversation in the tree of agents, and its limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope {
-    /// 0 for the agent that was asked for, one more for each level below it.
+    /// 0 for the main agent, one more for each level below it.
     pub(crate) depth: u32,
     pub(crate) deadline: Deadline,
     pub(crate) reporter: Reporter,
 }
 
-/// The tools that a model is offered, and who answers its calls. Answers come in the order of the calls.
+/// The tools of a model, and the function that answers its calls, in their order.
 pub(crate) struct Toolbox<'a> {
     pub(crate) tools: Vec<Tool>,
-    pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<Answer>,
+    pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
 }
 
-/// What one call of a tool came to.
-pub(crate) struct Answer {
+/// The outcome of one tool call.
+pub(crate) struct ToolAnswer {
     pub(crate) result: ToolResult,
     pub(crate) run: Option<SubAgentRun>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokenUsage,
     pub(crate) retries: u32,
 }
 
-/// Runs the conversation of one agent to its last reply, which has the warnings of all turns, and adds what it
-/// costs to `tally`.
+/// Runs one agent's conversation to its last reply, which has the warnings of all turns. Adds its costs to `stats`.
 pub(crate) fn converse(
-    run: &Run,
-    agent: &Prepared,
+    run: &RunContext,
+    agent: &PreparedAgent,
     system: String,
     message: &str,
     toolbox: Toolbox,
     scope: Scope,
-    tally: &mut Tally,
+    stats: &mut RunStats,
 ) -> Result<Reply> {
     let Scope { deadline, reporter, .. } = scope;
     let provider = run.providers.of(agent, run.env, deadline)?;
     let mut request = Request {
         model: agent.model.name.clone(),
         system,
-        turns: vec![Turn::User(message.to_owned())],
+        turns: vec![ChatTurn::User(message.to_owned())],
         tools: toolbox.tools,
         temperature: agent.agent.params.temperature,
         max_tokens: agent.agent.params.max_tokens(),
@@ -147,7 +145,7 @@ pub(crate) fn converse(
     for turn in 1..=MOST_TURNS {
         if with_tools {
             let pending = match request.turns.last() {
-                Some(Turn::ToolResults(results)) => results.len(),
+                Some(ChatTurn::ToolResults(results)) => results.len(),
                 _ => 0,
             };
             reporter.verbose(&format!(
@@ -156,7 +154,7 @@ pub(crate) fn converse(
             ));
         }
         let asked = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)))?;
-        let mut reply = asked.inspect_err(|failure| tally.retries += failure.retries)?;
+        let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
             reporter.verbose(&format!(
                 "[turn {turn}] Received response: {} ({} tool calls)",
@@ -164,26 +162,26 @@ pub(crate) fn converse(
                 reply.calls.len()
             ));
         }
-        tally.tokens += reply.tokens;
-        tally.retries += reply.retries;
+        stats.tokens += reply.tokens;
+        stats.retries += reply.retries;
         warnings.append(&mut reply.warnings);
         if reply.calls.is_empty() {
             return Ok(Reply { warnings, ..reply });
         }
         if turn == MOST_TURNS {
-            // Nobody would hear the answers.
+            // The answers would not be used.
             break;
         }
-        tally.tool_calls += reply.calls.len() as u64;
+        stats.tool_calls += reply.calls.len() as u64;
         let mut results = Vec::with_capacity(reply.calls.len());
         for answer in (toolbox.answer)(&reply.calls) {
-            tally.tokens += answer.tokens;
-            tally.retries += answer.retries;
-            tally.sub_agents.extend(answer.run);
+            stats.tokens += answer.tokens;
+            stats.retries += answer.retries;
+            stats.sub_agents.extend(answer.run);
             results.push(answer.result);
         }
-        request.turns.push(Turn::Assistant(reply.raw));
-        request.turns.push(Turn::ToolResults(results));
+        request.turns.push(ChatTurn::Assistant(reply.raw));
+        request.turns.push(ChatTurn::ToolResults(results));
     }
     Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
 }

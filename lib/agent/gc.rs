@@ -1,4 +1,4 @@
-//! Garbage collection (M7): one call that looks for patterns in an agent's log, and what the log is trimmed to.
+//! Garbage collection (M7): the call that looks for patterns in an agent's log, and the limit that it is trimmed to.
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -6,24 +6,11 @@ use crate::base::error::Result;
 use crate::config::agent::Memory;
 use crate::config::global::Endpoint;
 use crate::provider::Provider;
-use crate::provider::message::{Reply, Request, Turn};
+use crate::provider::message::{ChatTurn, Reply, Request};
 use std::path::Path;
 
-/// Fixed by M7 4.1, word for word.
-const PROMPT: &str = r#"You are a memory analyst for an AI agent. You will receive a log of the agent's past tasks and results. Analyze the entries and provide a structured report.
-
-Your report MUST contain exactly these three sections with these exact headings:
-
-## Patterns Found
-Identify recurring themes, common task types, or behavioral patterns across the entries. If no patterns exist, state "No clear patterns detected."
-
-## Repeated Work
-Identify any tasks that appear to be duplicated or that the agent has done multiple times with the same or similar inputs. If no repetition is found, state "No repeated work detected."
-
-## Recommendations
-Based on the patterns and repetitions found, suggest concrete actions the user could take to improve the agent's configuration, skill, or workflow. If no recommendations apply, state "No specific recommendations."
-
-Be concise. Reference specific entries by their timestamps when relevant."#;
+/// M7 4.1, word for word.
+const PROMPT: &str = include_str!("gc_prompt.md");
 
 /// Asks `model` for the analysis of a whole log. One call, no tools.
 pub(crate) fn analyse(
@@ -38,8 +25,8 @@ pub(crate) fn analyse(
     let provider = Provider::connect(endpoint, workdir, env, deadline)?;
     let request = Request {
         model: model.to_owned(),
-        system: PROMPT.to_owned(),
-        turns: vec![Turn::User(log)],
+        system: PROMPT.trim_end().to_owned(),
+        turns: vec![ChatTurn::User(log)],
         tools: Vec::new(),
         temperature: Some(0.3),
         max_tokens: Some(4096),

@@ -1,8 +1,8 @@
-//! An agent at work: made ready, in conversation, its run written down.
+//! Running an agent: preparation, conversation, log.
 
 pub(crate) mod conversation;
 pub(crate) mod gc;
-pub(crate) mod history;
+pub(crate) mod log;
 pub(crate) mod prepare;
+pub(crate) mod stats;
 pub(crate) mod sub_agent;
-pub(crate) mod tally;

@@ -1,6 +1,6 @@
-//! From an agent's name to everything a call needs: file, overrides, model, places, files, skill, log.
+//! From an agent's name to everything a call needs: file, overrides, model, directories, files, skill.
 
-use crate::agent::history::History;
+use crate::agent::log::AgentLog;
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -12,29 +12,29 @@ use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use std::path::PathBuf;
 
-/// What the command line puts in the place of the agent file's own.
+/// Values from the command line that replace those of the agent file.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) skill: Option<String>,
     pub(crate) workdir: Option<String>,
 }
 
-/// An agent that is ready but for its log.
+/// An agent that is ready to run, except for its log.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAgent {
     pub(crate) name: AgentName,
     pub(crate) agent: Agent,
     pub(crate) model: Model,
     pub(crate) endpoint: Endpoint,
     pub(crate) workdir: PathBuf,
     pub(crate) files: Vec<ContextFile>,
-    /// Where the skill was named, for messages.
+    /// The skill's path as it was given, for messages.
     pub(crate) skill_path: String,
     pub(crate) skill: String,
 }
 
-impl Prepared {
-    /// Reads and checks what the run needs, in the contract's order; the first fault wins.
+impl PreparedAgent {
+    /// Reads and checks what the run needs. The first error in this order is reported.
     pub(crate) fn new(
         name: AgentName,
         agent: Agent,
@@ -43,7 +43,7 @@ impl Prepared {
         global: &Global,
         env: &Env,
         reporter: &Reporter,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedAgent> {
         let endpoint = global.endpoint(&model, env)?;
         if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
             return Err(Error::config(format!(
@@ -59,16 +59,16 @@ impl Prepared {
             (None, "") => (String::new(), String::new()),
             (None, path) => (path.to_owned(), skill::load(path, None, env)?),
         };
-        Ok(Prepared { name, agent, model, endpoint, workdir, files, skill_path, skill })
+        Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill })
     }
 
-    /// The whole system prompt, with what the agent remembers.
-    pub(crate) fn system(&self, history: &History) -> String {
-        prompt::system(&self.agent.system_prompt, &self.skill, &self.files, history.text())
+    /// The complete system prompt, with the log.
+    pub(crate) fn system(&self, log: &AgentLog) -> String {
+        prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text())
     }
 }
 
-/// A misspelt sub-agent would otherwise be found by the model, which pays for it.
+/// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.
 fn warn_of_missing(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) {
     for callee in &agent.sub_agents {
         let exists = AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, env)?.exists()));

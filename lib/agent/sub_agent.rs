@@ -1,16 +1,17 @@
-//! `call_agent`: the tool by which an agent calls another. Whatever goes wrong is told to the caller and ends
-//! nothing but that call.
+//! `call_agent`: the tool with which an agent calls another. An error is reported to the caller and ends only that
+//! call.
 
-use crate::agent::conversation::{Answer, MOST_AT_ONCE, Run, Scope, Toolbox, converse};
-use crate::agent::history::History;
-use crate::agent::prepare::{Overrides, Prepared};
-use crate::agent::tally::{SubAgentRun, Tally, millis};
+use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
+use crate::agent::log::AgentLog;
+use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::stats::{RunStats, SubAgentRun, millis};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
+use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
-use crate::provider::message::{Parameter, Reply, Tokens, Tool, ToolCall, ToolResult};
+use crate::provider::message::{CallArguments, Parameter, Reply, TokenUsage, Tool, ToolCall, ToolResult};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,22 +21,22 @@ const NAME: &str = "call_agent";
 
 /// Runs an agent: its conversation, with the agents that it may call.
 pub(crate) fn run_agent(
-    run: &Run,
-    agent: &Prepared,
+    run: &RunContext,
+    agent: &PreparedAgent,
     system: String,
     message: &str,
     scope: Scope,
-    tally: &mut Tally,
+    stats: &mut RunStats,
 ) -> Result<Reply> {
     let toolbox = Toolbox {
         tools: tools(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
-    converse(run, agent, system, message, toolbox, scope, tally)
+    converse(run, agent, system, message, toolbox, scope, stats)
 }
 
-/// The tools that `agent` is offered at `depth`: `call_agent`, or none.
-fn tools(agent: &Prepared, depth: u32, run: &Run) -> Vec<Tool> {
+/// The tools of `agent` at `depth`: `call_agent`, or none.
+fn tools(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
     let callable = &agent.agent.sub_agents;
     if callable.is_empty() || depth >= run.max_depth {
         return Vec::new();
@@ -45,19 +46,19 @@ fn tools(agent: &Prepared, depth: u32, run: &Run) -> Vec<Tool> {
     vec![Tool {
         name: NAME,
         description: format!(
-            "Give a task to another agent and get its answer. It sees nothing of this conversation, only the \
-             task and the context you pass on. Agents that can be called: {names}"
+            "Give a task to another agent and get its answer. It does not see this conversation, only the \
+             task and the context that you pass. Agents that can be called: {names}"
         ),
         parameters: vec![
             parameter("agent", format!("The agent to call, one of: {names}"), true),
             parameter("task", "What the agent is to do, complete in itself".to_owned(), true),
-            parameter("context", "What the agent needs to know beside the task".to_owned(), false),
+            parameter("context", "What the agent needs to know besides the task".to_owned(), false),
         ],
     }]
 }
 
-/// Answers every call of a turn, in the order of the calls; at once unless the agent says otherwise.
-fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) -> Vec<Answer> {
+/// Answers every call of a turn, in their order; in parallel unless the agent's file says otherwise.
+fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scope: Scope) -> Vec<ToolAnswer> {
     let answer = |call: &ToolCall| answer(run, caller, call, scope);
     if calls.len() < 2 || !caller.agent.sub_agents_config.parallel {
         return calls.iter().map(answer).collect();
@@ -69,12 +70,12 @@ fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) ->
             let n = next.fetch_add(1, Ordering::Relaxed);
             let Some(call) = calls.get(n) else { return };
             let answer = answer(call);
-            answers.lock().unwrap_or_else(PoisonError::into_inner).push((n, answer));
+            lock(&answers).push((n, answer));
         }
     };
     std::thread::scope(|scope| {
         for _ in 1..calls.len().min(MOST_AT_ONCE) {
-            // One that does not start leaves its calls to the others.
+            // If a thread does not start, the others take its calls.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -84,21 +85,27 @@ fn answer_all(run: &Run, caller: &Prepared, calls: &[ToolCall], scope: Scope) ->
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer {
+fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
     let result = |content: String, is_error| ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
         content,
         is_error,
     };
-    let refuse =
-        |why: String| Answer { result: result(why, true), run: None, tokens: Tokens::default(), retries: 0 };
+    let refuse = |why: String| ToolAnswer {
+        result: result(why, true),
+        run: None,
+        tokens: TokenUsage::default(),
+        retries: 0,
+    };
     if call.name != NAME {
         return refuse(format!("Unknown tool: \"{}\"", call.name));
     }
     let arguments = match &call.arguments {
-        Ok(arguments) => arguments,
-        Err(why) => return refuse(format!("call_agent error: arguments are not a JSON object: {why}")),
+        CallArguments::Object(arguments) => arguments,
+        CallArguments::Malformed(why) => {
+            return refuse(format!("call_agent error: arguments are not a JSON object: {why}"));
+        }
     };
     let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
     let (name, task, context) = (text("agent"), text("task"), text("context"));
@@ -132,8 +139,8 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
         "" => format!("Task: {task}"),
         context => format!("Task: {task}\n\nContext:\n{context}"),
     };
-    let mut tally = Tally::default();
-    let ended = run_sub_agent(run, name, &message, below, &mut tally);
+    let mut stats = RunStats::default();
+    let ended = run_sub_agent(run, name, &message, below, &mut stats);
     let duration_ms = millis(started.elapsed());
     let (result, error) = match ended {
         Ok(text) => {
@@ -141,7 +148,8 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
             reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
             (result(text, false), None)
         }
-        Err(why) => {
+        Err(error) => {
+            let why = error.message().to_owned();
             reporter.verbose(&format!("\"{name}\" failed: {why}"));
             let told = format!(
                 "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
@@ -149,42 +157,41 @@ fn answer(run: &Run, caller: &Prepared, call: &ToolCall, scope: Scope) -> Answer
             (result(told, true), Some(why))
         }
     };
-    Answer {
+    ToolAnswer {
         result,
-        tokens: tally.tokens,
-        retries: tally.retries,
+        tokens: stats.tokens,
+        retries: stats.retries,
         run: Some(SubAgentRun {
             name: name.to_owned(),
-            input_tokens: tally.tokens.input,
-            output_tokens: tally.tokens.output,
+            input_tokens: stats.tokens.input,
+            output_tokens: stats.tokens.output,
             duration_ms,
             error,
-            sub_agents: tally.sub_agents,
+            sub_agents: stats.sub_agents,
         }),
     }
 }
 
-/// Runs `name` as itself: own prompt, skill, files, log and model.
+/// Runs `name` with its own prompt, skill, files, log and model.
 fn run_sub_agent(
-    run: &Run,
+    run: &RunContext,
     name: &str,
     message: &str,
     scope: Scope,
-    tally: &mut Tally,
-) -> Result<String, String> {
+    stats: &mut RunStats,
+) -> Result<String> {
     let Scope { reporter, .. } = scope;
     let env = run.env;
-    let not_loaded = |e: Error| format!("failed to load agent \"{name}\": {}", e.message());
+    let not_loaded = |error: Error| error.context(format!("failed to load agent \"{name}\""));
     let agent_name = AgentName::parse(name).map_err(not_loaded)?;
     let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
     let model = Model::parse(&agent.model)
-        .map_err(|e| format!("invalid model for agent \"{name}\": {}", e.message()))?;
-    let prepared = Prepared::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)
-        .map_err(|e| e.message().to_owned())?;
-    let history = History::load(&prepared.name, &prepared.agent, env, &reporter);
+        .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
+    let prepared =
+        PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
+    let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
     let system = prepared.system(&history);
-    let reply =
-        run_agent(run, &prepared, system, message, scope, tally).map_err(|e| e.message().to_owned())?;
+    let reply = run_agent(run, &prepared, system, message, scope, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }

@@ -1,11 +1,11 @@
-//! Lines for the shell, as far as they can be understood without one.
+//! Command lines for the shell, as far as we can read them without one.
 
 /// The program that a command line runs: its first word that is not an assignment.
 pub(crate) fn program(line: &str) -> Option<String> {
     shlex::split(line)?.into_iter().find(|word| !is_assignment(word))
 }
 
-/// The same for messages, of lines too that a shell would not take. Never an assignment: its value may be a key.
+/// The same for messages, also for lines that a shell would reject. Never an assignment: its value may be a key.
 pub(crate) fn first_word(line: &str) -> String {
     let first = || line.split_whitespace().find(|word| !is_assignment(word)).map(str::to_owned);
     program(line).or_else(first).unwrap_or_default()
@@ -18,7 +18,7 @@ pub(crate) fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// The words of a line that means to a shell just what it says; `None` if it may mean more.
+/// The words of a line without any shell syntax; `None` if it may have some.
 pub(crate) fn plain_words(line: &str) -> Option<Vec<&str>> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,".contains(c);
     let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
@@ -26,7 +26,7 @@ pub(crate) fn plain_words(line: &str) -> Option<Vec<&str>> {
     (line.chars().all(is_plain) && !BUILTINS.contains(first)).then_some(words)
 }
 
-/// What shells do themselves, and differently from the programs of these names.
+/// Shell builtins that differ from the programs of the same names.
 const BUILTINS: &[&str] = &["echo", "kill", "printf", "pwd", "test", "time"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The moment by which a run must be over. Nothing waits without one.
+//! The time by which a run must end. Nothing waits without one.
 
 use std::time::{Duration, Instant};
 

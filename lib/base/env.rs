@@ -1,4 +1,4 @@
-//! The process's surroundings, read once at the start and handed down: variables, home, places, the clock.
+//! The process's environment, read once at the start and passed down: variables, directories, the clock.
 
 use crate::base::error::{Error, Result};
 use jiff::Timestamp;
@@ -55,7 +55,8 @@ impl Env {
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the working directory")]
     pub(crate) fn current_dir(&self) -> Result<PathBuf> {
         std::env::current_dir().map_err(|e| {
-            Error::config(format!("the current directory cannot be read: {e}")).hint("cd to one that exists")
+            Error::config(format!("the current directory cannot be determined: {e}"))
+                .hint("cd to one that exists")
         })
     }
 
@@ -63,7 +64,7 @@ impl Env {
         self.os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(Path::new)
     }
 
-    /// `~/x` with the home directory put in; any other path as it stands.
+    /// `~/x` with the home directory; any other path without change.
     pub(crate) fn expand(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), self.home()) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -71,7 +72,7 @@ impl Env {
         }
     }
 
-    /// `$XDG_CONFIG_HOME/axe`, else the platform's own folder for configuration.
+    /// `$XDG_CONFIG_HOME/axe`, else the platform's directory for configuration.
     pub(crate) fn config_dir(&self) -> Result<PathBuf> {
         let base = match self.os("XDG_CONFIG_HOME") {
             None if cfg!(windows) => {
@@ -83,17 +84,17 @@ impl Env {
         Ok(base.join("axe"))
     }
 
-    /// `$XDG_DATA_HOME/axe`, else `~/.local/share/axe` on every platform (M6 3.1). Makes nothing.
+    /// `$XDG_DATA_HOME/axe`, else `~/.local/share/axe` on every platform (M6 3.1). Creates nothing.
     pub(crate) fn data_dir(&self) -> Result<PathBuf> {
         Ok(self.xdg_data()?.join("axe"))
     }
 
-    /// `$XDG_CONFIG_HOME/agent-memory`, else `~/.config/agent-memory` on every platform (US-012).
+    /// `$XDG_CONFIG_HOME/agent-memory`, else `~/.config/agent-memory` on every platform.
     pub(crate) fn memory_config_dir(&self) -> Result<PathBuf> {
         Ok(self.xdg_config()?.join("agent-memory"))
     }
 
-    /// `$XDG_DATA_HOME/agent-memory`, else `~/.local/share/agent-memory`. Makes nothing.
+    /// `$XDG_DATA_HOME/agent-memory`, else `~/.local/share/agent-memory`. Creates nothing.
     pub(crate) fn memory_data_dir(&self) -> Result<PathBuf> {
         Ok(self.xdg_data()?.join("agent-memory"))
     }

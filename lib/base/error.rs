@@ -1,7 +1,7 @@
 //! The one error type: what kind it is, what went wrong, what to do next, and the cause.
 //!
-//! The kind tells whose turn it is to act, and picks the exit code. Most conversions from a library's error are made
-//! where the path or the value is known, so there are few `From`s here.
+//! The kind says who has to act, and determines the exit code. Most library errors are converted where the path or the
+//! value is known, so there are few `From`s here.
 
 use serde_json::json;
 use std::fmt;
@@ -9,18 +9,19 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of failure it is. Its name in JSON is that of the variant, in snake case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The arguments, or an input that the caller gave, are wrong.
     Usage,
     /// What was asked for does not exist.
     NotFound,
-    /// Somebody else is at work on it. Try again later.
+    /// Another program is using it. Try again later.
     Busy,
-    /// It changed meanwhile, or it would overwrite what somebody else wrote.
+    /// It has changed, or would overwrite what somebody else wrote.
     Conflict,
-    /// A file of ours holds what we did not write.
+    /// A file of ours contains something that we did not write.
     Corrupt,
     /// A file or variable that the user wrote is missing or wrong.
     Config,
@@ -45,21 +46,6 @@ impl ErrorKind {
             | ErrorKind::Io => 1,
             ErrorKind::Config => 2,
             ErrorKind::Api => 3,
-        }
-    }
-
-    /// One word for programs that read the JSON form.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorKind::Usage => "usage",
-            ErrorKind::NotFound => "not_found",
-            ErrorKind::Busy => "busy",
-            ErrorKind::Conflict => "conflict",
-            ErrorKind::Corrupt => "corrupt",
-            ErrorKind::Config => "config",
-            ErrorKind::Api => "api",
-            ErrorKind::Refused => "refused",
-            ErrorKind::Io => "io",
         }
     }
 }
@@ -87,7 +73,7 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
-    /// A flag that the program does not have: its table knows the nearest.
+    /// A flag that the program does not have, for "did you mean".
     unknown_flag: Option<String>,
     faults: Vec<Fault>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -155,21 +141,21 @@ impl Error {
         self
     }
 
-    /// Adds the single things that are wrong.
+    /// Adds the individual faults.
     #[must_use]
     pub fn with_faults(mut self, faults: Vec<Fault>) -> Error {
         self.faults = faults;
         self
     }
 
-    /// The same failure, with `kind` instead of its own.
+    /// The same error with another kind.
     #[must_use]
     pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
         self.kind = kind;
         self
     }
 
-    /// The same failure, with `words` put before its message: what was being done.
+    /// The same error with `words` before its message: what the program was doing.
     #[must_use]
     pub fn context(mut self, words: impl fmt::Display) -> Error {
         self.message = format!("{words}: {}", self.message);
@@ -197,7 +183,7 @@ impl Error {
         self.kind.exit_code()
     }
 
-    /// What to do next, where there is something.
+    /// What to do next, if anything.
     pub fn next_step(&self) -> Option<&str> {
         self.hint.as_deref().or(self.unknown_flag.as_ref().map(|_| "see --help"))
     }
@@ -212,8 +198,7 @@ impl Error {
 
     /// The form that a program reads.
     pub(crate) fn json(&self) -> String {
-        let mut error =
-            json!({ "kind": self.kind.name(), "message": self.message, "hint": self.next_step() });
+        let mut error = json!({ "kind": self.kind, "message": self.message, "hint": self.next_step() });
         if !self.faults.is_empty() {
             error["faults"] = json!(self.faults);
         }

@@ -1,15 +1,16 @@
-//! Runs a shell command as a filter: bytes in, bytes out, in a process group of its own, under a deadline.
+//! Runs a command as a filter: bytes in, bytes out, in its own process group, under a deadline.
 
-mod fault;
+mod error;
 mod streams;
 
-pub(crate) use crate::base::exec::fault::Fault;
+pub(crate) use crate::base::exec::error::ExecError;
 
 use crate::base::command_line::plain_words;
 use crate::base::deadline::Deadline;
-use crate::base::exec::streams::{Ended, Event, Heard, STDERR_KEPT, collect, feed, locked, pass_on};
-use crate::base::group::{self, GRACE, Group};
-use crate::base::text::last_line;
+use crate::base::exec::streams::{Completion, STDERR_KEPT, StderrTail, StreamEvent, collect, feed, pass_on};
+use crate::base::group::{self, GRACE, ProcessGroup};
+use crate::base::sync::lock;
+use crate::base::text::{last_line, one_line};
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -19,29 +20,30 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What is still in a pipe when the group is gone is read for so long.
-const LAST_WORDS: Duration = Duration::from_millis(40);
+/// How long output that is still in a pipe is read after the group is gone.
+const DRAIN_TIME: Duration = Duration::from_millis(40);
 
-pub(crate) enum What<'a> {
+#[derive(Clone, Copy)]
+pub(crate) enum CommandLine<'a> {
     /// A line for `/bin/sh -c`. Values reach it through `vars`, never pasted in.
-    Line(&'a str),
+    Shell(&'a str),
     /// A program and its arguments, without a shell.
     Words(&'a [String]),
 }
 
-pub(crate) struct Job<'a> {
-    pub(crate) what: What<'a>,
+pub(crate) struct Invocation<'a> {
+    pub(crate) command: CommandLine<'a>,
     pub(crate) input: Vec<u8>,
     pub(crate) dir: &'a Path,
     pub(crate) vars: Vec<(&'static str, OsString)>,
-    /// Variables of ours that it does not get.
+    /// Variables of ours that it does not inherit.
     pub(crate) without: Vec<OsString>,
-    /// Whether its stderr is passed on to ours; the last line is kept in any case.
+    /// Whether its stderr is passed on to ours. The last line is kept in any case.
     pub(crate) is_heard: bool,
-    /// A file that stdout goes to, so that it outlives us; else it is collected in memory. Of a file only the end
-    /// is read back.
+    /// A file that stdout goes to, so that it outlives us; otherwise it is collected in memory. Only the end of a
+    /// file is read back.
     pub(crate) stdout_file: Option<&'a fs_err::File>,
-    /// More than this many bytes on stdout end the command.
+    /// The command is ended if it prints more bytes than this on stdout.
     pub(crate) stdout_cap: usize,
     pub(crate) deadline: Deadline,
     /// How many commands of ours are above this process.
@@ -51,107 +53,116 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Finished {
     pub(crate) stdout: Vec<u8>,
     pub(crate) status: ExitStatus,
-    /// The last line of stderr, or of stdout where stderr is empty: some programs tell their errors there.
+    /// The last line of stderr, or of stdout if stderr is empty: some programs print their errors there.
     pub(crate) last_line: String,
 }
 
-/// Runs `job` to its end. Whatever happens, nothing of its process group is left running.
+impl Finished {
+    /// `failed (exit 3): last line`, to follow the command's name; `None` if it succeeded.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let last = one_line(&self.last_line, 500);
+        let colon = if last.is_empty() { "" } else { ": " };
+        let failed = || format!("failed ({}){colon}{last}", how_it_ended(self.status));
+        (!self.status.success()).then(failed)
+    }
+}
+
+/// Runs a command to its end. Whatever happens, nothing in its process group is left running.
 ///
-/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as
-/// it comes. When the command itself has exited, what it left behind gets a short grace to finish.
-pub(crate) fn run(job: Job) -> Result<Finished, Fault> {
-    let (mut child, group) = Group::start(job.level, || spawn(&job)).map_err(Fault::NotStarted)?;
+/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as it comes.
+/// When the command itself has exited, processes that it left behind get a short grace period to finish.
+pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
+    let Invocation { stdout_file, stdout_cap, deadline, .. } = invocation;
+    let (mut child, group) =
+        ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
     let (sender, events) = channel();
     let stdout = Arc::new(Mutex::new(Vec::new()));
-    let stderr = Arc::new(Heard { aloud: job.is_heard, ..Heard::default() });
-    let mut ended = Ended { stdout: job.stdout_file.is_some(), ..Ended::default() };
-    let attached = feed(child.stdin.take(), job.input)
-        .and_then(|()| collect(child.stdout.take(), job.stdout_cap, Arc::clone(&stdout), sender.clone()))
+    let stderr = Arc::new(StderrTail { is_heard: invocation.is_heard, ..StderrTail::default() });
+    let mut completion = Completion { stdout: stdout_file.is_some(), ..Completion::default() };
+    let attached = feed(child.stdin.take(), invocation.input)
+        .and_then(|()| collect(child.stdout.take(), stdout_cap, Arc::clone(&stdout), sender.clone()))
         .and_then(|()| pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone()))
         .and_then(|()| {
             group.watch_exit(move || {
-                let _ = sender.send(Event::Exited);
+                let _ = sender.send(StreamEvent::Exited);
             })
         });
 
-    // Where no thread is to be had the command is ended at once.
+    // If a thread cannot be started the command is ended at once.
     let waited = match attached {
-        Ok(()) => {
-            wait(&events, &mut ended, job.deadline, &mut child, || overflow(job.stdout_file, job.stdout_cap))
-        }
-        Err(e) => Err(Fault::NotStarted(e)),
+        Ok(()) => wait(&events, &mut completion, deadline, &mut child, || overflow(stdout_file, stdout_cap)),
+        Err(e) => Err(ExecError::NotStarted(e)),
     };
     let status = group.end(&mut child);
-    let waited = waited.and(last_words(&events, &mut ended));
+    let waited = waited.and(drain(&events, &mut completion));
     stderr.over.store(true, SeqCst);
     waited?;
 
-    let stdout = match job.stdout_file {
-        None => std::mem::take(&mut *locked(&stdout)),
+    let stdout = match stdout_file {
+        None => std::mem::take(&mut *lock(&stdout)),
         Some(file) => {
-            overflow(Some(file), job.stdout_cap)?;
-            end_of(file).map_err(Fault::Reading)?
+            overflow(Some(file), stdout_cap)?;
+            end_of(file).map_err(ExecError::Reading)?
         }
     };
-    let stderr = std::mem::take(&mut *locked(&stderr.tail));
-    let said = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
-    let last_line = last_line(&String::from_utf8_lossy(said)).to_owned();
-    let status = status.ok_or(Fault::Deadline)?;
+    let stderr = std::mem::take(&mut *lock(&stderr.tail));
+    let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
+    let last_line = last_line(&String::from_utf8_lossy(printed)).to_owned();
+    let status = status.ok_or(ExecError::Deadline)?;
     Ok(Finished { stdout, status, last_line })
 }
 
-/// Until the command has exited and its streams have ended, or time is up.
+/// Waits until the command has exited and its streams have ended, or time is up.
 fn wait(
-    events: &Receiver<Event>,
-    ended: &mut Ended,
+    events: &Receiver<StreamEvent>,
+    completion: &mut Completion,
     deadline: Deadline,
     child: &mut Child,
-    overflow: impl Fn() -> Result<bool, Fault>,
-) -> Result<(), Fault> {
+    overflow: impl Fn() -> Result<bool, ExecError>,
+) -> Result<(), ExecError> {
     let mut until = deadline;
-    while !(ended.exited && ended.streams()) {
+    while !(completion.exited && completion.streams()) {
         let is_watched = overflow()? || !cfg!(unix);
         let pause = if is_watched { until.remaining().min(TICK) } else { until.remaining() };
         match events.recv_timeout(pause) {
-            Ok(event) => ended.note(event)?,
+            Ok(event) => completion.note(event)?,
             Err(RecvTimeoutError::Timeout) if until.passed() => {
-                // Whoever still holds the streams, the command's own answer is complete.
-                return if ended.exited { Ok(()) } else { Err(Fault::Deadline) };
+                // Another process may still hold the streams, but the command's own answer is complete.
+                return if completion.exited { Ok(()) } else { Err(ExecError::Deadline) };
             }
             Err(_) if cfg!(unix) => {}
-            Err(_) => ended.exited = ended.exited || matches!(child.try_wait(), Ok(Some(_))),
+            Err(_) => completion.exited = completion.exited || matches!(child.try_wait(), Ok(Some(_))),
         }
-        if ended.exited {
+        if completion.exited {
             until = until.earlier(Deadline::after(GRACE));
         }
     }
     Ok(())
 }
 
-/// The group is gone: what it had still said is in the pipes, and they end. Only somebody who left the
-/// group holds them longer.
-fn last_words(events: &Receiver<Event>, ended: &mut Ended) -> Result<(), Fault> {
-    let until = Deadline::after(LAST_WORDS);
-    while !ended.streams() {
+/// Reads what is left in the pipes of a group that is gone. They end, unless a process that left the group holds them.
+fn drain(events: &Receiver<StreamEvent>, completion: &mut Completion) -> Result<(), ExecError> {
+    let until = Deadline::after(DRAIN_TIME);
+    while !completion.streams() {
         match events.recv_timeout(until.remaining()) {
-            Ok(event) => ended.note(event)?,
+            Ok(event) => completion.note(event)?,
             Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// Is stdout a file that must be watched? An error if it has grown beyond `cap`.
-fn overflow(file: Option<&fs_err::File>, cap: usize) -> Result<bool, Fault> {
+/// Is stdout a file that must be watched? An error if it is larger than `cap`.
+fn overflow(file: Option<&fs_err::File>, cap: usize) -> Result<bool, ExecError> {
     let Some(file) = file else { return Ok(false) };
     match file.metadata() {
-        Ok(metadata) if metadata.len() > cap as u64 => Err(Fault::TooMuchOutput(cap)),
+        Ok(metadata) if metadata.len() > cap as u64 => Err(ExecError::TooMuchOutput(cap)),
         Ok(_) => Ok(true),
-        Err(e) => Err(Fault::Reading(e)),
+        Err(e) => Err(ExecError::Reading(e)),
     }
 }
 
-/// The end of a file, as much of it as is kept of stderr.
+/// The end of a file, as much as is kept of stderr.
 fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut end = Vec::new();
@@ -160,50 +171,52 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
-/// Where nothing tells of an exit, or of a file that grows, it is asked for this often.
+/// How often an exit, or the size of a file, is polled where nothing reports it.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Ends every command, and lets no other start: the program is about to leave.
+/// Ends every command, and lets no other start: the program is about to exit.
 #[cfg(unix)]
 pub(crate) fn end_all() {
-    // Their last words come before ours.
+    // Their last output comes before ours.
     group::end_all(streams::is_heard);
 }
 
-/// Starts the command: by itself where no shell is needed to read its line, else by the shell.
-fn spawn(job: &Job) -> io::Result<Child> {
-    let line = match job.what {
-        What::Line(line) => line,
-        What::Words([program, arguments @ ..]) => {
+/// Starts the command directly if its line needs no shell, else with the shell.
+fn start(invocation: &Invocation) -> io::Result<Child> {
+    let line = match invocation.command {
+        CommandLine::Shell(line) => line,
+        CommandLine::Words([program, arguments @ ..]) => {
             let mut command = Command::new(program);
             command.args(arguments);
-            return prepared(command, job)?.spawn();
+            return prepared(command, invocation)?.spawn();
         }
-        What::Words([]) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program is named")),
+        CommandLine::Words([]) => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
+        }
     };
-    let by_itself = plain_words(line).and_then(|words| {
+    let direct = plain_words(line).and_then(|words| {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
-        // A builtin, or a script without `#!`: the shell knows it, or says what is wrong.
-        prepared(command, job).ok()?.spawn().ok()
+        // It may be a builtin or a script without `#!`. The shell runs those, or says what is wrong.
+        prepared(command, invocation).ok()?.spawn().ok()
     });
-    match by_itself {
+    match direct {
         Some(child) => Ok(child),
         None => {
             let mut shell = Command::new(if cfg!(windows) { "cmd" } else { "/bin/sh" });
             shell.arg(if cfg!(windows) { "/C" } else { "-c" }).arg(line);
-            prepared(shell, job)?.spawn()
+            prepared(shell, invocation)?.spawn()
         }
     }
 }
 
-fn prepared(mut command: Command, job: &Job) -> io::Result<Command> {
-    command.current_dir(job.dir);
-    for name in &job.without {
+fn prepared(mut command: Command, invocation: &Invocation) -> io::Result<Command> {
+    command.current_dir(invocation.dir);
+    for name in &invocation.without {
         command.env_remove(name);
     }
-    command.envs(job.vars.iter().map(|(name, value)| (name, value)));
-    let stdout = match job.stdout_file {
+    command.envs(invocation.vars.iter().map(|(name, value)| (name, value)));
+    let stdout = match invocation.stdout_file {
         Some(file) => Stdio::from(file.file().try_clone()?),
         None => Stdio::piped(),
     };
@@ -233,9 +246,9 @@ pub(crate) fn how_it_ended(status: ExitStatus) -> String {
 mod tests {
     use super::*;
 
-    fn job(what: What<'_>) -> Job<'_> {
-        Job {
-            what,
+    fn invocation(command: CommandLine<'_>) -> Invocation<'_> {
+        Invocation {
+            command,
             input: Vec::new(),
             dir: Path::new("/"),
             vars: Vec::new(),
@@ -256,14 +269,17 @@ mod tests {
     #[test]
     fn words_reach_a_program_as_they_are() {
         let words = words(&["printf", "<%s>", "a  b", "$HOME", "", "*", "'", ";"]);
-        let finished = run(job(What::Words(&words))).unwrap();
+        let finished = run(invocation(CommandLine::Words(&words))).unwrap();
         assert_eq!(String::from_utf8_lossy(&finished.stdout), "<a  b><$HOME><><*><'><;>");
     }
 
     #[test]
     fn no_words_and_no_such_program_are_not_started() {
         for words in [words(&[]), words(&["/nonexistent/program", "x"])] {
-            assert!(matches!(run(job(What::Words(&words))), Err(Fault::NotStarted(_))), "{words:?}");
+            assert!(
+                matches!(run(invocation(CommandLine::Words(&words))), Err(ExecError::NotStarted(_))),
+                "{words:?}"
+            );
         }
     }
 
@@ -273,10 +289,11 @@ mod tests {
         let vars = vec![("HOME", OsString::from("/ours"))];
         let without = vec![OsString::from("HOME"), OsString::from("PATH")];
         let words = words(&["/bin/sh", "-c", "echo $HOME; env | grep -c ^PATH="]);
-        let finished = run(Job { vars, without, ..job(What::Words(&words)) }).unwrap();
+        let finished = run(Invocation { vars, without, ..invocation(CommandLine::Words(&words)) }).unwrap();
         assert!(String::from_utf8_lossy(&finished.stdout).starts_with("/ours\n"));
         let without = vec![OsString::from("HOME")];
-        let finished = run(Job { without, ..job(What::Line("echo \"${HOME-none}\"")) }).unwrap();
+        let finished =
+            run(Invocation { without, ..invocation(CommandLine::Shell("echo \"${HOME-none}\"")) }).unwrap();
         assert_eq!(finished.stdout, b"none\n");
     }
 
@@ -289,7 +306,7 @@ mod tests {
             ("echo out; echo ' ' >&2", "out"),
             ("true", ""),
         ] {
-            assert_eq!(run(job(What::Line(line))).unwrap().last_line, expected, "{line}");
+            assert_eq!(run(invocation(CommandLine::Shell(line))).unwrap().last_line, expected, "{line}");
         }
     }
 
@@ -299,7 +316,8 @@ mod tests {
         let temporary = tempfile::NamedTempFile::new().unwrap();
         let file = fs_err::File::from_parts(temporary.reopen().unwrap(), temporary.path());
         let line = "printf one; echo err >&2; printf two; exit 3";
-        let finished = run(Job { stdout_file: Some(&file), ..job(What::Line(line)) }).unwrap();
+        let finished =
+            run(Invocation { stdout_file: Some(&file), ..invocation(CommandLine::Shell(line)) }).unwrap();
         assert_eq!((finished.stdout.as_slice(), finished.status.code()), (&b"onetwo"[..], Some(3)));
         assert_eq!(
             (std::fs::read(temporary.path()).unwrap(), finished.last_line.as_str()),
@@ -313,8 +331,9 @@ mod tests {
         for line in ["exec cat /dev/zero", "head -c 1001 /dev/zero"] {
             let temporary = tempfile::NamedTempFile::new().unwrap();
             let file = fs_err::File::from_parts(temporary.reopen().unwrap(), temporary.path());
-            let fault = run(Job { stdout_file: Some(&file), ..job(What::Line(line)) }).err();
-            assert!(matches!(fault, Some(Fault::TooMuchOutput(1000))), "{line}: {fault:?}");
+            let fault =
+                run(Invocation { stdout_file: Some(&file), ..invocation(CommandLine::Shell(line)) }).err();
+            assert!(matches!(fault, Some(ExecError::TooMuchOutput(1000))), "{line}: {fault:?}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! JSON from outside, looked at key by key: every fault is named, with the path of its key, and so are keys that
-//! nobody asked for.
+//! JSON from outside, checked key by key. Every error is reported with the path of its key, and so are unknown keys.
 
 use crate::base::text::{nearest, one_line};
 use serde_json::{Map, Value};
@@ -8,7 +7,7 @@ use std::path::PathBuf;
 /// The longest path, in bytes.
 pub(crate) const PATH_CAP: usize = 4096;
 
-/// The keys of one JSON object, taken one by one; what stays at the end is unknown.
+/// The keys of one JSON object, taken one by one. Those that are left at the end are unknown.
 pub(crate) struct Fields {
     prefix: String,
     object: Map<String, Value>,
@@ -21,7 +20,7 @@ impl Fields {
         Fields { prefix: prefix.to_owned(), object, asked: Vec::new(), faults: Vec::new() }
     }
 
-    /// The path of this object, for those inside it.
+    /// The path of this object, for the paths of objects inside it.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -50,7 +49,7 @@ impl Fields {
         self.object.remove(key)
     }
 
-    /// Whether a key that may be left out or be null has a value; if not, it is taken.
+    /// Whether an optional key has a value; a null is taken out.
     pub(crate) fn nullable(&mut self, key: &'static str) -> bool {
         let has_value = self.object.get(key).is_some_and(|value| !value.is_null());
         if !has_value {

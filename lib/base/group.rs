@@ -1,23 +1,26 @@
-//! Process groups: a command and all that it starts, ended together.
+//! Process groups: a command and everything it starts, ended together.
 
 use crate::base::deadline::Deadline;
+use crate::base::sync::lock;
+#[cfg(unix)]
+use crate::base::sync::spawn;
 use std::collections::BTreeMap;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What a group gets between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_millis(150);
 
-/// The groups that run now. Whoever holds the lock keeps new ones from starting.
-static GROUPS: Mutex<BTreeMap<u32, Group>> = Mutex::new(BTreeMap::new());
+/// The groups that run now. No new one starts while the lock is held.
+static GROUPS: Mutex<BTreeMap<u32, ProcessGroup>> = Mutex::new(BTreeMap::new());
 
-fn groups() -> MutexGuard<'static, BTreeMap<u32, Group>> {
-    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+fn groups() -> MutexGuard<'static, BTreeMap<u32, ProcessGroup>> {
+    lock(&GROUPS)
 }
 
-/// Makes what `command` starts the leader of a group of its own.
+/// Makes the process that `command` starts the leader of its own group.
 pub(crate) fn lead(command: &mut Command) {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -25,16 +28,16 @@ pub(crate) fn lead(command: &mut Command) {
     let _ = command;
 }
 
-/// Ends every group, and lets no other start: the program is about to leave. Waits within the grace while
-/// somebody is still `speaking`.
+/// Ends every group, and lets no other start: the program is about to exit. Waits, within the grace period, for
+/// output that is still being passed on.
 #[cfg(unix)]
-pub(crate) fn end_all(speaking: impl Fn() -> bool) {
+pub(crate) fn end_all(is_printing: impl Fn() -> bool) {
     let groups = groups();
     for group in groups.values() {
         group.signal(rustix::process::Signal::TERM);
     }
     let grace = Deadline::after(groups.values().map(|group| group.grace).max().unwrap_or_default());
-    while (groups.values().any(Group::is_alive) || speaking()) && !grace.passed() {
+    while (groups.values().any(ProcessGroup::is_alive) || is_printing()) && !grace.passed() {
         std::thread::sleep(Duration::from_millis(5));
     }
     for group in groups.values() {
@@ -46,26 +49,29 @@ pub(crate) fn end_all(speaking: impl Fn() -> bool) {
 
 /// A process group, named by the id of its first process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     id: u32,
     grace: Duration,
 }
 
-impl Group {
-    /// Runs `spawn`, whose child leads a group of its own (see [`lead`]), and takes note of it. `level` says how
-    /// many commands of ours are above this process: an inner one must be done with its group before the outer
-    /// one ends it, so each level has two thirds of the grace of the one above.
-    pub(crate) fn start(level: u32, spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Group)> {
-        // Held over the spawn, so that nobody who ends all groups can miss one.
+impl ProcessGroup {
+    /// Runs `start`, whose child leads its own group (see [`lead`]), and registers the group. `level` is the number
+    /// of our commands above this process: an inner one must end its group before the outer one ends it, so each
+    /// level has two thirds of the grace period of the one above.
+    pub(crate) fn start(
+        level: u32,
+        start: impl FnOnce() -> io::Result<Child>,
+    ) -> io::Result<(Child, ProcessGroup)> {
+        // Locked during the start, so that `end_all` cannot miss a group.
         let mut groups = groups();
-        let child = spawn()?;
+        let child = start()?;
         let grace = (0..level).fold(GRACE, |grace, _| grace * 2 / 3);
-        let group = Group { id: child.id(), grace };
+        let group = ProcessGroup { id: child.id(), grace };
         groups.insert(group.id, group);
         Ok((child, group))
     }
 
-    /// Ends everything in the group: SIGTERM, a short grace, SIGKILL. `None`: even that did not end the child.
+    /// Ends everything in the group: SIGTERM, a short grace period, SIGKILL. `None`: even that did not end the child.
     pub(crate) fn end(self, child: &mut Child) -> Option<ExitStatus> {
         let status = self.end_processes(child);
         groups().remove(&self.id);
@@ -74,8 +80,8 @@ impl Group {
 }
 
 #[cfg(unix)]
-impl Group {
-    /// Tells of the exit without reaping, so that the id stays ours until the whole group is gone.
+impl ProcessGroup {
+    /// Reports the exit without reaping, so that the id stays ours until the whole group is gone.
     pub(crate) fn watch_exit(&self, tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let Some(pid) = self.pid() else { return Ok(()) };
@@ -85,7 +91,7 @@ impl Group {
             {}
             tell();
         };
-        std::thread::Builder::new().spawn(watch).map(drop)
+        spawn(watch)
     }
 
     fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
@@ -125,7 +131,7 @@ impl Group {
 }
 
 #[cfg(not(unix))]
-impl Group {
+impl ProcessGroup {
     pub(crate) fn watch_exit(&self, _tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Programs, found as a shell finds them.
+//! Finding programs, as a shell does.
 
 use crate::base::env::Env;
 use std::ffi::OsStr;

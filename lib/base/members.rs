@@ -1,5 +1,4 @@
-//! The members of a JSON object in their order, repeated ones too. A map would keep the last of these, in an order of
-//! its own.
+//! The members of a JSON object in their order, including repeated ones, of which a map would keep only the last.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};

@@ -1,4 +1,4 @@
-//! The ground floor: what every program stands on and what knows nothing of agents.
+//! The lowest layer: what every program uses, and what knows nothing about agents.
 
 pub(crate) mod cli;
 pub(crate) mod command_line;
@@ -17,4 +17,5 @@ pub(crate) mod secret;
 pub(crate) mod signal;
 pub(crate) mod stderr;
 pub(crate) mod stdin;
+pub(crate) mod sync;
 pub(crate) mod text;

@@ -1,4 +1,4 @@
-//! Which git repository a directory belongs to, read from its files: no program is started for it.
+//! The git repository of a directory, read from git's files, without running git.
 
 use crate::base::file;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ const CAP: u64 = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Repository {
-    /// `host/owner/name` of the remote `origin`; `local:<main worktree>` without one. The worktrees of a
-    /// repository share it. No login, no password.
+    /// `host/owner/name` of the remote `origin`, without user and password; `local:<main worktree>` if there is none.
+    /// All worktrees of a repository have the same name.
     pub(crate) name: String,
     /// The top of this worktree.
     pub(crate) top: PathBuf,
 }
 
-/// The repository that `dir` lies in; `None` if in none.
+/// The repository that contains `dir`, if any.
 ///
-/// `url.….insteadOf` and included files are not followed: an address that needs them keeps its short form.
+/// `url.….insteadOf` and included files are ignored: an address that needs them keeps its short form.
 pub(crate) fn of(dir: &Path) -> Option<Repository> {
     let dir = dir.canonicalize().ok()?;
     let (top, git) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?)))?;
@@ -33,7 +33,7 @@ pub(crate) fn of(dir: &Path) -> Option<Repository> {
     Some(Repository { name, top: top.to_path_buf() })
 }
 
-/// `.git` itself, or where a worktree's or submodule's file of that name points.
+/// `.git` itself, or the target of a worktree's or submodule's `.git` file.
 pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.join("HEAD").is_file() {
@@ -64,7 +64,7 @@ fn origin(config: &str) -> Option<String> {
     None
 }
 
-/// A value without quotes, escapes and the comment after it.
+/// A value without quotes, escapes and trailing comment.
 fn unquote(value: &str) -> String {
     let mut plain = String::new();
     let mut quoted = false;
@@ -86,7 +86,7 @@ pub(crate) fn name_of_url(url: &str) -> Option<String> {
     let (host, path) = match url.split_once("://") {
         Some(("file", _)) => return None,
         Some((_, rest)) => rest.split_once('/')?,
-        // As scp writes it: a colon before the first slash.
+        // As in scp: a colon before the first slash.
         None => url.split_once(':').filter(|(host, _)| !host.contains('/'))?,
     };
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);

@@ -1,7 +1,7 @@
-//! API keys and other values that must never be seen.
+//! API keys and other values that must never be printed.
 
-/// A value without `Display` and with a `Debug` that hides it, so that it cannot end up in a message, a log
-/// or a prompt by accident. [`Secret::expose`] is where to look when one did.
+/// A value without `Display` and with a `Debug` that hides it, so that it cannot get into a message, a log or a prompt
+/// by accident. Only [`Secret::expose`] reveals it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
@@ -22,7 +22,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl<'de> serde::Deserialize<'de> for Secret {
-    /// By way of a TOML value: serde's own message for a wrong type quotes what it found.
+    /// Through a TOML value, because serde's message for a wrong type quotes the value.
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
         match toml::Value::deserialize(from)? {
             toml::Value::String(text) => Ok(Secret(text)),

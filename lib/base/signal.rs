@@ -1,6 +1,7 @@
-//! SIGINT, SIGTERM, SIGHUP and SIGQUIT: end what we started, let a half-done write finish, leave with 128+N.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT: end what we started, finish the current write, exit with 128+N.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::base::sync::lock;
+use std::sync::{Mutex, MutexGuard};
 
 /// How long the last line may take.
 #[cfg(unix)]
@@ -8,15 +9,14 @@ const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
 
 static SHIELD: Mutex<()> = Mutex::new(());
 
-/// While this is held, a signal waits. For writes that must not be torn or leave something behind: microseconds
-/// for an entry, longer only for a trim that keeps gigabytes.
+/// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
+/// entry, longer only for a trim that keeps gigabytes.
 pub(crate) fn shield() -> MutexGuard<'static, ()> {
-    SHIELD.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&SHIELD)
 }
 
-/// From here on a signal ends the program's commands too, each with its whole process group.
-///
-/// With `json`, what is said of it is a JSON object, as every error is.
+/// From here on a signal also ends the program's commands, each with its whole process group. With `json` the
+/// message is a JSON object, as every error is.
 ///
 /// A signal that was ignored when the program started (`nohup`, a background job) stays ignored.
 #[cfg(unix)]

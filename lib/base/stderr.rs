@@ -1,49 +1,50 @@
-//! The one way to stderr: whole lines of ours, what commands say, and the line that shows progress.
+//! The only writer to stderr: our own lines, the stderr of commands, and the progress line.
 //!
 //! One owner, because they share the last line of a terminal or a log. A stderr that is closed, full or
-//! not read is never a reason to fail, and never one to wait for long.
+//! not read never makes a program fail or wait for long.
 
+use crate::base::sync::{lock, spawn};
 use crate::base::text::is_odd;
 use std::io::{self, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a line waits for a reader that has fallen behind.
 const PATIENCE: Duration = Duration::from_secs(1);
 const WIPE: &str = "\r\x1b[K";
 
-/// What stands on the last line.
+/// What the last line contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastLine {
     Empty,
-    /// Text of a command, without its end yet.
+    /// A command's line, without its newline so far.
     Open,
-    /// Shows progress, to be wiped.
+    /// Progress, to be wiped.
     Progress,
 }
 
-/// Held while writing, so that nothing is mixed.
+/// Locked while writing, so that lines do not mix.
 static LAST_LINE: Mutex<LastLine> = Mutex::new(LastLine::Empty);
-/// Nobody reads: a line was waited for in vain, and no further one is.
+/// Nobody reads: a line timed out, and later ones are not tried.
 static STUCK: AtomicBool = AtomicBool::new(false);
-/// The program has said its last word.
+/// The program has printed its last line.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes one whole line. Control characters in names and values are spelled out, and so is what turns text around:
-/// they could fake a line, or move the cursor.
+/// Writes one complete line. Control characters, and characters that change the text direction, are escaped: they
+/// could fake a line or move the cursor.
 pub(crate) fn line(text: &str) {
-    patiently(spelled_out(text), PATIENCE);
+    patiently(escaped(text), PATIENCE);
 }
 
-/// Writes one whole line, after which nothing else comes.
+/// Writes one complete line; nothing is printed after it.
 pub(crate) fn last_line(text: &str, patience: Duration) {
     CLOSED.store(true, SeqCst);
-    patiently(spelled_out(text), patience);
+    patiently(escaped(text), patience);
 }
 
-fn spelled_out(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_odd(c) { line.extend(c.escape_debug()) } else { line.push(c) }
@@ -57,12 +58,12 @@ fn patiently(text: String, patience: Duration) {
     }
     let (done, written) = channel::<()>();
     let copy = text.clone();
-    let writer = std::thread::Builder::new().spawn(move || {
+    let writer = spawn(move || {
         put_line(&copy);
         drop(done);
     });
     if writer.is_err() {
-        // No thread is to be had: better to wait for the reader than to say nothing.
+        // No thread left: better to wait for the reader than to print nothing.
         put_line(&text);
     } else if written.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
         STUCK.store(true, SeqCst);
@@ -77,7 +78,7 @@ fn put_line(text: &str) {
     });
 }
 
-/// Passes on what a command says, unless its time is `over` by now. Waits for the reader.
+/// Passes on a command's output, unless its time is `over`. Waits for the reader.
 pub(crate) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
     put(|before| {
         if bytes.is_empty() || over.load(SeqCst) || CLOSED.load(SeqCst) {
@@ -90,7 +91,7 @@ pub(crate) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
     !over.load(SeqCst) && !CLOSED.load(SeqCst)
 }
 
-/// Shows progress on a terminal's last line, where nothing else stands.
+/// Shows progress on a terminal's last line, if that line is free.
 pub(crate) fn progress(text: &str) {
     put(|before| match before {
         LastLine::Open => (Vec::new(), before),
@@ -99,7 +100,7 @@ pub(crate) fn progress(text: &str) {
     });
 }
 
-/// Takes the progress off the terminal.
+/// Removes the progress from the terminal.
 pub(crate) fn wipe_progress() {
     put(|before| match before {
         LastLine::Progress => (WIPE.as_bytes().to_vec(), LastLine::Empty),
@@ -107,9 +108,9 @@ pub(crate) fn wipe_progress() {
     });
 }
 
-/// One write, by what stands on the last line before it. An error is nobody's concern.
+/// One write, which depends on what the last line contains. Errors are ignored.
 fn put(compose: impl FnOnce(LastLine) -> (Vec<u8>, LastLine)) {
-    let mut last = LAST_LINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = lock(&LAST_LINE);
     let (bytes, after) = compose(*last);
     if !bytes.is_empty() {
         let _ = io::stderr().write_all(&bytes);

@@ -1,33 +1,34 @@
-//! Standard input: read up to its end, never waited for beyond the deadline.
+//! Standard input: read to its end, but not beyond the deadline.
 
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
+use crate::base::sync::spawn;
 use crate::base::text::{lossy, size};
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// An open pipe that has said nothing for so long gets a word about what to do.
+/// After this time a warning says that an open pipe is silent.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// How a program takes its stdin, and what it tells someone whose pipe does not end.
-pub(crate) struct Terms {
+/// How a program reads stdin, and its advice if a pipe does not end.
+pub(crate) struct StdinOptions {
     pub(crate) deadline: Deadline,
-    /// The most that is taken, in bytes.
+    /// The limit, in bytes.
     pub(crate) cap: usize,
-    /// Whether what is typed on a terminal is taken too, up to Ctrl-D.
+    /// Whether a terminal is read too, up to Ctrl-D.
     pub(crate) typed: bool,
-    /// Whether what has come is the whole of it, though the pipe is still open.
+    /// Whether the bytes so far are the complete input, although the pipe is still open.
     pub(crate) is_whole: fn(&[u8]) -> bool,
-    /// What to do about a pipe that is silent.
+    /// The advice for a pipe that is silent.
     pub(crate) if_silent: &'static str,
-    /// What to do about one that has not ended by the deadline.
+    /// The advice for one that has not ended by the deadline.
     pub(crate) if_late: &'static str,
 }
 
-/// What was piped in, as text; `None` for a terminal and for nothing but white space.
-pub(crate) fn read(terms: &Terms, reporter: &Reporter) -> Result<Option<String>> {
+/// The input as text; `None` for a terminal and for white space only.
+pub(crate) fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
     let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
     let (text, damaged) = lossy(bytes);
     if damaged {
@@ -36,8 +37,8 @@ pub(crate) fn read(terms: &Terms, reporter: &Reporter) -> Result<Option<String>>
     Ok(if text.trim().is_empty() { None } else { Some(text) })
 }
 
-/// What was piped in, byte for byte; `None` for a terminal that is not to be read.
-pub(crate) fn read_bytes(terms: &Terms, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
+/// The input as bytes; `None` for a terminal that is not to be read.
+pub(crate) fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
     let stdin = io::stdin();
     let is_terminal = stdin.is_terminal();
     if is_terminal && !terms.typed {
@@ -53,7 +54,7 @@ pub(crate) fn read_bytes(terms: &Terms, reporter: &Reporter) -> Result<Option<Ve
         return within(all, cap);
     }
     let (sender, events) = channel();
-    let reader = std::thread::Builder::new().spawn(move || {
+    let reader = spawn(move || {
         let ended = read_all(&mut stdin.lock(), cap, is_whole, || {
             let _ = sender.send(Event::Speaks);
         });
@@ -61,7 +62,7 @@ pub(crate) fn read_bytes(terms: &Terms, reporter: &Reporter) -> Result<Option<Ve
     });
     reader.map_err(unreadable)?;
 
-    // Whoever types needs no word about a pipe.
+    // No warning about silence for a person who types.
     let mut patience = if is_terminal { Duration::MAX } else { QUIET };
     loop {
         match events.recv_timeout(patience.min(terms.deadline.remaining())) {
@@ -89,7 +90,7 @@ fn unreadable(e: io::Error) -> Error {
     Error::io(format!("cannot read stdin: {e}"))
 }
 
-/// A file or `/dev/null` needs no thread to be waited for.
+/// A file or `/dev/null` ends without waiting, so it needs no thread.
 #[cfg(unix)]
 fn ends_by_itself() -> bool {
     use std::os::fd::AsFd;
@@ -105,7 +106,7 @@ fn ends_by_itself() -> bool {
     false
 }
 
-/// Everything up to the end, or a little more than `cap`. `speaks` is called at the first byte.
+/// Everything up to the end, or a little more than `cap`. Calls `speaks` at the first byte.
 fn read_all(
     from: &mut impl Read,
     cap: usize,
@@ -127,7 +128,7 @@ fn read_all(
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // Some parents hand down a pipe that does not block. The deadline is kept by who waits for us.
+            // Some parents pass a non-blocking pipe. The waiting thread keeps the deadline.
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
             Err(e) => return Err(e),
         }

@@ -1,4 +1,4 @@
-//! Words and lines: cuts that never fall inside a character, text that cannot disturb a terminal, near names.
+//! Words and lines: cuts at character boundaries, text that is safe on a terminal, similar names.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
-/// The last place at or before byte `at` where a character of `text` begins or the text ends.
+/// The last character boundary of `text` at or before byte `at`.
 pub(crate) fn border(text: &str, at: usize) -> usize {
     let mut border = at.min(text.len());
     while !text.is_char_boundary(border) {
@@ -24,10 +24,10 @@ pub(crate) fn whole_lines(body: &str) -> String {
     if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
 }
 
-/// One line that is safe on a terminal: control characters become spaces, at most `limit` characters stay.
-/// For text from models, servers and commands that goes into a message.
+/// One line that is safe on a terminal: control characters become spaces, and it has at most `limit` characters.
+/// For text from models, servers and commands in a message.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
-    // Most text is such a line, and a listing has thousands.
+    // The common case, and a listing has thousands of lines.
     if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.trim().to_owned();
     }
@@ -35,23 +35,23 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     cut(&flat, limit).into_owned()
 }
 
-/// Nothing that would end the line, move the cursor or turn the text around. The joiners U+200C and U+200D do neither,
-/// and are letters to some.
+/// Text without characters that end the line, move the cursor or change the text direction. The joiners U+200C and
+/// U+200D do none of that, and some scripts need them.
 pub(crate) fn in_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_odd(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Is it seen by nobody, though it ends a line or turns the text around?
+/// Is it an invisible character that ends a line or changes the text direction?
 pub(crate) fn is_odd(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The last line that says anything.
+/// The last line that is not blank.
 pub(crate) fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
 }
 
-/// `bytes` as text; what is not UTF-8 becomes U+FFFD. The flag tells whether anything had to.
+/// `bytes` as text; invalid UTF-8 becomes U+FFFD. The flag says whether there was any.
 pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, false),
@@ -68,21 +68,21 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// The candidate nearest to `word`, if it is near enough to be what was meant.
+/// The candidate most similar to `word`, if it is similar enough to be what the user meant.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let ours = word.chars().count();
     candidates
         .into_iter()
         .filter_map(|candidate| {
             let theirs = candidate.chars().count();
-            // A slip or two; in a short word one. Where every character differs, nothing is near.
-            let slips = if ours.min(theirs) < 4 { 1 } else { 2.max(ours.min(theirs) / 3) };
-            // Comparing takes memory for each pair of characters, and a word from outside may have millions.
-            if ours.abs_diff(theirs) > slips {
+            // One or two typos; in a short word one. If every character differs, the word is not similar.
+            let typos = if ours.min(theirs) < 4 { 1 } else { 2.max(ours.min(theirs) / 3) };
+            // The comparison needs memory for each pair of characters, and a word from outside may have millions.
+            if ours.abs_diff(theirs) > typos {
                 return None;
             }
             let distance = strsim::damerau_levenshtein(word, candidate);
-            (distance <= slips && distance < ours.max(theirs)).then_some((distance, candidate))
+            (distance <= typos && distance < ours.max(theirs)).then_some((distance, candidate))
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -110,7 +110,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Bitcoin's digits: no 0, O, I, l, which look alike.
+/// Bitcoin's digits, without 0, O, I and l, which look alike.
 pub(crate) const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 /// The last `digits` digits of a number in base58.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_defuses_escapes_and_newlines() {
+    fn one_line_sanitizes_escapes_and_newlines() {
         assert_eq!(one_line(" a\u{1b}[31m\nb\r\n ", 80), "a [31m b");
     }
 

@@ -12,10 +12,10 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How deep agents may call agents, when the file does not say.
+/// How deep agents may call agents, by default.
 const DEFAULT_DEPTH: i64 = 3;
 const DEEPEST: i64 = 5;
-/// With `.toml` it must fit a file name of 255 bytes.
+/// With `.toml` it must fit into a file name of 255 bytes.
 const LONGEST_NAME: usize = 200;
 
 /// A name that is safe as a file name.
@@ -29,11 +29,11 @@ impl AgentName {
         } else if name.len() > LONGEST_NAME {
             "it is longer than 200 bytes"
         } else if name.contains(['/', '\\']) {
-            "it holds a slash"
+            "it contains a slash"
         } else if name.starts_with('.') {
             "it begins with a dot"
         } else if name.chars().any(char::is_control) {
-            "it holds a control character"
+            "it contains a control character"
         } else {
             return Ok(AgentName(name.to_owned()));
         };
@@ -84,7 +84,7 @@ impl Default for SubAgents {
 }
 
 impl SubAgents {
-    /// How deep agents may call agents; 0 in the file stands for the default.
+    /// How deep agents may call agents; 0 in the file means the default.
     pub(crate) fn depth(&self) -> u32 {
         let depth = if self.max_depth == 0 { DEFAULT_DEPTH } else { self.max_depth };
         u32::try_from(depth).unwrap_or_default()
@@ -100,13 +100,13 @@ impl SubAgents {
 #[serde(default)]
 pub(crate) struct Memory {
     pub(crate) enabled: bool,
-    /// Used as it stands; empty: `memory/<agent>.md` in the data directory.
+    /// Used without change; empty: `memory/<agent>.md` in the data directory.
     pub(crate) path: String,
-    /// How many of the newest entries are read before a run; 0: all.
+    /// How many of the newest entries a run reads first; 0: all.
     pub(crate) last_n: i64,
-    /// From so many entries on a run warns; 0: never.
+    /// A run warns if the log has this many entries; 0: never.
     pub(crate) max_entries: i64,
-    /// A longer task is cut in the log; 0: whole.
+    /// A longer task is cut in the log; 0: never.
     pub(crate) max_task_chars: i64,
 }
 
@@ -168,26 +168,22 @@ pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
 /// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
 pub(crate) fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
     let path = path(name, env)?;
-    let bytes = match file::read(&path, toml_file::CAP) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(not_found(name, &path, env)),
-        Err(e) => return Err(Error::config(format!("failed to read agent config \"{name}\": {e}"))),
-    };
+    let read = file::if_exists(file::read(&path, toml_file::CAP))
+        .map_err(|e| Error::config(format!("failed to read agent config \"{name}\": {e}")).because(e))?;
+    let Some(bytes) = read else { return Err(not_found(name, &path, env)) };
     let (agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS)
-        .map_err(|why| Error::config(format!("failed to parse agent config \"{name}\": {why}")))?;
-    // Before the check: a required key that is missing may only be misspelt.
+        .map_err(|error| error.context(format!("failed to parse agent config \"{name}\"")))?;
+    // Before the check, because a missing key may only be misspelt.
     for what in unknown {
         reporter.warn(&format!("agent config \"{name}\": {what}"));
     }
-    check(&agent).map_err(|e| e.hint(format!("mend \"{}\"", path.display())))?;
+    check(&agent).map_err(|e| e.hint(format!("correct \"{}\"", path.display())))?;
     if agent.memory.path.starts_with("~/") {
-        reporter.warn(&format!(
-            "agent config \"{name}\": memory.path is used as it stands, and ~ is not expanded"
-        ));
+        reporter.warn(&format!("agent config \"{name}\": memory.path is used as written; ~ is not expanded"));
     }
     if agent.name != name.0 {
         reporter.warn(&format!(
-            "agent config \"{name}\" has name = \"{}\"; the file's name counts",
+            "agent config \"{name}\" has name = \"{}\", but the name of the file is used",
             agent.name.escape_debug()
         ));
     }
@@ -203,28 +199,23 @@ fn not_found(name: &AgentName, path: &Path, env: &Env) -> Error {
     let stem = name.0.strip_suffix(".toml").unwrap_or(&name.0);
     error.hint(match nearest(stem, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("make it with: axe agents init {}", as_argument(&name.0)),
+        None => format!("create it with: axe agents init {}", as_argument(&name.0)),
     })
 }
 
-/// As a shell takes it for one argument that is no flag.
+/// As one argument for a shell that is not taken for a flag.
 fn as_argument(name: &str) -> String {
     let quoted = shlex::try_quote(name).map_or_else(|_| name.to_owned(), |quoted| quoted.into_owned());
     if name.starts_with('-') { format!("-- {quoted}") } else { quoted }
 }
 
-/// The stems of all agent files, sorted; also those that are not valid names.
+/// The stems of all agent files, sorted, including those that are not valid names.
 fn names(env: &Env) -> Result<Vec<String>> {
-    let dir = env.config_dir()?.join("agents");
-    let entries = match fs::read_dir(&dir) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::config(format!("failed to list agents: {e}"))),
-    };
+    let failed = |e: io::Error| Error::config(format!("failed to list agents: {e}")).because(e);
+    let entries = file::if_exists(fs::read_dir(env.config_dir()?.join("agents"))).map_err(failed)?;
     let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|e| Error::config(format!("failed to list agents: {e}")))?;
-        let path = PathBuf::from(entry.file_name());
+    for entry in entries.into_iter().flatten() {
+        let path = PathBuf::from(entry.map_err(failed)?.file_name());
         if path.extension().is_some_and(|ending| ending == "toml")
             && let Some(stem) = path.file_stem()
         {
@@ -235,7 +226,7 @@ fn names(env: &Env) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Every agent, by name. A broken file is a warning and left out: it must not hide the others.
+/// Every agent, by name. A broken file is a warning and is left out: it must not hide the others.
 pub(crate) fn load_all(env: &Env, reporter: &Reporter) -> Result<Vec<(AgentName, Agent)>> {
     let mut agents = Vec::new();
     for stem in names(env)? {

@@ -1,4 +1,4 @@
-//! `config.toml`: providers and how often a failed call is tried again. The environment wins over it.
+//! `config.toml`: providers, retries and limits. Environment variables override it.
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
@@ -10,20 +10,19 @@ use crate::config::preset::{PRESETS, preset};
 use crate::config::toml_file::{self, Keys};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
-/// What a provider is, as the file says it.
+/// `kind` in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ProviderKind {
     Anthropic,
     OpenAi,
     Ollama,
     Command,
 }
 
-/// The wire format of a service.
+/// The API of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     Anthropic,
@@ -34,30 +33,30 @@ pub(crate) enum Api {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Global {
-    providers: BTreeMap<String, Entry>,
+    providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
-    limits: Limits,
+    limits: CallLimits,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Limits {
-    /// Calls to models that one run may make, its sub-agents' included.
+struct CallLimits {
+    /// Model calls that one run may make, including those of its sub-agents.
     max_calls: Option<u32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Retry {
-    /// Further tries after the first; 0: none.
+    /// Retries after a failed call; 0: none.
     max: Option<u32>,
 }
 
 /// `[providers.<name>]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Entry {
-    kind: Option<Kind>,
+struct ProviderEntry {
+    kind: Option<ProviderKind>,
     api_key: Option<Secret>,
     api_key_file: Option<String>,
     api_key_command: Option<String>,
@@ -65,9 +64,9 @@ struct Entry {
     command: Option<String>,
 }
 
-impl Entry {
-    /// An empty one is none, and so is "none", for services that ask for no key.
-    fn holds_key(&self) -> bool {
+impl ProviderEntry {
+    /// An empty key counts as none, and so does "none", for services that need no key.
+    fn has_key(&self) -> bool {
         self.api_key.as_ref().is_some_and(|key| !matches!(key.expose().trim(), "" | "none"))
     }
 }
@@ -80,9 +79,9 @@ pub(crate) const KEYS: Keys = &[
     ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command"]),
 ];
 
-/// Further tries after a failed call, where nothing says otherwise.
+/// Retries after a failed call, by default.
 const RETRIES: u32 = 2;
-/// Calls to models in one run, where nothing says otherwise.
+/// Model calls in one run, by default.
 const MOST_CALLS: u32 = 200;
 
 /// Where a provider's key comes from. It is fetched only when a call is about to be made.
@@ -97,74 +96,74 @@ pub(crate) enum KeySource {
 /// How to reach a model.
 #[derive(Debug, Clone)]
 pub(crate) enum Endpoint {
-    Http {
-        api: Api,
-        provider: String,
-        /// `None`: the API's own.
-        base_url: Option<String>,
-        key: KeySource,
-        /// The variable that may hold the key.
-        key_variable: String,
-    },
+    Http(HttpEndpoint),
     Command {
         line: String,
-        /// Handed to the command as `AXE_MODEL`, where the provider is not `command` itself.
+        /// Reaches the command as `AXE_MODEL`; `None` for `command/NAME`.
         model: Option<String>,
     },
 }
 
+#[derive(Debug, Clone)]
+pub(crate) struct HttpEndpoint {
+    pub(crate) api: Api,
+    pub(crate) provider: String,
+    /// `None`: the API's default.
+    pub(crate) base_url: Option<String>,
+    pub(crate) key: KeySource,
+    /// The variable that may hold the key.
+    pub(crate) key_variable: String,
+}
+
 impl Global {
-    /// A missing file is an empty one.
+    /// A missing file counts as an empty one.
     pub(crate) fn load(env: &Env, reporter: &Reporter) -> Result<Global> {
         let path = env.config_dir()?.join("config.toml");
-        let bytes = match file::read(&path, toml_file::CAP) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Global::default()),
-            Err(e) => return Err(Error::config(format!("failed to read config file: {e}"))),
-        };
-        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|why| {
-            Error::config(format!("failed to parse config file: {why}"))
-                .hint(format!("mend \"{}\"", path.display()))
+        let read = file::if_exists(file::read(&path, toml_file::CAP))
+            .map_err(|e| Error::config(format!("failed to read config file: {e}")).because(e))?;
+        let Some(bytes) = read else { return Ok(Global::default()) };
+        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|error| {
+            error.context("failed to parse config file").hint(format!("correct \"{}\"", path.display()))
         })?;
         for what in unknown {
             reporter.warn(&format!("config file \"{}\": {what}", path.display()));
         }
-        if global.providers.values().any(Entry::holds_key) && others_can_read(&path) {
+        if global.providers.values().any(ProviderEntry::has_key) && others_can_read(&path) {
             reporter.warn(&format!(
-                "\"{0}\" holds an API key and others can read it; run: chmod 600 \"{0}\"",
+                "\"{0}\" contains an API key, and other users can read it; run: chmod 600 \"{0}\"",
                 path.display()
             ));
         }
         Ok(global)
     }
 
-    /// How many further tries a failed call gets: `AXE_RETRY_MAX`, else `[retry] max`, else 2.
+    /// How often a failed call is retried: `AXE_RETRY_MAX`, else `[retry] max`, else 2.
     pub(crate) fn retries(&self, env: &Env) -> Result<u32> {
         match env.text("AXE_RETRY_MAX") {
             Some(text) => text.parse().map_err(|_| {
                 Error::config(format!("AXE_RETRY_MAX is not a whole number: \"{text}\""))
-                    .hint("0 switches retries off")
+                    .hint("0 disables retries")
             }),
             None => Ok(self.retry.max.unwrap_or(RETRIES)),
         }
     }
 
-    /// How many calls to models one run may make, its sub-agents' included.
+    /// How many model calls one run may make, including those of its sub-agents.
     pub(crate) fn max_calls(&self) -> u32 {
         self.limits.max_calls.unwrap_or(MOST_CALLS)
     }
 
-    /// How to reach `model`: by the file's entry of that name, or by what is built in.
+    /// How to reach `model`: by the file's entry for its provider, or by a built-in one.
     pub(crate) fn endpoint(&self, model: &Model, env: &Env) -> Result<Endpoint> {
         let name = model.provider.as_str();
         let entry = self.providers.get(name).cloned().unwrap_or_default();
         let kind = match (entry.kind, name, &entry.command) {
             (Some(kind), ..) => kind,
-            (None, "anthropic", _) => Kind::Anthropic,
-            (None, "openai", _) => Kind::OpenAi,
-            (None, "ollama", _) => Kind::Ollama,
+            (None, "anthropic", _) => ProviderKind::Anthropic,
+            (None, "openai", _) => ProviderKind::OpenAi,
+            (None, "ollama", _) => ProviderKind::Ollama,
             (None, "command", _) => return self.named_command(&model.name),
-            (None, _, Some(_)) => Kind::Command,
+            (None, _, Some(_)) => ProviderKind::Command,
             (None, ..) if self.providers.contains_key(name) => {
                 return Err(Error::config(format!("provider \"{name}\" in config.toml has no kind"))
                     .hint("add kind = \"openai\", \"anthropic\", \"ollama\" or \"command\""));
@@ -172,10 +171,10 @@ impl Global {
             (None, ..) => return Err(self.unsupported(name)),
         };
         let api = match kind {
-            Kind::Anthropic => Api::Anthropic,
-            Kind::OpenAi => Api::OpenAi,
-            Kind::Ollama => Api::Ollama,
-            Kind::Command => {
+            ProviderKind::Anthropic => Api::Anthropic,
+            ProviderKind::OpenAi => Api::OpenAi,
+            ProviderKind::Ollama => Api::Ollama,
+            ProviderKind::Command => {
                 let line = entry.command.ok_or_else(|| no_command(name))?;
                 return Ok(Endpoint::Command { line, model: Some(model.name.clone()) });
             }
@@ -193,13 +192,19 @@ impl Global {
             .map(str::to_owned)
             .or(entry.base_url)
             .filter(|url| !url.trim().is_empty());
-        Ok(Endpoint::Http { api, provider: name.to_owned(), base_url, key, key_variable: variable })
+        Ok(Endpoint::Http(HttpEndpoint {
+            api,
+            provider: name.to_owned(),
+            base_url,
+            key,
+            key_variable: variable,
+        }))
     }
 
     /// `command/<name>`: the provider of that name, else the preset.
     fn named_command(&self, name: &str) -> Result<Endpoint> {
         if let Some(entry) = self.providers.get(name)
-            && matches!((entry.kind, &entry.command), (Some(Kind::Command), _) | (None, Some(_)))
+            && matches!((entry.kind, &entry.command), (Some(ProviderKind::Command), _) | (None, Some(_)))
         {
             let line = entry.command.clone().ok_or_else(|| no_command(name))?;
             return Ok(Endpoint::Command { line, model: None });
@@ -266,14 +271,18 @@ mod tests {
     fn the_environment_wins_over_the_file() {
         let text = "[providers.openai]\napi_key = 'file'\nbase_url = 'http://file'";
         let vars = [("OPENAI_API_KEY", "env"), ("AXE_OPENAI_BASE_URL", "http://env")];
-        let Ok(Endpoint::Http { key, base_url, .. }) = endpoint(text, "openai/x", &vars) else { panic!() };
+        let Ok(Endpoint::Http(HttpEndpoint { key, base_url, .. })) = endpoint(text, "openai/x", &vars) else {
+            panic!()
+        };
         assert_eq!((key, base_url.as_deref()), (KeySource::Given(Secret::new("env")), Some("http://env")));
     }
 
     #[test]
     fn any_name_can_be_a_provider() {
         let text = "[providers.open-router]\nkind = 'openai'\napi_key_file = 'k'";
-        let Ok(Endpoint::Http { api, key, key_variable, .. }) = endpoint(text, "open-router/a/b", &[]) else {
+        let Ok(Endpoint::Http(HttpEndpoint { api, key, key_variable, .. })) =
+            endpoint(text, "open-router/a/b", &[])
+        else {
             panic!()
         };
         assert_eq!((api, key), (Api::OpenAi, KeySource::File("k".into())));
@@ -302,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_key_of_the_wrong_type_is_not_quoted() {
-        let error = toml_file::parse::<Global>(b"[providers.x]\napi_key = 12345", KEYS).unwrap_err();
+        let error = toml_file::parse::<Global>(b"[providers.x]\napi_key = 12345", KEYS).unwrap_err().line();
         assert!(error.starts_with("line 2, column ") && !error.contains("12345"), "{error}");
     }
 

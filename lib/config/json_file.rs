@@ -1,10 +1,11 @@
-//! JSON that people write by hand: each value knows where it stands, and each member of an object is kept,
-//! so that unknown and repeated keys can be told with their line.
+//! JSON that people write by hand. Each value knows its place, and each member of an object is kept, so that unknown
+//! and repeated keys can be reported with their line.
 //!
-//! serde_json reads it. What it hands out raw are slices of the text, and a slice tells its place.
+//! serde_json reads it. Its raw values are slices of the text, and the address of a slice gives its place.
 
+use crate::base::error::{Error, Result};
 use crate::base::members::Members;
-use crate::config::toml_file::{place, text};
+use crate::config::toml_file::{error_after, place, text};
 use serde_json::value::RawValue;
 
 /// A value in a file.
@@ -23,19 +24,19 @@ pub(crate) struct Member<'a> {
 }
 
 /// The whole file as a value. The error is one line with its place, and never quotes the file's text.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Node<'_>, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Node<'_>> {
     let file = text(bytes)?;
     if file.trim().is_empty() {
-        return Err("line 1: the file is empty; {} would do".to_owned());
+        return Err(Error::config("line 1: the file is empty; {} would do"));
     }
     match serde_json::from_str::<&RawValue>(file) {
         Ok(raw) => Ok(Node { file, raw: raw.get() }),
-        Err(e) => Err(fault(file, &e)),
+        Err(e) => Err(syntax_error(file, &e)),
     }
 }
 
-/// serde_json's words with our place, and the two faults that people make told as such.
-fn fault(file: &str, error: &serde_json::Error) -> String {
+/// serde_json's message with our place. The two mistakes that people make get messages of their own.
+fn syntax_error(file: &str, error: &serde_json::Error) -> Error {
     let words = error.to_string();
     let what = words.split(" at line ").next().unwrap_or("not valid JSON");
     let start = file.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
@@ -45,16 +46,15 @@ fn fault(file: &str, error: &serde_json::Error) -> String {
     let what = if after.starts_with(b"/") || line.trim_start().starts_with(['#', '/']) {
         "comments are not part of JSON"
     } else if after.starts_with(b"}") && before.trim_ascii_end().ends_with(b",") {
-        "a comma stands before the closing bracket"
+        "there is a comma before the closing bracket"
     } else {
         what
     };
-    let (line, column) = place(before);
-    format!("line {line}, column {column}: {what}")
+    error_after(before, what)
 }
 
 impl<'a> Node<'a> {
-    /// Counts lines from the start: for the one value that a message names, not for all.
+    /// Counts lines from the start of the file: for a message about one value, not for all.
     pub(crate) fn line(&self) -> usize {
         let at = self.raw.as_ptr().addr() - self.file.as_ptr().addr();
         place(&self.file.as_bytes()[..at]).0
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
         let node = |raw: &'a RawValue| Node { file: self.file, raw: raw.get() };
         let member = |(key, value)| Member {
             key: node(key),
-            // Half a surrogate pair, which no name of ours holds.
+            // Half a surrogate pair, which none of our names contains.
             name: node(key).string().unwrap_or_else(|| key.get().to_owned()),
             value: node(value),
         };
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn faults_are_placed_and_comments_told() {
         for (text, fault) in [
-            (&b"{\n \"a\": 1,\n}"[..], "line 3, column 1: a comma stands before the closing bracket"),
+            (&b"{\n \"a\": 1,\n}"[..], "line 3, column 1: there is a comma before the closing bracket"),
             (b"{\n // root\n \"a\": 1}", "line 2, column 2: comments are not part of JSON"),
             (b"{\"a\": 1 /* x */}", "line 1, column 9: comments are not part of JSON"),
             (b"# mine\n{}", "line 1, column 1: comments are not part of JSON"),
@@ -144,7 +144,7 @@ mod tests {
             (b" \n", "line 1: the file is empty; {} would do"),
             (b"{\"a\": ", "line 1, column 6: EOF while parsing a value"),
         ] {
-            assert_eq!(parse(text).unwrap_err(), fault);
+            assert_eq!(parse(text).unwrap_err().message(), fault);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the user wrote: agents, the global file, skills. Parsed once, checked here, trusted inside.
+//! What the user wrote: agents, the global file, skills. Parsed and checked here, trusted elsewhere.
 
 pub(crate) mod agent;
 pub(crate) mod global;

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) provider: String,
-    /// May hold further slashes: `openrouter/meta-llama/llama-4`.
+    /// May contain more slashes: `openrouter/meta-llama/llama-4`.
     pub(crate) name: String,
 }
 

@@ -1,5 +1,5 @@
-//! LLM commands that are known by name: prompt on stdin, nothing but the answer on stdout, tools off or
-//! read-only, no hooks, no session kept where the program can be told so.
+//! Predefined LLM commands: prompt on stdin, only the answer on stdout, tools off or read-only, no hooks, and no saved
+//! session where the program has such an option.
 
 pub(crate) const PRESETS: &[(&str, &str)] = &[
     ("claude", "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\""),

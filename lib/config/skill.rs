@@ -1,10 +1,9 @@
-//! A skill: instructions in a `SKILL.md`, with front matter that is for tools and not for the model.
+//! A skill: instructions in a `SKILL.md`, with front matter that is not for the model.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::lossy;
-use std::io;
 use std::path::Path;
 
 /// The largest skill, in bytes.
@@ -12,17 +11,18 @@ const CAP: u64 = 1 << 20;
 
 /// The skill at `path`: absolute, `~/…`, or relative to the configuration directory.
 ///
-/// `typed` is the directory that a path from the command line may be relative to as well, tried second: a
-/// file in a stranger's checkout must not take the place of the user's own.
+/// A path from the command line may also be relative to the directory `typed`, which is tried second: a file in a
+/// stranger's checkout must not replace the user's own.
 pub(crate) fn load(path: &str, typed: Option<&Path>, env: &Env) -> Result<String> {
     let named = env.expand(path);
     let mut places = vec![env.config_dir()?.join(&named)];
     places.extend(typed.map(|dir| dir.join(&named)));
     for place in places {
-        match file::read(&place, CAP) {
-            Ok(bytes) => return Ok(without_front_matter(&lossy(bytes).0).to_owned()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(Error::config(format!("failed to read skill \"{path}\": {e}"))),
+        let read = file::if_exists(file::read(&place, CAP));
+        if let Some(bytes) =
+            read.map_err(|e| Error::config(format!("failed to read skill \"{path}\": {e}")).because(e))?
+        {
+            return Ok(without_front_matter(&lossy(bytes).0).to_owned());
         }
     }
     Err(Error::config(format!("skill not found: {path}")))

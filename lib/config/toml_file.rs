@@ -1,5 +1,6 @@
 //! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
 
+use crate::base::error::{Error, Result};
 use crate::base::text::nearest;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
@@ -7,24 +8,20 @@ use toml::de::{DeTable, DeValue};
 /// The largest configuration file that is read, in bytes.
 pub(crate) const CAP: u64 = 1 << 20;
 
-/// So many unknown keys are named.
+/// How many unknown keys are reported.
 const MOST_UNKNOWN: usize = 10;
 
 /// The keys of each table: path with dots (`*` stands for any name), then its keys.
 pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
 
-/// `bytes` as a `T`, and what is to be warned of. The error is one line and never quotes the file's text,
-/// in which a key may stand.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>), String> {
+/// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
     let text = text(bytes)?;
     let value = toml::from_str(text).map_err(|e| {
         let message = without_value(e.message());
         match e.span() {
-            Some(span) => {
-                let (line, column) = place(&text.as_bytes()[..span.start]);
-                format!("line {line}, column {column}: {message}")
-            }
-            None => message,
+            Some(span) => error_after(&text.as_bytes()[..span.start], &message),
+            None => Error::config(message),
         }
     })?;
     let mut unknown = Vec::new();
@@ -39,20 +36,23 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
 }
 
 /// `bytes` as text, without a byte order mark.
-pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
+pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
-        Err(e) => {
-            let (line, column) = place(&bytes[..e.valid_up_to()]);
-            Err(format!("line {line}, column {column}: not valid UTF-8"))
-        }
+        Err(e) => Err(error_after(&bytes[..e.valid_up_to()], "not valid UTF-8")),
     }
+}
+
+/// An error at the end of `before`.
+pub(crate) fn error_after(before: &[u8], message: &str) -> Error {
+    let (line, column) = place(before);
+    Error::config(format!("line {line}, column {column}: {message}"))
 }
 
 fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &mut Vec<String>) {
     let known = keys.iter().find(|(name, _)| same_path(name, path)).map_or(&[][..], |(_, known)| *known);
     for (key, value) in table {
-        // Each is looked for in the text, which may hold a hundred thousand.
+        // Finding the line takes time, and there may be a hundred thousand.
         if found.len() > MOST_UNKNOWN {
             return;
         }
@@ -72,7 +72,7 @@ fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &
     }
 }
 
-/// Names in a path may hold dots themselves, as in `[providers."a.b"]`; those in a pattern do not.
+/// Names in a path may contain dots, as in `[providers."a.b"]`; those in a pattern do not.
 fn same_path(pattern: &str, path: &[&str]) -> bool {
     let pattern: Vec<&str> = pattern.split('.').filter(|part| !part.is_empty()).collect();
     pattern.len() == path.len() && pattern.iter().zip(path).all(|(p, q)| *p == "*" || p == q)
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn errors_name_line_and_column() {
-        let error = parse::<Sample>(b"\nname = \n", KEYS).unwrap_err();
+        let error = parse::<Sample>(b"\nname = \n", KEYS).unwrap_err().line();
         assert!(error.starts_with("line 2, column 8: "), "{error}");
         assert!(!error.contains('\n'));
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn bad_bytes_are_placed() {
         assert_eq!(
-            parse::<Sample>(b"name = \"\xff\"", KEYS).unwrap_err(),
+            parse::<Sample>(b"name = \"\xff\"", KEYS).unwrap_err().message(),
             "line 1, column 9: not valid UTF-8"
         );
     }

@@ -3,7 +3,7 @@
 use crate::base::env::pretend;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
-use crate::config::global::{Endpoint, Global, KeySource};
+use crate::config::global::{Endpoint, Global, HttpEndpoint, KeySource};
 use crate::config::model::Model;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told, is_told_as, parts, text};
@@ -30,7 +30,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     for model in ["anthropic/m", "openai/m", "ollama/m", "command/claude", "command/own", "own/a/b", "a.b/m"]
     {
         match global.endpoint(&Model::parse(model).unwrap(), &env) {
-            Ok(Endpoint::Http { base_url, key, .. }) => {
+            Ok(Endpoint::Http(HttpEndpoint { base_url, key, .. })) => {
                 if let KeySource::Given(key) = &key {
                     assert!(!key.expose().trim().is_empty());
                 }
@@ -46,11 +46,11 @@ pub(crate) fn holds(bytes: &[u8]) {
 fn addresses(url: &str, proxy: &str) {
     let url = match Url::parse(url) {
         Ok(url) => url,
-        Err(why) => return assert!(!why.contains(KEY), "{why}"),
+        Err(error) => return assert!(!error.line().contains(KEY), "{error}"),
     };
     // Of `/v1/v1` one is left, which would go the second time.
     if !url.path.ends_with("/v1") {
-        assert_eq!(Url::parse(&url.to_string()), Ok(url.clone()), "{url}");
+        assert_eq!(Url::parse(&url.to_string()).unwrap(), url, "{url}");
     }
     assert!(!url.host.contains(['/', '@']) && url.to_string().bytes().all(|byte| byte.is_ascii_graphic()));
     if proxy.contains('\0') {
@@ -58,12 +58,12 @@ fn addresses(url: &str, proxy: &str) {
     }
     Route::to(&url, &pretend(&[("http_proxy", "h:1"), ("https_proxy", "h:1"), ("NO_PROXY", proxy)])).unwrap();
     match Route::to(&url, &pretend(&[("https_proxy", proxy), ("http_proxy", proxy)])) {
-        Ok(Route::Tunnel(Some(proxy))) => {
+        Ok(Route::Relayed(Some(proxy))) => {
             assert!(!url.is_loopback());
             assert!(!proxy.host.contains(['\r', '\n', ' ', '/', '@']), "{}", proxy.host);
             assert!(proxy.login.is_none_or(|login| !login.expose().contains(['\r', '\n'])));
         }
         Ok(_) => {}
-        Err(why) => assert!(!why.contains(KEY), "{why}"),
+        Err(error) => assert!(!error.line().contains(KEY), "{error}"),
     }
 }

@@ -1,7 +1,7 @@
 //! A server's answer, byte for byte over a socket of this machine.
 
 use crate::base::deadline::Deadline;
-use crate::base::http::fault::FaultKind;
+use crate::base::http::error::HttpErrorKind;
 use crate::base::http::post;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
@@ -56,12 +56,15 @@ pub(crate) fn holds(bytes: &[u8]) {
                 assert!(backoff(3, asked, 7) <= asked.unwrap_or(Duration::from_secs(30)));
             }
         }
-        Err(fault) => {
-            is_told(&fault.message);
-            assert!(!fault.message.contains(char::is_control), "{:?}", fault.message);
+        Err(error) => {
+            is_told(&error.message);
+            assert!(!error.message.contains(char::is_control), "{:?}", error.message);
             assert!(
-                !matches!(fault.kind, FaultKind::Deadline | FaultKind::Refused | FaultKind::NotSent),
-                "{fault:?}"
+                !matches!(
+                    error.kind,
+                    HttpErrorKind::Deadline | HttpErrorKind::Refused | HttpErrorKind::NotSent
+                ),
+                "{error:?}"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Crontabs and unit files, the user's and ours: only what is ours is touched, and what we wrote is read back.
 
 use crate::fuzz::{choice, is_told, parts, text};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use crate::schedule::{crontab, launchd, systemd};
 use std::path::{Path, PathBuf};
 
@@ -97,7 +97,7 @@ fn ours(bytes: &[u8]) {
 fn timers(words: &[String], hours: u64) -> Timers {
     let last = words.last().cloned().unwrap_or_default();
     Timers {
-        all: vec![Timer { work: Work::Consolidate, words: words.to_vec(), hours }],
+        all: vec![Timer { program: TimedProgram::Consolidate, words: words.to_vec(), hours }],
         vars: vec![("HOME", last), ("PATH", "/bin:/usr/bin".to_owned())],
     }
 }

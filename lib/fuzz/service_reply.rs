@@ -1,12 +1,11 @@
 //! What a model's service answers: JSON of Anthropic, OpenAI or Ollama, or an error in it.
 
 use crate::base::error::Error;
-use crate::base::http::Answer;
+use crate::base::http::Response;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
-use crate::provider::message::{Parameter, Request, Stop, Tokens, Tool, ToolResult, Turn};
-use crate::provider::trouble::{Trouble, hidden_status};
-use crate::provider::wire::Dialect;
+use crate::provider::error::{CallError, hidden_status};
+use crate::provider::message::{ChatTurn, Dialect, Parameter, Request, Stop, TokenUsage, Tool, ToolResult};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::Value;
 
@@ -21,16 +20,16 @@ pub(crate) fn holds(bytes: &[u8]) {
     is_an_error(bytes);
     let reply = match reply {
         Ok(reply) => reply,
-        Err(failure) => {
-            is_told(&failure.to_string());
-            return is_told(&Error::from(failure).line());
+        Err(error) => {
+            is_told(&error.to_string());
+            return is_told(&Error::from(error).line());
         }
     };
     assert_eq!(reply.stop == Stop::ToolUse, !reply.calls.is_empty());
     assert!(reply.flaw().is_none() || reply.stop != Stop::ToolUse);
     reply.flaw().iter().chain(&reply.warnings).for_each(|line| is_told(line));
     assert!(!reply.stop_reason.contains(char::is_control));
-    let mut sum = Tokens { input: u64::MAX - 1, ..Tokens::default() };
+    let mut sum = TokenUsage { input: u64::MAX - 1, ..TokenUsage::default() };
     sum += reply.tokens;
     // The turn goes back byte for byte, in a request that is JSON.
     assert!(memchr::memmem::find(bytes, reply.raw.get().as_bytes()).is_some());
@@ -41,7 +40,7 @@ pub(crate) fn holds(bytes: &[u8]) {
         is_error: false,
     });
     let results = results.collect();
-    request.turns.extend([Turn::Assistant(reply.raw.clone()), Turn::ToolResults(results)]);
+    request.turns.extend([ChatTurn::Assistant(reply.raw.clone()), ChatTurn::ToolResults(results)]);
     let body = match which {
         0 => anthropic::body(&request, Dialect::default()),
         1 => openai::body(&request, Dialect::default()),
@@ -54,7 +53,7 @@ pub(crate) fn holds(bytes: &[u8]) {
 /// The same bytes as an error's body.
 fn is_an_error(bytes: &[u8]) {
     for status in [200, 400, 404, 429, 500, 529] {
-        let answer = Answer {
+        let response = Response {
             status,
             reason: String::new(),
             retry_after: None,
@@ -62,11 +61,11 @@ fn is_an_error(bytes: &[u8]) {
             content_type: None,
             body: bytes.to_vec(),
         };
-        let trouble = Trouble::from_answer(status, &answer);
-        is_told(&trouble.failure.message);
-        assert!(!trouble.failure.message.contains(char::is_control));
-        assert!(trouble.failure.message.chars().count() <= 1200);
-        trouble.other_way(Api::OpenAi, &request(), Dialect::default());
+        let error = CallError::from_response(status, &response);
+        is_told(&error.message);
+        assert!(!error.message.contains(char::is_control));
+        assert!(error.message.chars().count() <= 1200);
+        error.alternative(Api::OpenAi, &request(), Dialect::default());
     }
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         let status = hidden_status(&value);
@@ -79,7 +78,7 @@ fn request() -> Request {
     Request {
         model: "m".to_owned(),
         system: "s".to_owned(),
-        turns: vec![Turn::User("u".to_owned())],
+        turns: vec![ChatTurn::User("u".to_owned())],
         tools: vec![Tool { name: "call", description: "d".to_owned(), parameters: vec![parameter] }],
         temperature: Some(0.5),
         max_tokens: Some(10),

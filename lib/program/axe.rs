@@ -1,4 +1,4 @@
-//! `axe`: one name for the family. `axe run x` is `axe-run x`, found beside this program, then on PATH.
+//! `axe`: the dispatcher. `axe run x` is `axe-run x`, found beside this program, then on PATH.
 
 use crate::base::cli::{About, Program, Stdout, value};
 use crate::base::env::Env;
@@ -14,15 +14,15 @@ pub(crate) const ABOUT: About = About {
     commands: &[
         ("run", "run an agent: prompt in, answer out"),
         ("gc", "analyse an agent's log, then trim it"),
-        ("agents", "list, show, make and edit agents"),
-        ("config", "show where the configuration is, or begin one"),
+        ("agents", "list, show, create and edit agents"),
+        ("config", "show where the configuration is, or create one"),
         ("completions", "print completions for bash, zsh or fish"),
         ("help", "print the help of a command, or a manual"),
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
-    more: "Each command is a program of its own: \"axe run x\" is \"axe-run x\". One that is not beside this \
-           program is looked for on PATH, so that axe-anything of your own works as \"axe anything\".\n\n    \
+    more: "Each command is a separate program: \"axe run x\" is \"axe-run x\". A program that is not beside \
+           this one is searched on PATH, so your own axe-anything works as \"axe anything\".\n\n    \
            git log -5 | axe run summariser\n    \
            eval \"$(axe completions bash)\"\n    \
            axe help configuration | less\n\n\
@@ -35,7 +35,7 @@ const FAMILY: Family = Family {
     programs: &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT],
     manuals: manuals::AXE,
     other_manuals: manuals::MEMORY,
-    other_names: &[],
+    aliases: &[],
 };
 
 pub fn main() -> ExitCode {

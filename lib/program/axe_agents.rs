@@ -1,4 +1,4 @@
-//! `axe-agents`: list, show, make and edit the files that describe agents.
+//! `axe-agents`: list, show, create and edit the files that define agents.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text};
 use crate::base::env::Env;
@@ -12,17 +12,17 @@ use std::process::{Command, ExitCode};
 
 pub(crate) const ABOUT: About = About {
     name: "axe-agents",
-    caption: "list, show, make and edit agents",
+    caption: "list, show, create and edit agents",
     usage: &["axe-agents list [--json]", "axe-agents show [--json] AGENT", "axe-agents init|edit AGENT"],
     commands: &[
-        ("list", "every agent with its description, by name"),
-        ("show", "what an agent's file sets"),
+        ("list", "list every agent with its description, by name"),
+        ("show", "show what an agent's file sets"),
         ("init", "write a commented agents/AGENT.toml and print its path"),
         ("edit", "open the file in $VISUAL, else $EDITOR"),
     ],
-    flags: &[flag("json", "list: one JSON object a line; show: one JSON object")],
+    flags: &[flag("json", "list: one JSON object per line; show: one JSON object")],
     more: "Agents are TOML files, agents/NAME.toml in the configuration directory (see \"axe-config path\"). \
-           A file's name is its agent's name; axe(7) has every key.\n\n    \
+           The name of the file is the name of the agent. axe(7) describes every key.\n\n    \
            axe-agents list --json | jq -r 'select(.memory.enabled).name'",
     sections: &[],
 };
@@ -74,7 +74,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         }
     };
     if json && matches!(action, Action::Init(_) | Action::Edit(_)) {
-        return Err(Error::usage("option \"--json\" goes with list and show"));
+        return Err(Error::usage("option \"--json\" only works with list and show"));
     }
     Ok(Args { action, json })
 }
@@ -106,57 +106,42 @@ fn list(json: bool, env: &Env, reporter: &Reporter, stdout: &mut Stdout) -> Resu
     Ok(())
 }
 
-/// The file as JSON, every key of it, under the name that counts.
+/// The file as JSON with every key; its name is the file's.
 fn as_json(name: &AgentName, agent: &Agent) -> Agent {
     Agent { name: name.to_string(), ..agent.clone() }
 }
 
 /// `Label: value`, values in one column, only what is set.
 fn show(name: &AgentName, agent: &Agent, stdout: &mut Stdout) -> Result<()> {
-    let mut rows: Vec<(&str, String)> = vec![("Name", name.to_string())];
-    let mut add = |label, is_set: bool, value: String| {
-        if is_set {
-            rows.push((label, value));
-        }
-    };
-    let text = |value: &String| (!value.is_empty(), value.clone());
-    let number = |value: i64| (value != 0, value.to_string());
-    let mut add_all = |fields: Vec<(&'static str, (bool, String))>| {
-        for (label, (is_set, value)) in fields {
-            add(label, is_set, value);
-        }
-    };
-    let calls = &agent.sub_agents_config;
-    let memory = &agent.memory;
-    add_all(vec![
-        ("Description", text(&agent.description)),
-        ("Model", text(&agent.model)),
-        ("System Prompt", text(&agent.system_prompt)),
-        ("Skill", text(&agent.skill)),
-        ("Files", text(&agent.files.join(", "))),
-        ("Workdir", text(&agent.workdir)),
-        ("Sub-Agents", text(&agent.sub_agents.join(", "))),
+    let number = |value: i64| if value == 0 { String::new() } else { value.to_string() };
+    let Agent { sub_agents_config: calls, memory, params, .. } = agent;
+    let parallel = if calls.parallel { "yes" } else { "no" };
+    let mut rows = vec![
+        ("Name", name.to_string()),
+        ("Description", agent.description.clone()),
+        ("Model", agent.model.clone()),
+        ("System Prompt", agent.system_prompt.clone()),
+        ("Skill", agent.skill.clone()),
+        ("Files", agent.files.join(", ")),
+        ("Workdir", agent.workdir.clone()),
+        ("Sub-Agents", agent.sub_agents.join(", ")),
         ("Max Depth", number(calls.max_depth)),
-        ("Parallel", (!agent.sub_agents.is_empty(), if calls.parallel { "yes" } else { "no" }.to_owned())),
-        ("Timeout", (calls.timeout != 0, format!("{}s", calls.timeout))),
-    ]);
-    // One that is set shows all, so that an agent with a path and memory off explains itself (M6 2.5).
+        ("Parallel", if agent.sub_agents.is_empty() { String::new() } else { parallel.to_owned() }),
+        ("Timeout", if calls.timeout == 0 { String::new() } else { format!("{}s", calls.timeout) }),
+    ];
+    // If one is set, all are shown, so that an agent with a path and memory off explains itself (M6 2.5).
     if memory.enabled || !memory.path.is_empty() || memory.last_n != 0 || memory.max_entries != 0 {
-        add_all(vec![
-            ("Memory Enabled", (true, memory.enabled.to_string())),
-            ("Memory Path", text(&memory.path)),
+        rows.extend([
+            ("Memory Enabled", memory.enabled.to_string()),
+            ("Memory Path", memory.path.clone()),
             ("Memory LastN", number(memory.last_n)),
             ("Memory MaxEntries", number(memory.max_entries)),
             ("Memory MaxTaskChars", number(memory.max_task_chars)),
         ]);
     }
-    add_all(vec![
-        (
-            "Temperature",
-            (agent.params.temperature.is_some(), agent.params.temperature.unwrap_or(0.0).to_string()),
-        ),
-        ("Max Tokens", (agent.params.max_tokens.is_some(), agent.params.max_tokens.unwrap_or(0).to_string())),
-    ]);
+    rows.push(("Temperature", params.temperature.map(|value| value.to_string()).unwrap_or_default()));
+    rows.push(("Max Tokens", params.max_tokens.map(|value| value.to_string()).unwrap_or_default()));
+    rows.retain(|(_, value)| !value.is_empty());
     let width = rows.iter().map(|(label, _)| label.len() + 1).max().unwrap_or(0);
     for (label, value) in rows {
         // A value of several lines stays in its column.
@@ -176,26 +161,26 @@ fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             Err(Error::usage(format!("agent config already exists: {}", path.display())))
         }
-        Err(e) => Err(Error::io(e.to_string())),
+        Err(e) => Err(e.into()),
     }
 }
 
-/// Ends with the editor's signal, if that is how the editor ended.
+/// Exits with the editor's signal, if the editor was ended by one.
 fn edit(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<ExitCode> {
     let path = agent::path(name, env)?;
     if !path.exists() {
         return Err(Error::config(format!("agent config not found: {name}"))
-            .hint(format!("make it with: axe agents init {name}")));
+            .hint(format!("create it with: axe agents init {name}")));
     }
     let editor = env.text("VISUAL").or_else(|| env.text("EDITOR")).ok_or_else(|| {
         Error::usage("$EDITOR environment variable is not set").hint("set it, for example: EDITOR=vi")
     })?;
     let words = shlex::split(editor)
-        .ok_or_else(|| Error::usage(format!("the editor's command line has an open quote: {editor}")))?;
+        .ok_or_else(|| Error::usage(format!("the editor's command line has an unclosed quote: {editor}")))?;
     let [program, arguments @ ..] = &words[..] else {
         return Err(Error::usage(format!("the editor's command line names no program: \"{editor}\"")));
     };
-    // Ctrl-C is the editor's business while it runs; we go on to look at what it wrote.
+    // While the editor runs, Ctrl-C is for the editor; afterwards we check what it wrote.
     #[cfg(unix)]
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
         let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
@@ -213,7 +198,7 @@ fn edit(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<ExitCode> {
     if !status.success() {
         return Err(failed(format!("failed ({status})")));
     }
-    // What was just written is checked while its author still has it in mind.
+    // Check the file while its author still has it in mind.
     if let Err(error) = agent::load(name, env, reporter) {
         reporter.warn(error.message());
     }

@@ -1,4 +1,4 @@
-//! `axe-config`: where the configuration is, and a start of it.
+//! `axe-config`: show where the configuration is, or create one.
 
 use crate::base::cli::{About, Arguments, Program, Stdout, text};
 use crate::base::env::Env;
@@ -10,16 +10,15 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "axe-config",
-    caption: "show where the configuration is, or begin one",
+    caption: "show where the configuration is, or create one",
     usage: &["axe-config path", "axe-config init"],
     commands: &[
         ("path", "print the configuration directory"),
-        ("init", "make agents/, skills/sample/SKILL.md and config.toml; keep what exists"),
+        ("init", "create agents/, skills/sample/SKILL.md and config.toml; keep what exists"),
     ],
     flags: &[],
     more: "The directory is $XDG_CONFIG_HOME/axe, else ~/.config/axe (on macOS ~/Library/Application \
-           Support/axe). config.toml is made readable by its owner alone, because keys may come to stand \
-           in it.\n\n    ls \"$(axe-config path)/agents\"",
+           Support/axe). config.toml is readable only by its owner, because it may contain keys.\n\n    ls \"$(axe-config path)/agents\"",
     sections: &[],
 };
 
@@ -54,16 +53,15 @@ fn parse(p: &mut Arguments) -> Result<Action> {
 fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let dir = env.config_dir()?;
     if matches!(action, Action::Init) {
-        let failed = |e: io::Error| Error::io(e.to_string());
         let sample = dir.join("skills").join("sample");
-        file::make_dir(&dir.join("agents")).map_err(failed)?;
-        file::make_dir(&sample).map_err(failed)?;
+        file::make_dir(&dir.join("agents"))?;
+        file::make_dir(&sample)?;
         for (path, content, mode) in [
             (sample.join("SKILL.md"), scaffold::SKILL, 0o644),
             (dir.join("config.toml"), scaffold::CONFIG, 0o600),
         ] {
             match file::create(&path, content.as_bytes(), mode) {
-                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(e)),
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e.into()),
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 //! `axe-gc`: look for patterns in an agent's log, then trim it.
 //!
-//! The analysis is paid for, so it is on stdout before anything is removed; if it could not be printed,
-//! nothing is. Everything printed is M7's, word for word.
+//! The analysis was paid for, so it is printed before anything is removed; if it cannot be printed, nothing is.
+//! The messages are M7's, word for word.
 
 use crate::agent::gc;
 use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
@@ -27,32 +27,19 @@ pub(crate) const ABOUT: About = About {
         flag("dry-run", "print the analysis, trim nothing"),
         flag("all", "every agent that has memory enabled, one after another"),
         value("model", "P/M", "use this model for the analysis"),
-        flag("no-analysis", "trim without a call, for logs that no model can hold"),
-        value("timeout", "SECONDS", "for the analysis of one agent (default 120)"),
+        flag("no-analysis", "trim without a call, for logs that do not fit any model"),
+        value("timeout", "SECONDS", "the time for the analysis of one agent (default 120)"),
     ],
-    more: "One call looks for patterns, repeated work and things to recommend; its answer is printed. Then \
-           the newest entries are kept: memory.last_n of them, else memory.max_entries, else all. What other \
-           runs append meanwhile stays too, however many, unless another gc replaces the log. Nothing is trimmed when the call fails.\n\n    \
+    more: "One call looks for patterns and repeated work and gives recommendations; its answer is printed. Then \
+           the log is trimmed to its newest entries: memory.last_n of them, else memory.max_entries, else all. \
+           Entries that other runs append during the call are kept as well, however many, unless another gc \
+           replaces the log. If the call fails, nothing is trimmed.\n\n    \
            axe-gc reviewer | tee -a findings.md\n    \
            axe-gc --all --no-analysis",
-    sections: &[
-        (
-            "SAFETY",
-            "The log is replaced all or nothing, under a lock that axe-run takes too: killed at any moment it \
-             is the old one or the new one, and no entry that another run appends is lost. Kept entries keep \
-             their bytes, the file its mode. If the analysis cannot be printed, a full disk say, nothing is \
-             trimmed; a reader that left (| head) is no reason not to.",
-        ),
-        (
-            "SCHEDULE",
-            "A crontab line that trims every log on Sunday night and mails what the models saw:\n\n    \
-             0 3 * * 0  ~/.cargo/bin/axe-gc --all\n\ncron has no key in its environment: use api_key_file in \
-             config.toml.",
-        ),
-    ],
+    sections: &[("", include_str!("../../man/axe-gc.1.md"))],
 };
 
-/// Seconds, where `--timeout` does not say otherwise.
+/// Seconds, unless `--timeout` is given.
 const TIMEOUT: u64 = 120;
 
 #[derive(Debug, Default)]
@@ -104,7 +91,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One agent's failure does not keep the others waiting.
+/// One agent's failure does not stop the others.
 fn all(args: &Args, env: &Env, reporter: &Reporter, stdout: &mut Stdout) -> Result<()> {
     let mut agents = agent::load_all(env, reporter)?;
     agents.retain(|(_, agent)| agent.memory.enabled);
@@ -147,7 +134,7 @@ fn one(
     let path = run_log::path(name, memory, env)?;
     let counted = run_log::count(&path).map_err(unreadable)?;
     let entries = counted.entries;
-    // Without a call nothing but the count is needed of the log, however long it is.
+    // Without a call, only the number of entries is needed, however long the log is.
     let log = if args.no_analysis && entries > 0 {
         None
     } else {
@@ -158,7 +145,7 @@ fn one(
     }
     stdout.line(&format!("Agent: {name}\nEntries: {entries}"))?;
 
-    // Also finds out whether it can be printed before anything is paid for.
+    // Also checks that stdout works before anything is paid for.
     stdout.flush()?;
 
     if let Some(log) = log.filter(|_| !args.no_analysis) {
@@ -166,7 +153,7 @@ fn one(
         stdout.line("--- Analysis ---")?;
         stdout.line(analysis.trim_end_matches('\n'))?;
     }
-    // Only what has been handed over is known not to be lost.
+    // Only output that was written completely is safe from loss.
     stdout.flush()?;
     if args.dry_run {
         return stdout.line("Dry run: no entries trimmed.");

@@ -1,14 +1,13 @@
 //! `axe-run`: run an agent. Prompt in, answer out, one entry in its log.
 //!
-//! The order is the contract's: everything that can be wrong with files is found before stdin is waited
-//! for, and everything that can be wrong at all before a call is paid for. The answer is printed first and
-//! the entry written after it, whatever became of stdout.
+//! Errors in files are found before waiting for stdin, and all errors of the user before a call is paid for. The
+//! answer is printed first, and the entry is written after it, even if printing failed.
 
-use crate::agent::conversation::{Budget, Providers, Run, Scope};
-use crate::agent::history::History;
-use crate::agent::prepare::{Overrides, Prepared};
+use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
+use crate::agent::log::AgentLog;
+use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::stats::{RunStats, SubAgentRun, millis};
 use crate::agent::sub_agent::run_agent;
-use crate::agent::tally::{SubAgentRun, Tally, millis};
 use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -19,6 +18,7 @@ use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::prompt;
 use crate::provider::message::Reply;
+use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -28,60 +28,24 @@ pub(crate) const ABOUT: About = About {
     usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
     commands: &[],
     flags: &[
-        value("prompt", "TEXT", "the user message; what is piped in follows it as context").short('p'),
+        value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
-        value("workdir", "DIR", "look for files and run commands here"),
-        value("timeout", "SECONDS", "the whole run: stdin, calls, sub-agents (default 120)"),
+        value("workdir", "DIR", "look for files and run commands in DIR"),
+        value("timeout", "SECONDS", "for the whole run: stdin, calls, sub-agents (default 120)"),
         flag("no-stdin", "do not read stdin"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
-        flag("json", "print an envelope with counts instead of the bare answer"),
-        flag("verbose", "say on stderr what happens").short('v'),
+        flag("json", "print a JSON object with the answer and its costs"),
+        flag("verbose", "describe every step on stderr").short('v'),
     ],
-    more: "AGENT is described in agents/AGENT.toml in the configuration directory; make one with \
-           \"axe agents init AGENT\". What is piped in becomes the user message; without any it is \"Execute the \
-           task described in your instructions.\" With [memory] enabled, \
-           the newest entries of the agent's log are part of the prompt, and the run is added to it.\n\n    \
+    more: "AGENT is defined in agents/AGENT.toml in the configuration directory; create one with \
+           \"axe agents init AGENT\". Piped input becomes the user message; without it the message is \"Execute \
+           the task described in your instructions.\" With [memory] enabled, the newest entries of the agent's \
+           log are part of the prompt, and the run is added to the log.\n\n    \
            git diff | axe-run reviewer | tee review.md\n    \
            axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
-    sections: &[
-        (
-            "STANDARD INPUT",
-            "Read unless it is a terminal or --no-stdin is given. An open pipe that nobody writes to is \
-             waited for until the timeout; a note says so after three seconds. Bytes that are not UTF-8 \
-             become U+FFFD, with a warning.",
-        ),
-        (
-            "COMMAND MODELS",
-            "A model command/NAME is a shell command: the provider NAME of config.toml, or one of the \
-             presets claude, codex, gemini, opencode, amp, ollama, llm, axe. It gets the system prompt, a blank \
-             line and the user message on its standard input; what it prints is the answer. It runs in the \
-             agent's working directory. A provider with kind = \"command\" can also be named before the slash, \
-             as in NAME/opus; the command then finds opus in AXE_MODEL. At the deadline the command and all \
-             that it started get SIGTERM, then SIGKILL.",
-        ),
-        (
-            "FILES",
-            "    ~/.config/axe/agents/AGENT.toml    the agent\n    \
-             ~/.config/axe/config.toml          providers and keys\n    \
-             ~/.local/share/axe/memory/AGENT.md its log\n\nXDG_CONFIG_HOME and XDG_DATA_HOME move them.",
-        ),
-        (
-            "ENVIRONMENT",
-            "PROVIDER_API_KEY (ANTHROPIC_API_KEY, OPENAI_API_KEY …) holds a provider's key, and \
-             AXE_PROVIDER_BASE_URL its address; both win over config.toml. AXE_RETRY_MAX is how often a failed \
-             call is tried again (default 2). https_proxy, http_proxy, all_proxy and no_proxy are honoured, and \
-             SSL_CERT_FILE names the certificates to trust. AXE_NOW pins the clock, for tests.",
-        ),
-        (
-            "JSON",
-            "The envelope has model, content, input_tokens, output_tokens, stop_reason, duration_ms, \
-             tool_calls, agent, provider, sub_agents (name, input_tokens, output_tokens, duration_ms, error \
-             each), retries, cache_read_tokens, cache_write_tokens. Counts are 0 where the provider gives \
-             none. With --json an error is one JSON object on stderr.",
-        ),
-    ],
+    sections: &[("", include_str!("../../man/axe-run.1.md"))],
 };
 
 #[derive(Debug, Default)]
@@ -98,7 +62,7 @@ struct Args {
     verbose: bool,
 }
 
-/// Seconds, where `--timeout` does not say otherwise.
+/// Seconds, unless `--timeout` is given.
 const TIMEOUT: u64 = 120;
 
 pub fn main() -> ExitCode {
@@ -133,20 +97,22 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         .next()
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
-        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("one agent a run")),
+        Some(more) => {
+            Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("a run takes one agent"))
+        }
         None => Ok(args),
     }
 }
 
-fn piped_in(deadline: Deadline) -> stdin::Terms {
-    stdin::Terms {
+fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
+    stdin::StdinOptions {
         deadline,
-        // No model's context holds a hundredth of it, but a command may be any filter.
+        // A hundred times more than any model's context, but a command may be any filter.
         cap: 256 << 20,
         typed: false,
         is_whole: |_| false,
-        if_silent: "Use --no-stdin if nothing is piped in",
-        if_late: "close it, or use --no-stdin or a longer --timeout",
+        if_silent: "Use --no-stdin if there is no input",
+        if_late: "close the pipe, or use --no-stdin or a longer --timeout",
     }
 }
 
@@ -161,46 +127,46 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let agent = agent::load(&name, env, &reporter)?;
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &reporter)?;
-    let prepared = Prepared::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
+    let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
     let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
     if reporter.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &reporter);
     }
-    let history = History::load(&prepared.name, &prepared.agent, env, &reporter);
-    let system = prepared.system(&history);
+    let log = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
+    let system = prepared.system(&log);
     if args.dry_run {
-        return dry_run(&prepared, &system, &history, &args, piped.as_deref(), timeout, stdout);
+        return dry_run(&prepared, &system, &log, &args, piped.as_deref(), timeout, stdout);
     }
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
-    let run = Run {
+    let run = RunContext {
         env,
         global: &global,
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: Budget::new(global.max_calls()),
+        budget: CallBudget::new(global.max_calls()),
         providers: Providers::default(),
     };
-    let mut tally = Tally::default();
+    let mut stats = RunStats::default();
     let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
     let reply =
-        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut tally);
+        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut stats);
     drop(progress);
     let reply = reply?;
 
-    for warning in reply.warnings.iter().chain(&Reply::tries(tally.retries)) {
+    for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
-    let printed = print(&args, &prepared, &reply, &tally, started, stdout);
-    report(&reply, &tally, started, &reporter);
+    let printed = print(&args, &prepared, &reply, &stats, started, stdout);
+    report(&reply, &stats, started, &reporter);
     match reply.flaw() {
-        // Not written down: for whoever asked for strictness the task is not done.
+        // Not logged: with --strict the task counts as failed.
         Some(flaw) if args.strict => return printed.and(Err(Error::refused(flaw))),
         Some(flaw) => reporter.warn(&flaw),
         None => {}
     }
     let task = args.prompt.as_deref().unwrap_or(&message);
-    history.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
+    log.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
     printed?;
     Ok(ExitCode::SUCCESS)
 }
@@ -225,9 +191,9 @@ struct Envelope<'a> {
 
 fn print(
     args: &Args,
-    prepared: &Prepared,
+    prepared: &PreparedAgent,
     reply: &Reply,
-    tally: &Tally,
+    stats: &RunStats,
     started: Instant,
     stdout: &mut Stdout,
 ) -> Result<()> {
@@ -235,21 +201,21 @@ fn print(
         stdout.json(&Envelope {
             model: &reply.model,
             content: &reply.text,
-            input_tokens: tally.tokens.input,
-            output_tokens: tally.tokens.output,
+            input_tokens: stats.tokens.input,
+            output_tokens: stats.tokens.output,
             stop_reason: &reply.stop_reason,
             duration_ms: millis(started.elapsed()),
-            tool_calls: tally.tool_calls,
+            tool_calls: stats.tool_calls,
             agent: prepared.name.as_str(),
             provider: &prepared.model.provider,
-            sub_agents: &tally.sub_agents,
-            retries: tally.retries,
-            cache_read_tokens: tally.tokens.cache_read,
-            cache_write_tokens: tally.tokens.cache_write,
+            sub_agents: &stats.sub_agents,
+            retries: stats.retries,
+            cache_read_tokens: stats.tokens.cache_read,
+            cache_write_tokens: stats.tokens.cache_write,
         })?;
     } else {
         stdout.text(&reply.text)?;
-        // In a pipe the answer is as it came. On a terminal the shell's prompt must not stick to it.
+        // A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
         if stdout.is_terminal() && !reply.text.is_empty() && !reply.text.ends_with('\n') {
             stdout.text("\n")?;
         }
@@ -258,7 +224,7 @@ fn print(
 }
 
 /// The verbose lines before the call.
-fn describe(prepared: &Prepared, piped: bool, timeout: u64, reporter: &Reporter) {
+fn describe(prepared: &PreparedAgent, piped: bool, timeout: u64, reporter: &Reporter) {
     let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
     reporter.verbose(&format!("Model:    {}", prepared.model));
     reporter.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
@@ -270,18 +236,18 @@ fn describe(prepared: &Prepared, piped: bool, timeout: u64, reporter: &Reporter)
 }
 
 /// The verbose lines after it.
-fn report(reply: &Reply, tally: &Tally, started: Instant, reporter: &Reporter) {
-    let cumulative = if tally.tool_calls > 0 { " (cumulative)" } else { "" };
+fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter) {
+    let cumulative = if stats.tool_calls > 0 { " (cumulative)" } else { "" };
     reporter.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
     reporter.verbose(&format!(
         "Tokens:   {} input, {} output{cumulative}",
-        tally.tokens.input, tally.tokens.output
+        stats.tokens.input, stats.tokens.output
     ));
     reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
 }
 
-/// Unset ones print as 0.
-fn params(prepared: &Prepared) -> String {
+/// Unset parameters print as 0.
+fn params(prepared: &PreparedAgent) -> String {
     let params = &prepared.agent.params;
     format!(
         "temperature={}, max_tokens={}",
@@ -291,62 +257,50 @@ fn params(prepared: &Prepared) -> String {
 }
 
 fn dry_run(
-    prepared: &Prepared,
+    prepared: &PreparedAgent,
     system: &str,
-    history: &History,
+    log: &AgentLog,
     args: &Args,
     piped: Option<&str>,
     timeout: u64,
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
+    let mut out = String::new();
+    let mut part = |title: &str, text: &str| {
+        let gap = if out.is_empty() { "" } else { "\n" };
+        // Each part ends with one newline, however many its text has.
+        let _ = writeln!(out, "{gap}{title}\n{}", text.trim_end_matches('\n'));
+    };
     let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { text.to_owned() };
-    let paths: Vec<&str> = prepared.files.iter().map(|file| file.path.as_str()).collect();
-    let mut parts = vec![
-        (
-            "=== Dry Run ===".to_owned(),
-            format!(
-                "\nModel:    {}\nWorkdir:  {}\nTimeout:  {timeout}s\nParams:   {}",
-                prepared.model,
-                prepared.workdir.display(),
-                params(prepared)
-            ),
-        ),
-        ("--- System Prompt ---".to_owned(), system.to_owned()),
-        ("--- Skill ---".to_owned(), or_none(&prepared.skill)),
-        (format!("--- Files ({}) ---", paths.len()), or_none(&paths.join("\n"))),
-    ];
+    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
+    let (workdir, params) = (workdir.display(), params(prepared));
+    part(
+        "=== Dry Run ===",
+        &format!("\nModel:    {model}\nWorkdir:  {workdir}\nTimeout:  {timeout}s\nParams:   {params}"),
+    );
+    part("--- System Prompt ---", system);
+    part("--- Skill ---", &or_none(skill));
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    part(&format!("--- Files ({}) ---", paths.len()), &or_none(&paths.join("\n")));
     if let Some(prompt) = &args.prompt {
-        parts.push(("--- Prompt ---".to_owned(), prompt.clone()));
+        part("--- Prompt ---", prompt);
     }
-    parts.push(("--- Stdin ---".to_owned(), or_none(piped.unwrap_or_default())));
-    match history {
-        History::Off => {}
-        History::Unreadable(why) | History::TooLong { why, .. } => {
-            parts.push(("--- Memory ---".to_owned(), format!("(error: {why})")))
+    part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
+    match log {
+        AgentLog::Off => {}
+        AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
+            part("--- Memory ---", &format!("(error: {why})"));
         }
-        History::Loaded { text, .. } => parts.push(("--- Memory ---".to_owned(), or_none(text))),
+        AgentLog::Loaded { text, .. } => part("--- Memory ---", &or_none(text)),
     }
-    let agent = &prepared.agent;
     if !agent.sub_agents.is_empty() {
         let config = &agent.sub_agents_config;
-        parts.push((
-            "--- Sub-Agents ---".to_owned(),
-            format!(
-                "{}\nMax Depth: {}\nParallel:  {}\nTimeout:   {}s",
-                agent.sub_agents.join(", "),
-                config.depth(),
-                if config.parallel { "yes" } else { "no" },
-                config.timeout_seconds()
-            ),
-        ));
+        let names = agent.sub_agents.join(", ");
+        let parallel = if config.parallel { "yes" } else { "no" };
+        let (depth, timeout) = (config.depth(), config.timeout_seconds());
+        let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
+        part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
     }
-    for (n, (title, text)) in parts.iter().enumerate() {
-        if n > 0 {
-            stdout.text("\n")?;
-        }
-        stdout.line(title)?;
-        // One line end a part, however many the part brings: what follows keeps its place.
-        stdout.line(text.trim_end_matches('\n'))?;
-    }
+    stdout.text(&out)?;
     Ok(ExitCode::SUCCESS)
 }

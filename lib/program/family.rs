@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 pub(crate) struct Family {
-    /// The help of the dispatcher. Its commands are suggested for a wrong one.
+    /// The dispatcher itself. Its commands are the candidates for "did you mean".
     pub(crate) about: &'static About,
-    /// Every program, for help, man pages and completions; the dispatcher too.
+    /// Every program including the dispatcher, for help, man pages and completions.
     pub(crate) programs: &'static [&'static About],
     /// Its pages of section 7, each called `NAME.7`.
     pub(crate) manuals: &'static [Manual],
-    /// The other family's, which `help` finds too.
+    /// The pages of the other family; `help` finds them too.
     pub(crate) other_manuals: &'static [Manual],
-    /// Further names of commands: `("generate-agents-md", "agents-md")`.
-    pub(crate) other_names: &'static [(&'static str, &'static str)],
+    /// Aliases of commands: `("generate-agents-md", "agents-md")`.
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Debug)]
@@ -29,7 +29,6 @@ pub(crate) enum FamilyAction {
     Dispatch { command: OsString, arguments: Vec<OsString> },
     Help(String),
     Version,
-    Completions(Shell),
     Generate { form: Form, program: Option<String> },
 }
 
@@ -39,7 +38,7 @@ pub(crate) enum Form {
     Completions(Shell),
 }
 
-/// The commands that are not programs of their own.
+/// The commands that are not separate programs.
 const OWN: &[&str] = &["completions", "help", "version"];
 
 pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
@@ -65,7 +64,7 @@ pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
         (None, ["version"]) => FamilyAction::Version,
         (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
         (None, ["completions", shell]) => match Shell::named(shell) {
-            Some(shell) => FamilyAction::Completions(shell),
+            Some(shell) => FamilyAction::Generate { form: Form::Completions(shell), program: None },
             None => {
                 return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
             }
@@ -92,51 +91,53 @@ impl Family {
             FamilyAction::Version => {
                 stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS)
             }
-            FamilyAction::Help(command) => match self.about_of(&command) {
-                Some(about) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
-                None if OWN.contains(&command.as_str()) => {
-                    stdout.text(&self.about.help()).map(|()| ExitCode::SUCCESS)
+            FamilyAction::Help(command) => {
+                let own = OWN.contains(&command.as_str()).then_some(self.about);
+                match (self.about_of(&command).or(own), self.manual_of(&command)) {
+                    (Some(about), _) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
+                    (None, Some(manual)) => stdout.text(manual.text).map(|()| ExitCode::SUCCESS),
+                    (None, None) => self.dispatch(command.as_ref(), &["--help".into()], env),
                 }
-                None => match self.manual_of(&command) {
-                    Some(manual) => stdout.text(manual.text).map(|()| ExitCode::SUCCESS),
-                    None => self.dispatch(command.as_ref(), &["--help".into()], env),
-                },
-            },
-            FamilyAction::Completions(shell) => generate(&Form::Completions(shell), self.programs, stdout),
-            FamilyAction::Generate { form: Form::Man, program: None } => {
-                generate(&Form::Man, self.programs, stdout)?;
-                for manual in self.manuals {
-                    self.print_manual(manual, stdout)?;
-                }
-                Ok(ExitCode::SUCCESS)
             }
-            FamilyAction::Generate { form, program: None } => generate(&form, self.programs, stdout),
-            FamilyAction::Generate { form, program: Some(program) } => {
-                let manual = self.manuals.iter().find(|manual| format!("{}.7", manual.name) == program);
-                match (&form, manual, self.about_of(&program)) {
-                    (Form::Man, Some(manual), _) => {
-                        self.print_manual(manual, stdout).map(|()| ExitCode::SUCCESS)
-                    }
-                    (_, _, Some(about)) => generate(&form, &[about], stdout),
-                    _ => Err(self.unknown_page(&form, &program)),
-                }
+            FamilyAction::Generate { form, program } => {
+                stdout.text(&self.generate(&form, program.as_deref())?).map(|()| ExitCode::SUCCESS)
             }
         }
     }
 
-    fn print_manual(&self, manual: &Manual, stdout: &mut Stdout) -> Result<()> {
+    /// Man pages or completions of one program or manual, or of all.
+    fn generate(&self, form: &Form, name: Option<&str>) -> Result<String> {
+        let is_page = |manual: &&Manual| name == Some(&format!("{}.7", manual.name));
+        let page = self.manuals.iter().find(is_page).filter(|_| matches!(form, Form::Man));
+        if let Some(manual) = page {
+            return Ok(self.manual_page(manual));
+        }
+        let about;
+        let programs = match name {
+            None => self.programs,
+            Some(name) => {
+                about = [self.about_of(name).ok_or_else(|| self.no_program(name, form))?];
+                &about
+            }
+        };
+        Ok(match form {
+            Form::Completions(shell) => completions(*shell, programs),
+            Form::Man => {
+                let mut pages: String = programs.iter().map(|about| man_page(about, VERSION)).collect();
+                if name.is_none() {
+                    pages.extend(self.manuals.iter().map(|manual| self.manual_page(manual)));
+                }
+                pages
+            }
+        })
+    }
+
+    /// A page of section 7; it refers to the programs and to the other pages.
+    fn manual_page(&self, manual: &Manual) -> String {
         let manuals = self.manuals.iter().chain(self.other_manuals).map(|other| (other.name, 7));
         let others = manuals.filter(|(name, _)| *name != manual.name);
         let programs = self.programs.iter().map(|about| (about.name, 1));
-        stdout.text(&manual_page(manual, programs.chain(others), VERSION))
-    }
-
-    fn unknown_page(&self, form: &Form, name: &str) -> Error {
-        let mut names: Vec<String> = self.programs.iter().map(|about| about.name.to_owned()).collect();
-        if matches!(form, Form::Man) {
-            names.extend(self.manuals.iter().map(|manual| format!("{}.7", manual.name)));
-        }
-        Error::usage(format!("no program named \"{name}\"")).hint(format!("use one of {}", names.join(", ")))
+        manual_page(manual, programs.chain(others), VERSION)
     }
 
     /// By its topic, or by the name of its page: `security`, `axe-security`, `axe-security.7`.
@@ -146,9 +147,18 @@ impl Family {
         self.manuals.iter().chain(self.other_manuals).find(is_meant)
     }
 
-    /// By its whole name, without the family's, or by another name.
+    fn no_program(&self, program: &str, form: &Form) -> Error {
+        let mut names: Vec<_> = self.programs.iter().map(|about| about.name.to_owned()).collect();
+        if matches!(form, Form::Man) {
+            names.extend(self.manuals.iter().map(|manual| format!("{}.7", manual.name)));
+        }
+        Error::usage(format!("no program named \"{program}\""))
+            .hint(format!("use one of {}", names.join(", ")))
+    }
+
+    /// By its full name, by the name without the family's, or by an alias.
     fn about_of(&self, name: &str) -> Option<&'static About> {
-        let name = self.real_name(name);
+        let name = self.without_alias(name);
         let is_meant = |about: &&&About| {
             let command = about.name.strip_prefix(self.about.name).and_then(|rest| rest.strip_prefix('-'));
             about.name == name || command == Some(name)
@@ -156,11 +166,11 @@ impl Family {
         self.programs.iter().find(is_meant).copied()
     }
 
-    fn real_name<'a>(&self, name: &'a str) -> &'a str {
-        self.other_names.iter().find(|(other, _)| *other == name).map_or(name, |(_, real)| real)
+    fn without_alias<'a>(&self, name: &'a str) -> &'a str {
+        self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real)
     }
 
-    /// Becomes `FAMILY-COMMAND`, with its exit code, its signals and its streams.
+    /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.
     fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {
             let name = command.to_string_lossy();
@@ -171,7 +181,7 @@ impl Family {
             }
         };
         let mut file = OsString::from(format!("{}-", self.about.name));
-        file.push(command.to_str().map_or(command, |name| self.real_name(name).as_ref()));
+        file.push(command.to_str().map_or(command, |name| self.without_alias(name).as_ref()));
         file.push(std::env::consts::EXE_SUFFIX);
         if command.is_empty() || Path::new(&file).components().count() != 1 {
             return Err(unknown());
@@ -182,20 +192,8 @@ impl Family {
     }
 }
 
-fn generate(form: &Form, programs: &[&About], stdout: &mut Stdout) -> Result<ExitCode> {
-    match form {
-        Form::Completions(shell) => stdout.text(&completions(*shell, programs))?,
-        Form::Man => {
-            for about in programs {
-                stdout.text(&man_page(about, VERSION))?;
-            }
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 fn find(file: &OsStr, env: &Env) -> Option<PathBuf> {
-    // Through a symlink too: a profile or ~/bin may hold only `axe` itself.
+    // Also through a symlink: a profile or ~/bin may contain only `axe` itself.
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     let real =

@@ -1,4 +1,4 @@
-//! `memory`: one name for the family. `memory list` is `memory-list`, found beside this program, then on PATH.
+//! `memory`: the dispatcher. `memory list` is `memory-list`, found beside this program, then on PATH.
 
 use crate::base::cli::{About, Program, Stdout, value};
 use crate::base::env::Env;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 pub(crate) const ABOUT: About = About {
     name: "memory",
-    caption: "what agents learn, as notes that find their way back",
+    caption: "keep what agents learn, and show it to them again",
     usage: &["memory COMMAND [ARGUMENTS]", "memory --generate man|bash|zsh|fish [PROGRAM]"],
     commands: &[
         ("capture", "queue a note or a session"),
@@ -21,11 +21,11 @@ pub(crate) const ABOUT: About = About {
         ("defrag", "reorganise the notes, then refresh AGENTS.md"),
         ("agents-md", "write notes into AGENTS.md files"),
         ("list", "list notes, or search them"),
-        ("read", "print notes, and count that they were read"),
+        ("read", "print notes and record that they were read"),
         ("update", "change a note"),
         ("remove", "move notes to the archive, or delete them"),
-        ("doctor", "find what is wrong, and mend what is safe to"),
-        ("config", "show the configuration, or begin one"),
+        ("doctor", "find problems and fix the safe ones"),
+        ("config", "show the configuration, or create one"),
         ("install-cron", "run consolidation and defrag on a timer"),
         ("uninstall-cron", "remove those timers"),
         ("completions", "print completions for bash, zsh or fish"),
@@ -33,9 +33,8 @@ pub(crate) const ABOUT: About = About {
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
-    more: "Each command is a program of its own: \"memory list\" is \"memory-list\". One that is not beside \
-           this program is looked for on PATH, so that memory-anything of your own works as \"memory \
-           anything\".\n\n    \
+    more: "Each command is a separate program: \"memory list\" is \"memory-list\". A program that is not \
+           beside this one is searched on PATH, so your own memory-anything works as \"memory anything\".\n\n    \
            memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
            memory list --query port --json | memory read -\n    \
            memory help hooks | less\n\n\
@@ -62,7 +61,7 @@ const FAMILY: Family = Family {
     ],
     manuals: manuals::MEMORY,
     other_manuals: manuals::AXE,
-    other_names: &[("generate-agents-md", "agents-md")],
+    aliases: &[("generate-agents-md", "agents-md")],
 };
 
 pub fn main() -> ExitCode {

@@ -258,7 +258,7 @@ fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
     let body = match note.body {
         Body::Given(body) => body,
         Body::Stdin => {
-            let terms = stdin::Terms {
+            let terms = stdin::StdinOptions {
                 deadline: Deadline::after(PATIENCE),
                 cap: CAP,
                 typed: true,
@@ -305,7 +305,7 @@ fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {
 
 /// Reads one JSON object. Does not wait for the end of stdin, as some programs leave it open for a hook.
 fn json_on_stdin(patience: Duration, typed: bool, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
-    let terms = stdin::Terms {
+    let terms = stdin::StdinOptions {
         deadline: Deadline::after(patience),
         cap: CAP,
         typed,

@@ -10,7 +10,7 @@ use crate::base::{file, signal, stderr};
 use crate::config::memory::search::files;
 use crate::memory::doctor::{self, Check, Finding, LOOKS, Look, Patient, Report, Severity};
 use crate::program::notes::Store;
-use crate::schedule::look;
+use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub(crate) const ABOUT: About = About {
 };
 
 /// Everything but the notes that is looked at.
-const EVERYTHING: &[&[Look]] = &[LOOKS, &[look::look]];
+const EVERYTHING: &[&[Look]] = &[LOOKS, &[check::look]];
 
 /// How many findings of a kind are printed.
 const SHOWN: usize = 5;

@@ -1,4 +1,4 @@
-//! `memory-install-cron`: the memory programs run by themselves, by the scheduler that the machine has (US-010).
+//! `memory-install-cron`: let the machine's scheduler run the memory programs.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
 use crate::base::env::Env;
@@ -8,12 +8,11 @@ use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
 use crate::schedule::install::install;
-use crate::schedule::plan::{NAMES, Plan, Scheduler, line, words};
-use crate::schedule::standing::with;
+use crate::schedule::plan::{InstallPlan, NAMES, Scheduler, line, words};
 use crate::schedule::timer::Timers;
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::by_module;
-use crate::schedule::{choose, crontab, launchd, module, systemd};
+use crate::schedule::{choose, crontab, installed, launchd, module, systemd};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,36 +27,17 @@ pub(crate) const ABOUT: About = About {
     commands: &[],
     flags: &[
         value("scheduler", "NAME", "launchd, systemd or crontab (default: what this machine has)"),
-        flag("print", "show every file and command, touch nothing"),
+        flag("print", "show every file and command, change nothing"),
         flag("json", "print the result as one JSON object"),
-        value("config", "FILE", "use this configuration file; the timers will, too"),
+        value("config", "FILE", "use this configuration file, now and in the timers"),
     ],
-    more: "How often is schedule.consolidateIntervalHours (2) and schedule.defragIntervalHours (24) of the \
-           configuration. Run it again after changing them; a second time changes nothing. The timers run \
-           with this shell's PATH, HOME and XDG directories, and with no key.\n\n\
-           The default is launchd on macOS, systemd where it runs a manager for this user, else crontab. \
-           memory-uninstall-cron takes it back.\n\n    \
+    more: "The intervals are schedule.consolidateIntervalHours (2) and schedule.defragIntervalHours (24) of the \
+           configuration. After changing them, run this program again; otherwise a second run changes nothing. \
+           The timers run with the PATH, HOME and XDG directories of this shell, and without API keys.\n\n\
+           The default is launchd on macOS, systemd if it runs a manager for this user, else crontab. \
+           memory-uninstall-cron removes the timers.\n\n    \
            memory-install-cron --print | less",
-    sections: &[
-        (
-            "FILES",
-            "systemd: agent-memory-consolidate and agent-memory-defrag, a .service and a .timer each, in \
-             $XDG_CONFIG_HOME/systemd/user (else ~/.config/systemd/user). What you add with \"systemctl --user \
-             edit\" stays.\n\n\
-             launchd: com.agent-memory.consolidate.plist and com.agent-memory.defrag.plist in \
-             ~/Library/LaunchAgents; what they say goes to ~/Library/Logs/agent-memory.\n\n\
-             crontab: the lines between \"# agent-memory:start\" and \"# agent-memory:end\". Everything else in it \
-             keeps its bytes. cron can say every 1, 2, 3, 4, 6, 8, 12, 24 and 168 hours; other intervals become the \
-             next shorter one.\n\n\
-             A file of one of these names that was not written by this program, or that a Nix module has put \
-             there, is left alone.",
-        ),
-        (
-            "EXIT STATUS",
-            "0: the timers are installed, or were. 1: a file could not be written, or the scheduler's program failed; \
-             what was written is named. 2: the configuration is wrong.",
-        ),
-    ],
+    sections: &[("", include_str!("../../man/memory-install-cron.1.md"))],
 };
 
 #[derive(Debug, Default)]
@@ -94,7 +74,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = args.scheduler.map_or_else(|| choose::scheduler(&tools), Ok)?;
     let wanted = Timers::wanted(&config.schedule, args.config.as_deref(), env)?;
-    let timers = wanted.only(|work| match module::file_of(scheduler, work, env) {
+    let timers = wanted.only(|program| match module::file_of(scheduler, program, env) {
         Some(path) => {
             reporter.warn(&by_module(&path));
             false
@@ -124,7 +104,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             .collect();
         stdout.json(&json!({
             "scheduler": scheduler.name(),
-            "changed": !done.is_nothing(),
+            "changed": !done.is_empty(),
             "timers": timers,
             "written": done.written,
             "commands": done.commands,
@@ -133,16 +113,16 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let timers: Vec<_> = timers
             .all
             .iter()
-            .map(|timer| format!("{} every {}", timer.work.program(), every(hours(timer.hours))))
+            .map(|timer| format!("{} every {}", timer.program.name(), every(hours(timer.hours))))
             .collect();
-        let was = if done.is_nothing() { " (as before)" } else { "" };
+        let was = if done.is_empty() { " (unchanged)" } else { "" };
         stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;
     }
     advise(scheduler, &timers, &config, args.config.as_ref(), &tools, &reporter)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<Plan> {
+fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<InstallPlan> {
     Ok(match scheduler {
         Scheduler::Systemd => systemd::plan(timers, &systemd::dir(env)?),
         Scheduler::Launchd => launchd::plan(timers, home(timers)?),
@@ -156,7 +136,7 @@ fn home(timers: &Timers) -> Result<&str> {
 }
 
 /// Every file and command, for a person or a program.
-fn show(plan: &Plan, json: bool, stdout: &mut Stdout) -> Result<()> {
+fn show(plan: &InstallPlan, json: bool, stdout: &mut Stdout) -> Result<()> {
     if json {
         let files: Vec<_> =
             plan.files.iter().map(|(path, content)| json!({"path": path, "content": content})).collect();
@@ -183,7 +163,7 @@ fn show(plan: &Plan, json: bool, stdout: &mut Stdout) -> Result<()> {
     plan.commands.iter().try_for_each(|command| stdout.line(&line(command)))
 }
 
-/// What is installed, and may still not do what was hoped for.
+/// Warnings about timers that are installed, but may not do what the user expects.
 fn advise(
     scheduler: Scheduler,
     timers: &Timers,
@@ -194,28 +174,29 @@ fn advise(
 ) -> Result<()> {
     if config.llm.command.is_none() {
         reporter.warn(
-            "no LLM command is set: notes are filed as they are, sessions wait, and memory-defrag has nobody to \
-             ask; set llm.command, see: memory-config init",
+            "no LLM command is set: notes are filed as they are, sessions wait, and memory-defrag cannot run; set \
+             llm.command, see: memory-config init",
         );
     }
     if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.stranger {
         reporter.warn(&format!(
-            "\"{}\" counts in its directory only: the timers do not use it",
+            "\"{}\" applies only in its directory: the timers do not use it",
             stranger.display()
         ));
     }
     let programs = timers.all.iter().filter_map(|timer| timer.words.first());
     if let Some(program) = programs.map(Path::new).find(|path| module::is_in_store(path, tools.env)) {
         reporter.warn(&format!(
-            "\"{}\" stays until Nix collects garbage: install the package, or use its module, then run this again",
+            "\"{}\" may be deleted when Nix collects garbage: install the package, or use its module, then run this again",
             program.display()
         ));
     }
     for other in Scheduler::ALL.into_iter().filter(|other| *other != scheduler) {
-        if with(other, &config.schedule, tools.env).iter().any(|standing| standing.work.is_some()) {
+        let timers = installed::of(other, &config.schedule, tools.env);
+        if timers.iter().any(|timer| timer.program.is_some()) {
             let name = other.name();
             reporter.warn(&format!(
-                "{name} has timers of these programs, too: both would run; remove those with: \
+                "{name} has timers for these programs too, and both would run; remove those with: \
                  memory-uninstall-cron --scheduler {name}"
             ));
         }

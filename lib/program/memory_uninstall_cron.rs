@@ -1,4 +1,4 @@
-//! `memory-uninstall-cron`: takes back what `memory-install-cron` has put there (US-010).
+//! `memory-uninstall-cron`: remove what `memory-install-cron` has installed.
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
 use crate::base::env::Env;
@@ -6,7 +6,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::signal;
 use crate::schedule::plan::{NAMES, Scheduler, line, words};
 use crate::schedule::tool::{PATIENCE, Tools};
-use crate::schedule::uninstall::{Removal, carry_out, find};
+use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -16,16 +16,16 @@ pub(crate) const ABOUT: About = About {
     usage: &["memory-uninstall-cron [--scheduler NAME] [--print] [--json]"],
     commands: &[],
     flags: &[
-        value("scheduler", "NAME", "launchd, systemd or crontab (default: wherever there are any)"),
-        flag("print", "show every file and command, touch nothing"),
+        value("scheduler", "NAME", "launchd, systemd or crontab (default: all that have timers)"),
+        flag("print", "show every file and command, change nothing"),
         flag("json", "print the result as one JSON object"),
     ],
-    more: "Removes what memory-install-cron has written, and what launchd has logged of it. It is no error if there is nothing. \
-           A run that is under way is not ended.\n\n    \
+    more: "Removes what memory-install-cron has written, and launchd's logs of it. If there are no timers, that is \
+           not an error. A run that is in progress is not ended.\n\n    \
            memory-uninstall-cron --scheduler crontab --print",
     sections: &[(
         "EXIT STATUS",
-        "0: the timers are gone, or were not there. 1: something could not be removed; all else is.",
+        "0: no timers are left. 1: something could not be removed; everything else was.",
     )],
 };
 
@@ -70,12 +70,12 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
                 removal.left.iter().for_each(|left| reporter.warn(left));
                 removals.push(removal);
             }
-            // Whoever may not use a scheduler at all has nothing there.
+            // A user who may not use a scheduler has no timers there.
             Err(e) if !is_named && e.kind() == ErrorKind::Io => reporter.warn(e.message()),
             Err(e) => faults.push(e),
         }
     }
-    removals.retain(|removal| !removal.is_nothing());
+    removals.retain(|removal| !removal.is_empty());
     if !args.print {
         faults.extend(removals.iter().filter_map(|removal| carry_out(removal, &tools).err()));
     }
@@ -87,9 +87,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(removals: &[Removal], args: &Args, stdout: &mut Stdout) -> Result<()> {
+fn show(removals: &[RemovalPlan], args: &Args, stdout: &mut Stdout) -> Result<()> {
     if args.json {
-        let shown = |removal: &Removal| {
+        let shown = |removal: &RemovalPlan| {
             let commands: Vec<_> = removal.before.iter().chain(&removal.after).collect();
             json!({"scheduler": removal.scheduler.name(), "files": removal.files, "commands": commands})
         };

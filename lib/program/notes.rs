@@ -107,8 +107,8 @@ pub(crate) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>>
 }
 
 /// What `-` stands for: up to `cap` bytes, typed or piped in.
-pub(crate) fn piped_in(cap: usize) -> stdin::Terms {
-    stdin::Terms {
+pub(crate) fn piped_in(cap: usize) -> stdin::StdinOptions {
+    stdin::StdinOptions {
         deadline: Deadline::after_seconds(PATIENCE),
         cap,
         typed: true,

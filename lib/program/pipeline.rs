@@ -149,10 +149,12 @@ fn hold(program: &str, root: &Root, env: &Env, patience: Duration) -> Result<Hel
     let until = Deadline::after(patience);
     loop {
         match file::hold(&path, &holder)? {
-            Err(_) if !until.passed() => std::thread::sleep(PAUSE),
-            Err(other) if other.is_empty() => return Ok(Held::By("another run".to_owned())),
-            Err(other) => return Ok(Held::By(other.trim().to_owned())),
-            Ok(lock) => return Ok(Held::Ours(lock)),
+            file::RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
+            file::RunLock::HeldBy(other) if other.is_empty() => {
+                return Ok(Held::By("another run".to_owned()));
+            }
+            file::RunLock::HeldBy(other) => return Ok(Held::By(other.trim().to_owned())),
+            file::RunLock::Acquired(lock) => return Ok(Held::Ours(lock)),
         }
     }
 }

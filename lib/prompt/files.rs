@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 const FILE_CAP: u64 = 1 << 20;
 /// All of them together, in bytes.
 const TOTAL_CAP: u64 = 8 << 20;
-/// A NUL in so many first bytes means that a file is not text.
+/// A NUL in this many first bytes means that a file is not text.
 const SNIFF: usize = 512;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) struct ContextFile {
     pub(crate) text: String,
 }
 
-/// The files that `patterns` name, each once, sorted. What is left out on purpose is a warning, except for
-/// binary files that only a wildcard met.
+/// The files that `patterns` name, each once, sorted. A file that is left out is a warning, unless it is binary and
+/// was matched only by a wildcard.
 pub(crate) fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Result<Vec<ContextFile>> {
     if patterns.is_empty() {
         return Ok(Vec::new());
@@ -47,7 +47,7 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) 
             Ok((name, real)) => {
                 places.entry(name).or_insert((real, literal));
             }
-            Err(why) => reporter.warn(&left_out(&shown(&path), &why)),
+            Err(why) => reporter.warn(&left_out(&shown(&path), why.message())),
         }
     }
     let mut room = TOTAL_CAP;
@@ -60,11 +60,13 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) 
             }
             Ok(None) if !literal => {}
             Ok(None) => reporter.warn(&left_out(&path, "it is a binary file")),
-            Err(why) => reporter.warn(&left_out(&path, &why)),
+            Err(why) => reporter.warn(&left_out(&path, why.message())),
         }
     }
     Ok(files)
 }
+
+const OUTSIDE: &str = "it is outside the working directory";
 
 fn left_out(path: &str, why: &str) -> String {
     format!("files: \"{path}\" is left out: {}", one_line(why, 300))
@@ -89,7 +91,7 @@ impl Pattern {
         let parts: Vec<&str> = text.split('/').filter(|part| *part != ".").collect();
         let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).count();
         let base = match parts[..literal].join("/") {
-            // What stands before the first slash of an absolute path is empty.
+            // An absolute path is empty before its first slash.
             root if root.is_empty() && text.starts_with('/') => PathBuf::from("/"),
             base => PathBuf::from(base),
         };
@@ -124,11 +126,11 @@ impl Pattern {
             return;
         };
         let start = root.join(&self.base);
-        // A folder that leads out is not even walked: it may be the whole disk.
+        // A folder outside is not even walked: it may be the whole disk.
         match fs::canonicalize(&start) {
             Ok(real) if real.starts_with(root) => {}
             Ok(_) => {
-                reporter.warn(&left_out(&shown(&self.base), "it leads out of the working directory"));
+                reporter.warn(&left_out(&shown(&self.base), OUTSIDE));
                 return;
             }
             Err(_) => return,
@@ -155,7 +157,7 @@ impl Pattern {
             let is_candidate = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
             if let (true, Ok(below)) = (is_candidate, entry.path().strip_prefix(&start))
                 && rest.is_match(below)
-                // A folder behind a symlink is not walked; one that merely matches is no file.
+                // A folder behind a symlink is not walked, and is not a file if it matches.
                 && !entry.path().is_dir()
             {
                 found.entry(self.base.join(below)).or_insert(false);
@@ -164,16 +166,18 @@ impl Pattern {
     }
 }
 
-/// How a path is shown, and the file that it leads to; `Err` says why it is left out.
-fn place(root: &Path, path: &Path) -> Result<(String, PathBuf), String> {
+/// How a path is shown, and the file that it leads to. An error says why the file is left out.
+fn place(root: &Path, path: &Path) -> Result<(String, PathBuf)> {
     let real = root.join(path);
     let real = match std::fs::canonicalize(&real) {
         Ok(real) => real,
-        Err(_) if real.is_symlink() => return Err("its symlink leads nowhere".to_owned()),
-        Err(e) => return Err(e.to_string()),
+        Err(_) if real.is_symlink() => {
+            return Err(Error::not_found("the target of this symlink does not exist"));
+        }
+        Err(e) => return Err(e.into()),
     };
     let Ok(inside) = real.strip_prefix(root) else {
-        return Err("it leads out of the working directory".to_owned());
+        return Err(Error::refused(OUTSIDE));
     };
     // `a/../b` is shown as what it is; a symlink under its own name.
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -182,29 +186,33 @@ fn place(root: &Path, path: &Path) -> Result<(String, PathBuf), String> {
     Ok((shown(if is_plain { &path } else { inside }), real))
 }
 
-/// The file's text; `None` if it is not text; `Err` says why it is left out.
-fn load(name: &str, real: &Path, room: u64) -> Result<Option<String>, String> {
-    let metadata = std::fs::metadata(real).map_err(|e| e.to_string())?;
+/// The file's text; `None` if it is not text. An error says why it is left out.
+fn load(name: &str, real: &Path, room: u64) -> Result<Option<String>> {
+    let metadata = std::fs::metadata(real)?;
     if metadata.is_dir() {
-        return Err(format!("it is a directory; write \"{name}/**\" for what is in it"));
+        return Err(Error::refused(format!("it is a directory; write \"{name}/**\" for the files in it")));
     }
     if !metadata.is_file() {
-        return Err("it is not a regular file".to_owned());
+        return Err(Error::refused("it is not a regular file"));
     }
-    let mut file = std::fs::File::open(real).map_err(|e| e.to_string())?;
+    let mut file = std::fs::File::open(real)?;
     let mut bytes = Vec::new();
-    file.by_ref().take(SNIFF as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    file.by_ref().take(SNIFF as u64).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
         return Ok(None);
     }
-    // What is too large is not read to find that out.
+    // A file that is too large is not read to find that out.
     let fits = |length: u64| match length {
-        length if length > FILE_CAP => Err(format!("it is larger than {} MiB", FILE_CAP >> 20)),
-        length if length > room => Err(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20)),
+        length if length > FILE_CAP => {
+            Err(Error::refused(format!("it is larger than {} MiB", FILE_CAP >> 20)))
+        }
+        length if length > room => {
+            Err(Error::refused(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20)))
+        }
         _ => Ok(()),
     };
     fits(metadata.len())?;
-    file.take(FILE_CAP + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    file.take(FILE_CAP + 1 - bytes.len() as u64).read_to_end(&mut bytes)?;
     fits(bytes.len() as u64)?;
     Ok(Some(lossy(bytes).0))
 }

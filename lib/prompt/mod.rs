@@ -1,14 +1,14 @@
-//! What the model sees: the parts, put together.
+//! What the model sees: its parts, and how they are joined.
 
 pub(crate) mod files;
 
 use crate::prompt::files::ContextFile;
 use std::fmt::Write;
 
-/// The user's message when nothing was piped in and none was given.
+/// The user message if none was given and nothing was piped in.
 pub(crate) const DEFAULT_MESSAGE: &str = "Execute the task described in your instructions.";
 
-/// Between the parts of a system prompt.
+/// Separates the parts of a system prompt.
 const BETWEEN: &str = "\n\n---\n\n";
 
 /// The system prompt: instructions, skill, files, log. Empty parts leave no trace.
@@ -34,7 +34,7 @@ fn context(files: &[ContextFile]) -> String {
         .map(|file| {
             let fence = fence_for(&file.text);
             let ending = file.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-            // A backtick there would make the fence longer, or none.
+            // A backtick there would break the fence.
             let ending = ending.map_or("", |(_, ending)| ending);
             let ending = if ending.contains('`') { "" } else { ending };
             format!("### {}\n{fence}{ending}\n{}\n{fence}", file.path, file.text)
@@ -43,7 +43,7 @@ fn context(files: &[ContextFile]) -> String {
     parts.join("\n\n")
 }
 
-/// Longer than any run of backticks in the text, so that no file can close its own fence.
+/// Longer than any run of backticks in the text, so that no file can close its fence.
 fn fence_for(text: &str) -> String {
     let (mut longest, mut run) = (0, 0);
     for byte in text.bytes() {
@@ -53,7 +53,7 @@ fn fence_for(text: &str) -> String {
     "`".repeat(3.max(longest + 1))
 }
 
-/// The user's message: the given text with what was piped in as context, or either, or the default.
+/// The user message: the given text, followed by piped input as context; or one of them; or the default.
 pub(crate) fn user_message(given: Option<&str>, piped: Option<&str>) -> String {
     match (given, piped) {
         (Some(text), Some(context)) => format!("{text}\n\n{context}"),

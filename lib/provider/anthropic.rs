@@ -1,15 +1,17 @@
 //! Anthropic's Messages API: `POST /v1/messages`.
 
-use crate::provider::failure::Failure;
-use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall, ToolResult, Turn};
-use crate::provider::wire::{Dialect, arguments, count, read, schema, server, text_at};
+use crate::provider::error::CallError;
+use crate::provider::message::{
+    ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
+};
+use crate::provider::wire::{arguments, count, read, schema, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(crate) const PATH: &str = "/v1/messages";
 pub(crate) const VERSION: &str = "2023-06-01";
-/// The API demands a number.
+/// The API requires a number.
 const MAX_TOKENS: u64 = 4096;
 
 #[derive(Serialize)]
@@ -48,8 +50,7 @@ struct Block<'a> {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    // Marked for the cache only where a tool loop will send it again: a cache write costs more than a read
-    // that never comes.
+    // Cached only if a tool loop may send it again: a cache write costs money, and without a read saves none.
     let looped = !request.tools.is_empty();
     let system = match request.system.as_str() {
         "" => None,
@@ -79,11 +80,11 @@ fn tool(tool: &Tool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": schema(tool) })
 }
 
-fn message(turn: &Turn) -> Message<'_> {
+fn message(turn: &ChatTurn) -> Message<'_> {
     match turn {
-        Turn::User(text) => Message { role: "user", content: Content::Text(text) },
-        Turn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
-        Turn::ToolResults(results) => {
+        ChatTurn::User(text) => Message { role: "user", content: Content::Text(text) },
+        ChatTurn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
+        ChatTurn::ToolResults(results) => {
             Message { role: "user", content: Content::Results(results.iter().map(result).collect()) }
         }
     }
@@ -108,9 +109,9 @@ struct Answer<'a> {
     usage: Value,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = read(bytes)?;
-    let nothing = || server("response contains no content");
+    let nothing = || CallError::server("response contains no content");
     let raw = answer.content.ok_or_else(nothing)?;
     let (mut text, mut calls) = (String::new(), Vec::new());
     match read(raw.get().as_bytes())? {
@@ -125,7 +126,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
                         name: text_at(block, "name"),
                         arguments: arguments(block.get("input")),
                     }),
-                    // Thinking is not the answer; what else there is goes back with the raw turn.
+                    // Thinking is not part of the answer; it goes back with the raw turn, as do other blocks.
                     _ => {}
                 }
             }
@@ -135,12 +136,12 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
     let stop_reason = answer.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
         "tool_use" => Stop::ToolUse,
-        // A paused turn goes on only when it is sent again; we use none of the tools that pause.
+        // A paused turn continues when it is sent again; we use no tools that pause.
         "max_tokens" | "model_context_window_exceeded" | "pause_turn" => Stop::Cut,
         "refusal" => Stop::Refused,
         _ => Stop::Complete,
     };
-    let tokens = Tokens {
+    let tokens = TokenUsage {
         input: count(&answer.usage, "/input_tokens"),
         output: count(&answer.usage, "/output_tokens"),
         cache_read: count(&answer.usage, "/cache_read_input_tokens"),
@@ -154,6 +155,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request) -> Value {
@@ -228,7 +230,7 @@ mod tests {
         ));
         assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
         assert_eq!(reply.raw.get(), content);
-        assert_eq!(reply.tokens, Tokens { input: 5, output: 6, cache_read: 7, cache_write: 8 });
+        assert_eq!(reply.tokens, TokenUsage { input: 5, output: 6, cache_read: 7, cache_write: 8 });
         assert_eq!(reply.flaw(), None);
     }
 
@@ -241,8 +243,11 @@ mod tests {
                     {{"type":"tool_use","id":"b","name":"x","input":[]}}],"stop_reason":"{reason}"}}"#
             ));
             assert_eq!(reply.stop, Stop::ToolUse);
-            assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": 1 }).as_object().unwrap().clone()));
-            assert!(reply.calls[1].arguments.is_err());
+            assert_eq!(
+                reply.calls[0].arguments,
+                CallArguments::Object(json!({ "n": 1 }).as_object().unwrap().clone())
+            );
+            assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
         }
         assert_eq!(
             got(r#"{"content":[{"type":"text","text":"t"}],"stop_reason":"tool_use"}"#).stop,
@@ -287,6 +292,6 @@ mod tests {
         let reply = got(
             r#"{"content":"x","stop_reason":"end_turn","usage":{"input_tokens":-1,"output_tokens":1.5}}"#,
         );
-        assert_eq!((reply.text.as_str(), reply.tokens), ("x", Tokens::default()));
+        assert_eq!((reply.text.as_str(), reply.tokens), ("x", TokenUsage::default()));
     }
 }

@@ -1,23 +1,23 @@
 //! A shell command as a provider: the prompt on its stdin, the answer on its stdout.
 //!
-//! A command has no tools. A JSON form that has them would be another way to fill `input` and to read `stdout`
-//! here, and change nothing else.
+//! A command has no tools. A JSON form with tools would need another `input` and another way to read `stdout` here,
+//! and nothing else.
 
 use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
-use crate::base::exec::{self, Fault, Job, What};
-use crate::base::text::{lossy, one_line};
-use crate::provider::failure::{Category, Failure};
-use crate::provider::message::{Reply, Request, Stop, Tokens, Turn};
+use crate::base::exec::{self, CommandLine, ExecError, Invocation};
+use crate::base::text::lossy;
+use crate::provider::error::{CallError, Category};
+use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage};
 use serde_json::value::RawValue;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The longest answer, in bytes. A model's is a thousandth of it.
+/// The longest answer, in bytes. A model's is about a thousandth of that.
 const CAP: usize = 16 * 1024 * 1024;
-/// A command may run `axe-run` again, which may run the command again. So deep and no deeper.
+/// A command may run `axe-run`, which may run the command again. This is the limit.
 const DEEPEST: u32 = 8;
-/// Counts those levels from process to process.
+/// Passes the number of levels from process to process.
 pub(crate) const LEVEL: &str = "AXE_COMMAND_LEVEL";
 
 pub(crate) struct ShellCommand {
@@ -30,18 +30,17 @@ pub(crate) struct ShellCommand {
 }
 
 impl ShellCommand {
-    pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, Failure> {
+    pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
         let word = first_word(&self.line);
-        let server = |message: String| Failure::new(Category::Server, message);
         if self.level >= DEEPEST {
-            return Err(server(format!(
+            return Err(CallError::server(format!(
                 "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
             )));
         }
         let mut vars = vec![(LEVEL, OsString::from((self.level + 1).to_string()))];
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
-        let finished = exec::run(Job {
-            what: What::Line(&self.line),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Shell(&self.line),
             input: prompt(request).into_bytes(),
             dir: &self.dir,
             vars,
@@ -54,14 +53,11 @@ impl ShellCommand {
         })
         .map_err(|fault| {
             let category =
-                if matches!(fault, Fault::Deadline) { Category::Timeout } else { Category::Server };
-            Failure::new(category, format!("command \"{word}\" {fault}"))
+                if matches!(fault, ExecError::Deadline) { Category::Timeout } else { Category::Server };
+            CallError::new(category, format!("command \"{word}\" {fault}"))
         })?;
-        if !finished.status.success() {
-            let last = one_line(&finished.last_line, 500);
-            let colon = if last.is_empty() { "" } else { ": " };
-            let how = exec::how_it_ended(finished.status);
-            return Err(server(format!("command \"{word}\" failed ({how}){colon}{last}")));
+        if let Some(failed) = finished.failure() {
+            return Err(CallError::server(format!("command \"{word}\" {failed}")));
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
@@ -72,7 +68,7 @@ impl ShellCommand {
             stop: Stop::Complete,
             stop_reason: "stop".to_owned(),
             model: request.model.clone(),
-            tokens: Tokens::default(),
+            tokens: TokenUsage::default(),
             retries: 0,
             warnings: Vec::new(),
         };
@@ -80,7 +76,7 @@ impl ShellCommand {
     }
 }
 
-/// How many commands of ours are above this process.
+/// The number of our commands above this process.
 pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
@@ -88,8 +84,8 @@ pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
 /// The system prompt, a blank line, the user's message; without a system prompt the message alone.
 fn prompt(request: &Request) -> String {
     let user = request.turns.iter().find_map(|turn| match turn {
-        Turn::User(text) => Some(text.as_str()),
-        Turn::Assistant(_) | Turn::ToolResults(_) => None,
+        ChatTurn::User(text) => Some(text.as_str()),
+        ChatTurn::Assistant(_) | ChatTurn::ToolResults(_) => None,
     });
     match (request.system.as_str(), user.unwrap_or_default()) {
         ("", user) => user.to_owned(),

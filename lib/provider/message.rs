@@ -1,4 +1,4 @@
-//! What goes to a model and what comes back, in the one form that all providers share.
+//! Requests and replies, in the one form that all providers share.
 
 use crate::base::text::one_line;
 use serde_json::value::RawValue;
@@ -11,16 +11,24 @@ pub(crate) struct Request {
     pub(crate) model: String,
     /// Empty: none.
     pub(crate) system: String,
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<ChatTurn>,
     pub(crate) tools: Vec<Tool>,
     pub(crate) temperature: Option<f64>,
     pub(crate) max_tokens: Option<u64>,
 }
 
+/// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) no_temperature: bool,
+    /// `max_completion_tokens` instead of `max_tokens` (openai).
+    pub(crate) new_max_tokens: bool,
+}
+
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum ChatTurn {
     User(String),
-    /// As it came, sent back byte for byte: thinking blocks carry signatures over their bytes.
+    /// As it came, and sent back byte for byte: thinking blocks are signed.
     Assistant(Box<RawValue>),
     ToolResults(Vec<ToolResult>),
 }
@@ -45,8 +53,14 @@ pub(crate) struct Parameter {
 pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Models write malformed arguments now and then: the model is told, nothing is run with a guess.
-    pub(crate) arguments: Result<Map<String, Value>, String>,
+    pub(crate) arguments: CallArguments,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CallArguments {
+    Object(Map<String, Value>),
+    /// Models write malformed arguments now and then. The reason goes to the model; nothing is run with a guess.
+    Malformed(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,27 +75,26 @@ pub(crate) struct ToolResult {
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
-    /// The assistant's turn, for [`Turn::Assistant`].
+    /// The assistant's turn, for [`ChatTurn::Assistant`].
     pub(crate) raw: Box<RawValue>,
     pub(crate) stop: Stop,
-    /// The provider's own word for it.
+    /// The provider's own name for it.
     pub(crate) stop_reason: String,
-    /// The model that answered, by its own account.
+    /// The model that answered, as the reply names it.
     pub(crate) model: String,
-    pub(crate) tokens: Tokens,
-    /// What the user should know of how it was asked, one line each.
+    pub(crate) tokens: TokenUsage,
+    /// What the user should know about how it was asked, one line each.
     pub(crate) warnings: Vec<String>,
-    /// Further tries that it took.
+    /// Retries that were needed.
     pub(crate) retries: u32,
 }
 
 impl Reply {
-    /// The last step of every provider's reading: calls decide whether this is a tool turn, whatever the
-    /// stop reason says.
+    /// The last step of reading any reply: calls decide whether this is a tool turn, whatever the stop reason says.
     pub(crate) fn judged(mut self) -> Reply {
         self.stop_reason = one_line(&self.stop_reason, 100);
         self.stop = match self.stop {
-            // What a model began before it refused is not carried out.
+            // Calls that the model began before it refused are not made.
             Stop::Refused => {
                 self.calls.clear();
                 Stop::Refused
@@ -99,7 +112,7 @@ impl Reply {
         self
     }
 
-    /// The line that tells of further tries, if there were any.
+    /// A line about retries, if there were any.
     pub(crate) fn tries(retries: u32) -> Option<String> {
         let tries = if retries == 1 { "try" } else { "tries" };
         (retries > 0).then(|| format!("the answer took {retries} further {tries} after passing errors"))
@@ -127,19 +140,19 @@ pub(crate) enum Stop {
     Refused,
 }
 
-/// Token counts; 0 where the provider does not say.
+/// Token counts; 0 if the provider gives none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Tokens {
-    /// Without what came from or went to a cache.
+pub(crate) struct TokenUsage {
+    /// Without tokens that were read from or written to a cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cache_read: u64,
     pub(crate) cache_write: u64,
 }
 
-impl std::ops::AddAssign for Tokens {
-    fn add_assign(&mut self, more: Tokens) {
-        // The counts come from a server; a hostile one must not overflow them.
+impl std::ops::AddAssign for TokenUsage {
+    fn add_assign(&mut self, more: TokenUsage) {
+        // The counts come from a server, which must not be able to overflow them.
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
         self.cache_read = self.cache_read.saturating_add(more.cache_read);

@@ -1,9 +1,9 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
-use crate::provider::failure::Failure;
-use crate::provider::message::{Reply, Request, Stop, Tokens, ToolCall, Turn};
+use crate::provider::error::CallError;
+use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
-use crate::provider::wire::{Dialect, Message, arguments, count, messages, read, server, text_at};
+use crate::provider::wire::{ChatMessage, arguments, count, messages, read, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 pub(crate) const PATH: &str = "/api/chat";
 /// The context that Ollama gives a model on a small machine, in tokens.
 const CONTEXT: u64 = 4096;
-/// The largest context that is asked for, in tokens: it is memory, and most models end there.
+/// The largest context that we request, in tokens: it costs memory, and most models have no more.
 const CONTEXT_CAP: u64 = 131_072;
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Options::is_empty")]
     options: Options,
@@ -42,7 +42,7 @@ impl Options {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| Message::ResultByName {
+    let messages = messages(request, |result| ChatMessage::ResultByName {
         role: "tool",
         tool_name: &result.name,
         content: &result.content,
@@ -62,12 +62,12 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// The length of all that the model is to read. A token is three to four bytes of it, rarely over six.
+/// The length of everything that the model reads. A token has three to four bytes, rarely over six.
 fn prompt_bytes(request: &Request) -> u64 {
     let turns = request.turns.iter().map(|turn| match turn {
-        Turn::User(text) => text.len(),
-        Turn::Assistant(raw) => raw.get().len(),
-        Turn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
+        ChatTurn::User(text) => text.len(),
+        ChatTurn::Assistant(raw) => raw.get().len(),
+        ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
     });
     let tools = request.tools.iter().map(|tool| {
         tool.description.len()
@@ -90,33 +90,33 @@ struct Answer<'a> {
     eval_count: Value,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = read(bytes)?;
-    let nothing = || server("response contains no content");
+    let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
     let text = text_at(&message, "content");
-    // Ollama gives no ids, or ones that repeat. Ours count on from the results that there are.
+    // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before: usize = request
         .turns
         .iter()
-        .map(|turn| if let Turn::ToolResults(results) = turn { results.len() } else { 0 })
+        .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
         .sum();
     let calls: Vec<_> = match message.get("tool_calls") {
         Some(Value::Array(calls)) => calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect(),
         _ => Vec::new(),
     };
-    // "load": the model was loaded and has said nothing.
+    // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
     if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
         return Err(nothing());
     }
     let stop_reason = answer.done_reason.unwrap_or_else(|| "stop".to_owned());
     let stop = if stop_reason == "length" { Stop::Cut } else { Stop::Complete };
-    let tokens = Tokens {
+    let tokens = TokenUsage {
         input: count(&answer.prompt_eval_count, ""),
         output: count(&answer.eval_count, ""),
-        ..Tokens::default()
+        ..TokenUsage::default()
     };
     let warnings = truncated(request, tokens.input).into_iter().collect();
     let model = answer.model.unwrap_or_else(|| request.model.clone());
@@ -133,10 +133,9 @@ fn call(call: &Value, number: usize) -> ToolCall {
     }
 }
 
-/// Ollama cuts a prompt that does not fit and says nothing of it; only the count shows it.
+/// Ollama silently cuts a prompt that does not fit; only the count shows it.
 ///
-/// Later turns are not judged unless they are over the cap: older versions count only what they had not in
-/// their cache.
+/// Later turns are not checked unless they exceed the cap: older versions do not count cached tokens.
 fn truncated(request: &Request, counted: u64) -> Option<String> {
     let bytes = prompt_bytes(request);
     let first = request.turns.len() == 1;
@@ -149,6 +148,7 @@ fn truncated(request: &Request, counted: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -197,8 +197,11 @@ mod tests {
         assert_eq!(ids(&with_tools("{}")), ["call_3", "call_4"]);
         let reply = reply(text.as_bytes(), &plain()).unwrap();
         assert_eq!(reply.stop, Stop::ToolUse);
-        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
-        assert!(reply.calls[1].arguments.is_err());
+        assert_eq!(
+            reply.calls[0].arguments,
+            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
+        );
+        assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
-use crate::provider::failure::Failure;
-use crate::provider::message::{Reply, Request, Stop, Tokens, Tool, ToolCall};
-use crate::provider::wire::{Dialect, Message, arguments, count, messages, read, schema, server, text_at};
+use crate::provider::error::CallError;
+use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
+use crate::provider::wire::{ChatMessage, arguments, count, messages, read, schema, text_at};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub(crate) const PATH: &str = "/v1/chat/completions";
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ struct Body<'a> {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| Message::ResultById {
+    let messages = messages(request, |result| ChatMessage::ResultById {
         role: "tool",
         tool_call_id: &result.id,
         content: &result.content,
@@ -40,7 +40,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// Ollama takes tools in the same form.
+/// Ollama has the same form.
 pub(crate) fn tool(tool: &Tool) -> Value {
     let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema(tool) });
     json!({ "type": "function", "function": function })
@@ -62,11 +62,11 @@ struct Choice<'a> {
     finish_reason: Option<String>,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
+pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = read(bytes)?;
     let choice = answer.choices.into_iter().flatten().next();
-    let choice = choice.ok_or_else(|| server("response contains no choices"))?;
-    let nothing = || server("response contains no content");
+    let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
+    let nothing = || CallError::server("response contains no content");
     let raw = choice.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
 
@@ -90,9 +90,9 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, Failure> {
     if text.is_empty() {
         text = refusal;
     }
-    // Here the prompt's count includes what came from the cache.
+    // This count of the prompt includes cached tokens.
     let cache_read = count(&answer.usage, "/prompt_tokens_details/cached_tokens");
-    let tokens = Tokens {
+    let tokens = TokenUsage {
         input: count(&answer.usage, "/prompt_tokens").saturating_sub(cache_read),
         output: count(&answer.usage, "/completion_tokens"),
         cache_read,
@@ -134,6 +134,7 @@ fn call(call: &Value) -> ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request, dialect: Dialect) -> Value {
@@ -195,8 +196,11 @@ mod tests {
         let message = json!({ "role": "assistant", "content": null, "tool_calls": calls }).to_string();
         let reply = got(&message, r#""stop""#);
         assert_eq!((reply.stop, reply.raw.get()), (Stop::ToolUse, message.as_str()));
-        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
-        assert!(reply.calls[1..].iter().all(|call| call.arguments.is_err()));
+        assert_eq!(
+            reply.calls[0].arguments,
+            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
+        );
+        assert!(reply.calls[1..].iter().all(|call| matches!(call.arguments, CallArguments::Malformed(_))));
         assert_eq!(reply.calls[3].id, "d");
     }
 
@@ -217,7 +221,7 @@ mod tests {
             r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
         );
         let reply = reply(text.as_bytes(), &plain()).unwrap();
-        assert_eq!(reply.tokens, Tokens { input: 3, output: 2, cache_read: 7, cache_write: 0 });
+        assert_eq!(reply.tokens, TokenUsage { input: 3, output: 2, cache_read: 7, cache_write: 0 });
         assert_eq!(reply.model, "m-1");
     }
 

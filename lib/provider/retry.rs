@@ -1,4 +1,4 @@
-//! How long to wait before the next try.
+//! How long to wait before a retry.
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -8,9 +8,8 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The wait after failed try number `tried`, counted from 0: what the server asks for, else 0.5 s doubled
-/// each time up to 30 s, of which `random` takes off up to a quarter, so that many callers do not come back
-/// at once.
+/// The wait after failed attempt `tried`, counted from 0: what the server asks for, else 0.5 s, doubled each time up
+/// to 30 s. `random` reduces it by up to a quarter, so that many callers do not come back at once.
 pub(crate) fn backoff(tried: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     retry_after.unwrap_or_else(|| {
         let whole = FIRST.saturating_mul(1 << tried.min(16)).min(LONGEST);
@@ -18,7 +17,7 @@ pub(crate) fn backoff(tried: u32, retry_after: Option<Duration>, random: u64) ->
     })
 }
 
-/// A `Retry-After` header: seconds, or the date of an HTTP header. A time that has passed is no wait.
+/// A `Retry-After` header: seconds, or an HTTP date. A date in the past means no wait.
 pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {

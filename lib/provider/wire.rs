@@ -1,24 +1,16 @@
 //! What the three wire formats have in common: reading replies leniently, describing tools.
 
 use crate::base::text::one_line;
-use crate::provider::failure::{Category, Failure};
-use crate::provider::message::{Request, Tool, ToolResult, Turn};
+use crate::provider::error::CallError;
+use crate::provider::message::{CallArguments, ChatTurn, Request, Tool, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// What a model was found not to take. Learned from its errors, and kept for the rest of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Dialect {
-    pub(crate) no_temperature: bool,
-    /// `max_completion_tokens` in place of `max_tokens` (openai).
-    pub(crate) new_max_tokens: bool,
-}
-
-/// A message, as OpenAI's format and Ollama's have it. They differ in how a tool's result names its call.
+/// A message in OpenAI's and Ollama's format. They differ in how a tool's result names its call.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Message<'a> {
+pub(crate) enum ChatMessage<'a> {
     Text { role: &'static str, content: &'a str },
     Raw(&'a RawValue),
     ResultById { role: &'static str, tool_call_id: &'a str, content: &'a str },
@@ -28,34 +20,30 @@ pub(crate) enum Message<'a> {
 /// The conversation so far, with the system prompt as its first message.
 pub(crate) fn messages<'a>(
     request: &'a Request,
-    result: fn(&'a ToolResult) -> Message<'a>,
-) -> Vec<Message<'a>> {
+    result: fn(&'a ToolResult) -> ChatMessage<'a>,
+) -> Vec<ChatMessage<'a>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !request.system.is_empty() {
-        messages.push(Message::Text { role: "system", content: &request.system });
+        messages.push(ChatMessage::Text { role: "system", content: &request.system });
     }
     for turn in &request.turns {
         match turn {
-            Turn::User(text) => messages.push(Message::Text { role: "user", content: text }),
-            Turn::Assistant(raw) => messages.push(Message::Raw(raw)),
-            Turn::ToolResults(results) => messages.extend(results.iter().map(result)),
+            ChatTurn::User(text) => messages.push(ChatMessage::Text { role: "user", content: text }),
+            ChatTurn::Assistant(raw) => messages.push(ChatMessage::Raw(raw)),
+            ChatTurn::ToolResults(results) => messages.extend(results.iter().map(result)),
         }
     }
     messages
 }
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
-pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
+pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
     serde_json::from_slice(bytes).map_err(|e| {
-        Failure::new(Category::Server, format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
+        CallError::server(format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
     })
 }
 
-pub(crate) fn server(message: &str) -> Failure {
-    Failure::new(Category::Server, message)
-}
-
-/// A count; what is missing or no whole number is 0: a valid answer must not be lost over it.
+/// A count. One that is missing or not a whole number is 0: that must not cost a valid answer.
 pub(crate) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
 }
@@ -75,14 +63,17 @@ pub(crate) fn schema(tool: &Tool) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// A call's arguments: an object, or, in OpenAI's format, the text of one.
-pub(crate) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
+/// A call's arguments: an object or, in OpenAI's format, the text of one.
+pub(crate) fn arguments(value: Option<&Value>) -> CallArguments {
+    let malformed = |why: String| CallArguments::Malformed(why);
     match value {
-        Some(Value::Object(map)) => Ok(map.clone()),
-        Some(Value::String(text)) => serde_json::from_str(text)
-            .map_err(|e| format!("the arguments are not a JSON object: {}", one_line(&e.to_string(), 200))),
-        Some(_) => Err("the arguments are not a JSON object".to_owned()),
-        None => Err("the arguments are missing".to_owned()),
+        Some(Value::Object(map)) => CallArguments::Object(map.clone()),
+        Some(Value::String(text)) => serde_json::from_str(text).map_or_else(
+            |e| malformed(format!("the arguments are not a JSON object: {}", one_line(&e.to_string(), 200))),
+            CallArguments::Object,
+        ),
+        Some(_) => malformed("the arguments are not a JSON object".to_owned()),
+        None => malformed("the arguments are missing".to_owned()),
     }
 }
 
@@ -90,14 +81,14 @@ pub(crate) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, Str
 pub(crate) mod examples {
     //! Requests and results that the tests of all three formats use.
 
-    use crate::provider::message::{Parameter, Request, Tool, ToolResult, Turn};
+    use crate::provider::message::{ChatTurn, Parameter, Request, Tool, ToolResult};
     use serde_json::value::RawValue;
 
     pub(crate) fn plain() -> Request {
         Request {
             model: "m-1".into(),
             system: String::new(),
-            turns: vec![Turn::User("hi".into())],
+            turns: vec![ChatTurn::User("hi".into())],
             tools: vec![],
             temperature: None,
             max_tokens: None,
@@ -115,9 +106,9 @@ pub(crate) mod examples {
         Request {
             system: "be brief".into(),
             turns: vec![
-                Turn::User("hi".into()),
-                Turn::Assistant(RawValue::from_string(assistant.into()).unwrap()),
-                Turn::ToolResults(vec![result("a", "1", false), result("b", "broken", true)]),
+                ChatTurn::User("hi".into()),
+                ChatTurn::Assistant(RawValue::from_string(assistant.into()).unwrap()),
+                ChatTurn::ToolResults(vec![result("a", "1", false), result("b", "broken", true)]),
             ],
             tools: vec![Tool {
                 name: "call_agent",

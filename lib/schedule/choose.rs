@@ -1,10 +1,10 @@
-//! Which scheduler a machine has.
+//! Which scheduler this machine has.
 
 use crate::base::error::{Error, Result};
 use crate::schedule::plan::Scheduler;
 use crate::schedule::tool::{Tools, runtime_dir};
 
-/// launchd on macOS; systemd where this user's manager runs; else cron.
+/// launchd on macOS; systemd if this user's manager runs; else cron.
 pub(crate) fn scheduler(tools: &Tools) -> Result<Scheduler> {
     if cfg!(target_os = "macos") {
         return Ok(Scheduler::Launchd);

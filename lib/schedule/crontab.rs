@@ -1,11 +1,11 @@
-//! The crontab: a block of ours between two markers, above everything else.
+//! The crontab: our block, between two markers, above everything else.
 //!
-//! Above, because a line of the user's own that sets SHELL, MAILTO or PATH counts for all that follows it, and
-//! because the rest then keeps every byte, a missing last newline included.
+//! Above, because a line of the user's that sets SHELL, MAILTO or PATH affects everything after it, and because the
+//! rest then keeps every byte, even a missing last newline.
 
 use crate::base::error::{Error, Result};
-use crate::schedule::plan::{Plan, Scheduler, words};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::plan::{InstallPlan, Scheduler, words};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ use std::path::PathBuf;
 const START: &str = "# agent-memory:start";
 const END: &str = "# agent-memory:end";
 
-pub(crate) fn plan(timers: &Timers) -> Plan {
+pub(crate) fn plan(timers: &Timers) -> InstallPlan {
     let mut block = format!("{START}\n# Written by memory-install-cron; memory-uninstall-cron removes it.\n");
     let mut remarks = Vec::new();
     for timer in &timers.all {
         let hours = expressible(timer.hours);
         if hours != timer.hours {
             remarks.push(format!(
-                "cron cannot say \"every {} hours\": {} will run every {hours} hours",
+                "cron cannot express \"every {} hours\": {} will run every {hours} hours",
                 timer.hours,
-                timer.work.program()
+                timer.program.name()
             ));
         }
-        let _ = writeln!(block, "{} {}", times(timer.work, hours), command(timer, &timers.vars));
+        let _ = writeln!(block, "{} {}", times(timer.program, hours), command(timer, &timers.vars));
     }
     let _ = writeln!(block, "{END}");
-    Plan {
+    InstallPlan {
         scheduler: Scheduler::Crontab,
         dirs: Vec::new(),
         files: Vec::new(),
@@ -38,20 +38,20 @@ pub(crate) fn plan(timers: &Timers) -> Plan {
     }
 }
 
-/// The intervals that cron's five fields can say without a jump at the end of a day, a week or a month.
+/// The intervals that cron's five fields can express without a jump at the end of a day, a week or a month.
 const EXPRESSIBLE: [u64; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 7 * 24];
 
-/// The longest of them that is not longer: rather too often than too seldom.
+/// The longest of them that does not exceed `hours`: rather too often than too seldom.
 pub(crate) fn expressible(hours: u64) -> u64 {
     EXPRESSIBLE.into_iter().rev().find(|most| *most <= hours).unwrap_or(1)
 }
 
-/// The five fields. Each program has a minute of its own, so that they do not meet; what is daily comes around noon,
-/// when most machines are awake.
-fn times(work: Work, hours: u64) -> String {
-    let minute = match work {
-        Work::Consolidate => 17,
-        Work::Defrag => 47,
+/// The five fields. Each program has its own minute, so that they do not collide; daily ones run around noon, when
+/// most machines are awake.
+fn times(program: TimedProgram, hours: u64) -> String {
+    let minute = match program {
+        TimedProgram::Consolidate => 17,
+        TimedProgram::Defrag => 47,
     };
     match hours {
         1 => format!("{minute} * * * *"),
@@ -61,15 +61,15 @@ fn times(work: Work, hours: u64) -> String {
     }
 }
 
-/// For `/bin/sh`: the variables stand before the program, not on lines of their own, where they would count for
-/// the user's lines too.
+/// For `/bin/sh`. The variables come before the program, not on lines of their own, which would affect the user's
+/// lines too.
 fn command(timer: &Timer, vars: &[(&str, String)]) -> String {
     let vars = vars.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
     vars.chain(timer.words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
 }
 
-/// A word for the shell, in a line for cron: there an unescaped `%` ends the command. Outside of quotes, `\%` is a
-/// `%` to those crons that take the backslash away and to those that do not.
+/// A word for the shell, in a line for cron, where an unescaped `%` ends the command. Outside of quotes, `\%` means
+/// `%`, whether cron removes the backslash or the shell does.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@=+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -78,8 +78,8 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''").replace('%', "'\\%'"))
 }
 
-/// Where our block is, markers and line ends included. A marker without its other half is an error: what is ours and
-/// what is not cannot be told.
+/// Where our block is, including markers and line ends. A marker without its counterpart is an error: it is then
+/// unclear which lines are ours.
 pub(crate) fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
     let mut markers = Vec::new();
     let mut at = 0;
@@ -91,8 +91,7 @@ pub(crate) fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
         at += line.len();
     }
     let fault = |why: String| {
-        Error::refused(format!("the crontab is left as it is: {why}"))
-            .hint("mend the markers with: crontab -e")
+        Error::refused(format!("the crontab was not changed: {why}")).hint("fix the markers with: crontab -e")
     };
     match &markers[..] {
         [] => Ok(None),
@@ -100,23 +99,20 @@ pub(crate) fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
         [(true, line, _)] => Err(fault(format!("\"{START}\" in line {line} has no end"))),
         [(false, line, _), ..] => Err(fault(format!("\"{END}\" in line {line} has no start"))),
         [(true, first, _), (true, second, _), ..] => {
-            Err(fault(format!("\"{START}\" stands in line {first}, and again in line {second}")))
+            Err(fault(format!("\"{START}\" is in line {first}, and again in line {second}")))
         }
-        [_, _, (_, third, _), ..] => {
-            Err(fault(format!("there is a second block of markers from line {third} on")))
-        }
+        [_, _, (_, third, _), ..] => Err(fault(format!("a second block of markers begins in line {third}"))),
     }
 }
 
-/// The crontab with `new` in the place of our block, or above the rest. `None`: without it.
+/// The crontab with `new` instead of our block, or above the rest. `None`: without our block.
 pub(crate) fn with_block(crontab: &[u8], new: Option<&str>) -> Result<Vec<u8>> {
     let place = block(crontab)?.unwrap_or(0..0);
     let new = new.unwrap_or_default().as_bytes();
     Ok([&crontab[..place.start], new, &crontab[place.end..]].concat())
 }
 
-/// What a block runs: program and interval of each line, read from its text. An interval that is none of ours is
-/// `None`.
+/// What a block runs: the program and interval of each line. An interval that we would not write is `None`.
 pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, Option<u64>)> {
     let lines = block.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines
@@ -128,7 +124,8 @@ pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, Option<u64>)> {
             let fields = line.strip_suffix(rest)?.trim_end();
             let is_value = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
             let program = shlex::split(rest)?.into_iter().find(|word| !is_value(word))?;
-            let said = |hours: &u64| Work::ALL.iter().any(|work| times(*work, *hours) == fields);
+            let said =
+                |hours: &u64| TimedProgram::ALL.iter().any(|program| times(*program, *hours) == fields);
             Some((PathBuf::from(program), EXPRESSIBLE.into_iter().find(said)))
         })
         .collect()
@@ -185,7 +182,7 @@ mod tests {
             ),
             (
                 "# agent-memory:start\n# agent-memory:end\n# agent-memory:start\n# agent-memory:end\n",
-                "second block of markers from line 3 on",
+                "second block of markers begins in line 3",
             ),
         ] {
             let error = with_block(text.as_bytes(), None).unwrap_err();
@@ -196,7 +193,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for program in ["/usr/bin/x", "/a b/x", "/50%/it's/x", "/a=b/x"] {
-            let timer = Timer { work: Work::Consolidate, words: words(&[program, "--quiet"]), hours: 36 };
+            let timer =
+                Timer { program: TimedProgram::Consolidate, words: words(&[program, "--quiet"]), hours: 36 };
             let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
             let block = plan(&timers).block.unwrap();
             assert_eq!(lines_of(&block), [(PathBuf::from(program), Some(24))], "{block}");

@@ -1,46 +1,47 @@
-//! Carries a plan out. What is in order already is not touched, so that a second time changes nothing.
+//! Carries out a plan. What is already in place is left alone, so a second run changes nothing.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::schedule::plan::{Plan, Scheduler, Words, words};
+use crate::schedule::plan::{InstallPlan, Scheduler, Words, words};
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, unit_file};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What had to be done.
+/// What was changed.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct Changes {
     pub(crate) written: Vec<PathBuf>,
     pub(crate) commands: Vec<Words>,
 }
 
-impl Done {
-    pub(crate) fn is_nothing(&self) -> bool {
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
         self.written.is_empty() && self.commands.is_empty()
     }
 
     /// Runs a command of the plan.
     fn run(&mut self, command: &Words, input: &[u8], tools: &Tools) -> Result<()> {
-        tools.must(command, input).map_err(|why| self.failed(why))?;
+        tools.must(command, input).map_err(|error| self.partly(&error))?;
         self.commands.push(command.clone());
         Ok(())
     }
 
-    /// An error that tells what stands all the same.
-    fn failed(&self, why: String) -> Error {
-        let again = "when that is mended, run memory-install-cron again; to take back: memory-uninstall-cron";
+    /// An error that also says what was written before it.
+    fn partly(&self, error: &Error) -> Error {
         let written: Vec<_> = self.written.iter().map(|path| format!("\"{}\"", path.display())).collect();
-        match &written[..] {
-            [] => Error::io(why).hint(again),
-            written => Error::io(format!("{why}; written: {}", written.join(", "))).hint(again),
-        }
+        let written = match &written[..] {
+            [] => String::new(),
+            written => format!("; written: {}", written.join(", ")),
+        };
+        Error::io(format!("{}{written}", error.line()))
+            .hint("fix this and run memory-install-cron again; to undo: memory-uninstall-cron")
     }
 }
 
-pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
-    let mut done = Done::default();
-    // Before the first is written, it is known that all may be.
+pub(crate) fn install(plan: &InstallPlan, tools: &Tools) -> Result<Changes> {
+    let mut done = Changes::default();
+    // Check that all may be written before writing the first.
     for (path, _) in &plan.files {
         unit_file::ours(path)?;
     }
@@ -48,8 +49,7 @@ pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
         file::make_dir(dir)?;
     }
     for (path, text) in &plan.files {
-        let is_new = unit_file::write(path, text).map_err(|e| done.failed(e.line()))?;
-        if is_new {
+        if unit_file::write(path, text).map_err(|error| done.partly(&error))? {
             done.written.push(path.clone());
         }
     }
@@ -61,11 +61,11 @@ pub(crate) fn install(plan: &Plan, tools: &Tools) -> Result<Done> {
     Ok(done)
 }
 
-fn systemd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
-    if plan.files.is_empty() || (done.written.is_empty() && is_at_work(plan, tools)) {
+fn systemd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
+    if plan.files.is_empty() || (done.written.is_empty() && is_active(plan, tools)) {
         return Ok(());
     }
-    let known = |error: Error| {
+    let explained = |error: Error| {
         match error.message().contains("does not exist") {
         true => error.hint(
             "systemd's manager looks elsewhere: it was started without this shell's XDG_CONFIG_HOME; set it in \
@@ -74,11 +74,11 @@ fn systemd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
         false => error,
     }
     };
-    plan.commands.iter().try_for_each(|command| done.run(command, b"", tools).map_err(known))
+    plan.commands.iter().try_for_each(|command| done.run(command, b"", tools).map_err(explained))
 }
 
-/// Does the manager know the files as they are, and run their timers?
-fn is_at_work(plan: &Plan, tools: &Tools) -> bool {
+/// Has the manager loaded the current files, and do their timers run?
+fn is_active(plan: &InstallPlan, tools: &Tools) -> bool {
     let mut show =
         words(&["systemctl", "--user", "show", "--property=Id,UnitFileState,ActiveState,NeedDaemonReload"]);
     let names = plan.files.iter().filter_map(|(path, _)| path.file_name()?.to_str()).map(str::to_owned);
@@ -96,11 +96,11 @@ fn is_at_work(plan: &Plan, tools: &Tools) -> bool {
     })
 }
 
-/// launchd may still be ending the old agent when it is told of the new one.
+/// launchd may still be ending the old agent when the new one is loaded.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-fn launchd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
+fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
     // A `bootout` and a `bootstrap` for each file.
     for ((path, _), commands) in plan.files.iter().zip(plan.commands.chunks(2)) {
         let [out, into] = commands else { continue };
@@ -119,51 +119,47 @@ fn launchd(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
             std::thread::sleep(PAUSE);
             loaded = tools.must(into, b"");
         }
-        if let Err(why) = loaded {
-            by_load(path, out, why, tools, done)?;
-        } else {
-            done.commands.push(into.clone());
+        match loaded {
+            Ok(_) => done.commands.push(into.clone()),
+            Err(error) => load(path, out, &error, tools, done)?,
         }
     }
     Ok(())
 }
 
-/// Older systems know `load` alone; it ends well even where it fails, so the agent is looked for.
-fn by_load(path: &Path, out: &Words, why: String, tools: &Tools, done: &mut Done) -> Result<()> {
+/// Older systems have only `load`. It succeeds even if it loads nothing, so the agent is checked afterwards.
+fn load(path: &Path, out: &Words, error: &Error, tools: &Tools, done: &mut Changes) -> Result<()> {
     let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
-    let is_done = tools.is_success(&load) && out.last().is_some_and(|target| is_loaded(target, tools));
-    if !is_done {
-        return Err(done.failed(why));
+    if !(tools.is_success(&load) && out.last().is_some_and(|target| is_loaded(target, tools))) {
+        return Err(done.partly(error));
     }
     done.commands.push(load);
     Ok(())
 }
 
-/// `target` is `gui/UID/LABEL`; older systems know an agent by its label.
+/// `target` is `gui/UID/LABEL`; older systems find an agent by its label.
 pub(crate) fn is_loaded(target: &str, tools: &Tools) -> bool {
     let label = target.rsplit('/').next().unwrap_or(target);
     tools.is_success(&words(&["launchctl", "print", target]))
         || tools.is_success(&words(&["launchctl", "list", label]))
 }
 
-/// Vixie's cron takes lines of less than a thousand bytes.
+/// Vixie's cron accepts lines of less than a thousand bytes.
 const LONGEST_LINE: usize = 998;
 
-fn cron(plan: &Plan, tools: &Tools, done: &mut Done) -> Result<()> {
-    let old = tools.crontab().map_err(Error::io)?;
+fn cron(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
+    let old = tools.crontab()?;
     let new = crontab::with_block(&old, plan.block.as_deref())?;
     if new == old {
         return Ok(());
     }
     let is_long = plan.block.iter().flat_map(|block| block.lines()).any(|line| line.len() > LONGEST_LINE);
-    for command in &plan.commands {
-        done.run(command, &new, tools).map_err(|error| match is_long {
-            true => error.hint(format!(
-                "many crons take lines of {LONGEST_LINE} bytes at most; try with a shorter PATH: \
-                 PATH=/usr/local/bin:/usr/bin:/bin memory-install-cron"
-            )),
-            false => error,
-        })?;
-    }
-    Ok(())
+    let explained = |error: Error| match is_long {
+        true => error.hint(format!(
+            "many crons accept at most {LONGEST_LINE} bytes in a line; try with a shorter PATH: \
+             PATH=/usr/local/bin:/usr/bin:/bin memory-install-cron"
+        )),
+        false => error,
+    };
+    plan.commands.iter().try_for_each(|command| done.run(command, &new, tools).map_err(explained))
 }

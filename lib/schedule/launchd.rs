@@ -1,36 +1,36 @@
-//! launchd's agents: a property list for each program, rendered from `launchd/`.
+//! launchd agents: a property list for each program, rendered from `launchd/`.
 
-use crate::schedule::plan::{Plan, Scheduler, filled, words};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::plan::{InstallPlan, Scheduler, filled, words};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-fn template(work: Work) -> &'static str {
-    match work {
-        Work::Consolidate => include_str!("../../launchd/com.agent-memory.consolidate.plist"),
-        Work::Defrag => include_str!("../../launchd/com.agent-memory.defrag.plist"),
+fn template(program: TimedProgram) -> &'static str {
+    match program {
+        TimedProgram::Consolidate => include_str!("../../launchd/com.agent-memory.consolidate.plist"),
+        TimedProgram::Defrag => include_str!("../../launchd/com.agent-memory.defrag.plist"),
     }
 }
 
-pub(crate) fn label(work: Work) -> String {
-    format!("com.agent-memory.{}", work.name())
+pub(crate) fn label(program: TimedProgram) -> String {
+    format!("com.agent-memory.{}", program.short_name())
 }
 
 pub(crate) fn dir(home: &Path) -> PathBuf {
     home.join("Library/LaunchAgents")
 }
 
-/// launchd makes the files, not the directory.
+/// launchd creates the files, but not the directory.
 pub(crate) fn log_dir(home: &Path) -> PathBuf {
     home.join("Library/Logs/agent-memory")
 }
 
-pub(crate) fn file(work: Work, home: &Path) -> PathBuf {
-    dir(home).join(format!("{}.plist", label(work)))
+pub(crate) fn file(program: TimedProgram, home: &Path) -> PathBuf {
+    dir(home).join(format!("{}.plist", label(program)))
 }
 
-pub(crate) fn log(work: Work, home: &Path) -> PathBuf {
-    log_dir(home).join(format!("{}.log", work.name()))
+pub(crate) fn log(program: TimedProgram, home: &Path) -> PathBuf {
+    log_dir(home).join(format!("{}.log", program.short_name()))
 }
 
 /// A user's agents, as launchctl names them.
@@ -38,18 +38,18 @@ pub(crate) fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 
-pub(crate) fn plan(timers: &Timers, home: &str) -> Plan {
+pub(crate) fn plan(timers: &Timers, home: &str) -> InstallPlan {
     let home = Path::new(home);
     let (mut files, mut commands) = (Vec::new(), Vec::new());
     for timer in &timers.all {
-        let path = file(timer.work, home);
-        // What is loaded does not look at its file again.
-        commands.push(words(&["launchctl", "bootout", &format!("{}/{}", domain(), label(timer.work))]));
+        let path = file(timer.program, home);
+        // A loaded agent does not read its file again.
+        commands.push(words(&["launchctl", "bootout", &format!("{}/{}", domain(), label(timer.program))]));
         commands.push(words(&["launchctl", "bootstrap", &domain(), &path.to_string_lossy()]));
-        files.push((path, agent(timer, &timers.vars, &log(timer.work, home).to_string_lossy())));
+        files.push((path, agent(timer, &timers.vars, &log(timer.program, home).to_string_lossy())));
     }
     let dirs = if files.is_empty() { Vec::new() } else { vec![log_dir(home)] };
-    Plan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() }
+    InstallPlan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() }
 }
 
 fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> String {
@@ -66,17 +66,17 @@ fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> String {
         ("@SECONDS@", &(timer.hours * 3600).to_string()),
         ("@LOG@", &escaped(log)),
     ];
-    filled(template(timer.work), &values)
+    filled(template(timer.program), &values)
 }
 
-/// What stands for the characters that XML gives a meaning.
+/// Characters that have a meaning in XML, and their entities.
 const ENTITIES: [(&str, &str); 3] = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")];
 
 fn escaped(text: &str) -> String {
     ENTITIES.iter().fold(text.to_owned(), |text, (character, entity)| text.replace(character, entity))
 }
 
-/// What an installed agent runs, read from its text.
+/// The program that an installed agent runs.
 pub(crate) fn program_of(agent: &str) -> Option<PathBuf> {
     let array = agent.split_once("<key>ProgramArguments</key>")?.1;
     let text = array.split_once("<string>")?.1.split_once("</string>")?.0;
@@ -84,7 +84,7 @@ pub(crate) fn program_of(agent: &str) -> Option<PathBuf> {
     Some(PathBuf::from(ENTITIES.iter().rev().fold(text.to_owned(), plain)))
 }
 
-/// The interval of an installed agent, read from its text.
+/// The interval of an installed agent.
 pub(crate) fn hours_of(agent: &str) -> Option<u64> {
     let rest = agent.split_once("<key>StartInterval</key>")?.1;
     let seconds: u64 = rest.split_once("<integer>")?.1.split_once("</integer>")?.0.trim().parse().ok()?;
@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back_as_it_was() {
         for program in ["/usr/bin/x", "/a & b/<c>/x", "/&amp;/x", "/ü \"'%$\\@LOG@/x"] {
-            let timer = Timer { work: Work::Defrag, words: words(&[program, "--quiet"]), hours: 36 };
+            let timer =
+                Timer { program: TimedProgram::Defrag, words: words(&[program, "--quiet"]), hours: 36 };
             let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log");
             assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
             assert_eq!(hours_of(&text), Some(36));

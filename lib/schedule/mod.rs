@@ -1,16 +1,15 @@
-//! The memory programs on a timer: files and commands for the system's own scheduler (US-010).
+//! The memory programs on a timer: files and commands for the system's own scheduler.
 //!
-//! What is to be there is made as plain data ([`plan::Plan`]) that `--print` shows; `install` and `uninstall`
-//! carry it out.
+//! An installation is plain data ([`plan::InstallPlan`]) that `--print` shows and `install` carries out.
 
+pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod crontab;
 pub(crate) mod install;
+pub(crate) mod installed;
 pub(crate) mod launchd;
-pub(crate) mod look;
 pub(crate) mod module;
 pub(crate) mod plan;
-pub(crate) mod standing;
 pub(crate) mod systemd;
 pub(crate) mod timer;
 pub(crate) mod tool;

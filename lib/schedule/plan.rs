@@ -33,15 +33,15 @@ pub(crate) type Words = Vec<String>;
 
 /// In the order in which it is carried out.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct InstallPlan {
     pub(crate) scheduler: Scheduler,
-    /// Directories that the scheduler does not make by itself.
+    /// Directories that the scheduler does not create.
     pub(crate) dirs: Vec<PathBuf>,
     pub(crate) files: Vec<(PathBuf, String)>,
-    /// What goes into the crontab, from marker to marker.
+    /// What goes into the crontab, including the markers.
     pub(crate) block: Option<String>,
     pub(crate) commands: Vec<Words>,
-    /// What does not come out as it was asked for.
+    /// What differs from the request.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn words(words: &[&str]) -> Words {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// As a shell would read it.
+/// The words as a shell would read them.
 pub(crate) fn line(words: &Words) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The template with its places filled, each once: what is put in is not looked at again.
+/// The template with its placeholders replaced. Inserted text is not searched for placeholders.
 pub(crate) fn filled(template: &str, values: &[(&str, &str)]) -> String {
     let (mut text, mut rest) = (String::new(), template);
     while let Some(at) = rest.find('@') {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_in_is_not_looked_at_again() {
+    fn inserted_text_is_not_searched() {
         let values = [("@A@", "@B@"), ("@B@", "ü@")];
         assert_eq!(filled("a@b @A@ @B@ @C@@", &values), "a@b @B@ ü@ @C@@");
     }

@@ -2,32 +2,32 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::schedule::plan::{Plan, Scheduler, Words, filled, words};
-use crate::schedule::timer::{Timer, Timers, Work};
+use crate::schedule::plan::{InstallPlan, Scheduler, Words, filled, words};
+use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::path::{Path, PathBuf};
 
-/// Where users' units lie, in the user manager's order of preference after the user's own.
+/// Units for all users, which the user manager reads after the user's own.
 pub(crate) const SYSTEM_DIR: &str = "/etc/systemd/user";
 
-fn templates(work: Work) -> (&'static str, &'static str) {
-    match work {
-        Work::Consolidate => (
+fn templates(program: TimedProgram) -> (&'static str, &'static str) {
+    match program {
+        TimedProgram::Consolidate => (
             include_str!("../../systemd/agent-memory-consolidate.service"),
             include_str!("../../systemd/agent-memory-consolidate.timer"),
         ),
-        Work::Defrag => (
+        TimedProgram::Defrag => (
             include_str!("../../systemd/agent-memory-defrag.service"),
             include_str!("../../systemd/agent-memory-defrag.timer"),
         ),
     }
 }
 
-pub(crate) fn service_name(work: Work) -> String {
-    format!("agent-memory-{}.service", work.name())
+pub(crate) fn service_name(program: TimedProgram) -> String {
+    format!("agent-memory-{}.service", program.short_name())
 }
 
-pub(crate) fn timer_name(work: Work) -> String {
-    format!("agent-memory-{}.timer", work.name())
+pub(crate) fn timer_name(program: TimedProgram) -> String {
+    format!("agent-memory-{}.timer", program.short_name())
 }
 
 /// `$XDG_CONFIG_HOME/systemd/user`, else `~/.config/systemd/user`.
@@ -38,24 +38,24 @@ pub(crate) fn dir(env: &Env) -> Result<PathBuf> {
     Ok(base.join("systemd/user"))
 }
 
-/// The link that stands for "enabled".
-pub(crate) fn wanted_link(work: Work, dir: &Path) -> PathBuf {
-    dir.join("timers.target.wants").join(timer_name(work))
+/// The link that means "enabled".
+pub(crate) fn wanted_link(program: TimedProgram, dir: &Path) -> PathBuf {
+    dir.join("timers.target.wants").join(timer_name(program))
 }
 
-pub(crate) fn plan(timers: &Timers, dir: &Path) -> Plan {
+pub(crate) fn plan(timers: &Timers, dir: &Path) -> InstallPlan {
     let mut files = Vec::new();
     for timer in &timers.all {
-        files.push((dir.join(service_name(timer.work)), service(timer, &timers.vars)));
-        files.push((dir.join(timer_name(timer.work)), schedule(timer)));
+        files.push((dir.join(service_name(timer.program)), service(timer, &timers.vars)));
+        files.push((dir.join(timer_name(timer.program)), schedule(timer)));
     }
-    let names: Vec<String> = timers.all.iter().map(|timer| timer_name(timer.work)).collect();
+    let names: Vec<String> = timers.all.iter().map(|timer| timer_name(timer.program)).collect();
     let with_names = |verb: &str| {
         let mut command = words(&["systemctl", "--user", verb]);
         command.extend_from_slice(&names);
         command
     };
-    // `restart` starts a timer that does not run, and makes one that does take up a new interval.
+    // `restart` starts a timer that does not run, and lets a running one take over a new interval.
     let mut commands = Vec::new();
     if !names.is_empty() {
         commands = vec![
@@ -64,7 +64,7 @@ pub(crate) fn plan(timers: &Timers, dir: &Path) -> Plan {
             with_names("restart"),
         ];
     }
-    Plan {
+    InstallPlan {
         scheduler: Scheduler::Systemd,
         dirs: Vec::new(),
         files,
@@ -80,28 +80,28 @@ fn service(timer: &Timer, vars: &[(&str, String)]) -> String {
         .map(|(name, value)| format!("Environment={}", quoted(&format!("{name}={value}"))))
         .collect();
     let values = [("@COMMAND@", &*command(&timer.words)), ("@ENVIRONMENT@", &*vars.join("\n"))];
-    filled(templates(timer.work).0, &values)
+    filled(templates(timer.program).0, &values)
 }
 
 fn schedule(timer: &Timer) -> String {
-    filled(templates(timer.work).1, &[("@HOURS@", &timer.hours.to_string())])
+    filled(templates(timer.program).1, &[("@HOURS@", &timer.hours.to_string())])
 }
 
-/// Runs a program whose path systemd would not take: it refuses quotes and backslashes there, however written.
+/// Runs a program whose path systemd would not accept: it refuses quotes and backslashes there, however escaped.
 const BY_SHELL: &[&str] = &["/bin/sh", "-c", "exec \"$0\" \"$@\""];
 
 /// The value of `ExecStart=`.
 fn command(command: &[String]) -> String {
-    let by_shell = command.first().is_some_and(|program| program.contains(['"', '\'', '\\']));
-    let before: Words = if by_shell { words(BY_SHELL) } else { Words::new() };
+    let needs_shell = command.first().is_some_and(|program| program.contains(['"', '\'', '\\']));
+    let before: Words = if needs_shell { words(BY_SHELL) } else { Words::new() };
     let all: Vec<&String> = before.iter().chain(command).collect();
-    // With a colon before it, nothing that looks like a variable is replaced.
+    // After a colon, systemd replaces no variables.
     let colon = if all.iter().any(|word| word.contains('$')) { ":" } else { "" };
     let all: Vec<String> = all.into_iter().map(|word| quoted(word)).collect();
     format!("{colon}{}", all.join(" "))
 }
 
-/// A word as systemd.syntax(7) and systemd.unit(5) want it: in quotes where it needs them, with `%` doubled.
+/// A word as systemd.syntax(7) and systemd.unit(5) want it: quoted if necessary, with `%` doubled.
 fn quoted(word: &str) -> String {
     let doubled = word.replace('%', "%%");
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@=+,%~".contains(c);
@@ -111,10 +111,10 @@ fn quoted(word: &str) -> String {
     format!("\"{}\"", doubled.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What an installed service runs, read from its text.
+/// The program that an installed service runs.
 pub(crate) fn program_of(service: &str) -> Option<PathBuf> {
     let value = service.lines().find_map(|line| line.strip_prefix("ExecStart="))?;
-    // Of quotes and backslashes, both know the same as far as they are written here.
+    // For the quotes and backslashes that we write, systemd and the shell have the same rules.
     let words = shlex::split(value.trim_start_matches(':'))?;
     let program = match &words[..] {
         [sh, c, script, program, ..] if [sh, c, script] == BY_SHELL => program,
@@ -124,7 +124,7 @@ pub(crate) fn program_of(service: &str) -> Option<PathBuf> {
     Some(PathBuf::from(program.replace("%%", "%")))
 }
 
-/// The interval of an installed timer, read from its text.
+/// The interval of an installed timer.
 pub(crate) fn hours_of(timer: &str) -> Option<u64> {
     let value = timer.lines().find_map(|line| line.strip_prefix("OnUnitActiveSec="))?;
     value.trim().strip_suffix('h')?.parse().ok()

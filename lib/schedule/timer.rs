@@ -1,4 +1,4 @@
-//! What is to run, how often, and with which surroundings: checked once, then only written down.
+//! What is to run, how often, and in which environment. Checked here; the schedulers only write it down.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -8,51 +8,52 @@ use crate::config::memory::search::{absolute, files};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The directories of the user's own that programs ask for. The other `XDG_*` belong to one session (its runtime
+/// The variables that name the user's own directories. The other `XDG_*` belong to one session (its runtime
 /// directory, its seat), and are wrong in the next.
 const CARRIED: &[&str] =
     &["HOME", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum TimedProgram {
     Consolidate,
     Defrag,
 }
 
-impl Work {
-    pub(crate) const ALL: [Work; 2] = [Work::Consolidate, Work::Defrag];
+impl TimedProgram {
+    pub(crate) const ALL: [TimedProgram; 2] = [TimedProgram::Consolidate, TimedProgram::Defrag];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// As in the names of units and logs.
+    pub(crate) fn short_name(self) -> &'static str {
         match self {
-            Work::Consolidate => "consolidate",
-            Work::Defrag => "defrag",
+            TimedProgram::Consolidate => "consolidate",
+            TimedProgram::Defrag => "defrag",
         }
     }
 
-    pub(crate) fn program(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Work::Consolidate => "memory-consolidate",
-            Work::Defrag => "memory-defrag",
+            TimedProgram::Consolidate => "memory-consolidate",
+            TimedProgram::Defrag => "memory-defrag",
         }
     }
 
     pub(crate) fn hours(self, schedule: &Schedule) -> u64 {
         match self {
-            Work::Consolidate => schedule.consolidate_interval_hours,
-            Work::Defrag => schedule.defrag_interval_hours,
+            TimedProgram::Consolidate => schedule.consolidate_interval_hours,
+            TimedProgram::Defrag => schedule.defrag_interval_hours,
         }
     }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Timer {
-    pub(crate) work: Work,
+    pub(crate) program: TimedProgram,
     /// The program's absolute path and its arguments.
     pub(crate) words: Vec<String>,
     pub(crate) hours: u64,
 }
 
-/// The timers, and the variables that both get: names in alphabetical order, no control character in any value.
+/// The timers, and the variables of both: in alphabetical order, with no control character in any value.
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     pub(crate) all: Vec<Timer>,
@@ -60,8 +61,8 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// `config` is `--config`. A file that is in use because it lies here, or is named, goes along; the user's own
-    /// is found by itself.
+    /// `config` is `--config`. A configuration file that is named, or found in the current directory, becomes an
+    /// argument of the timers; the user's own is found without one.
     pub(crate) fn wanted(schedule: &Schedule, config: Option<&Path>, env: &Env) -> Result<Timers> {
         let found = files(config, env)?;
         let is_named = config.is_some() || env.os("AGENT_MEMORY_CONFIG").is_some();
@@ -70,22 +71,22 @@ impl Timers {
         if let Some(path) = named {
             arguments.extend(["--config".to_owned(), plain("the configuration file", path.as_os_str())?]);
         }
-        let timer = |work: Work| {
-            let mut words = vec![plain(work.program(), program(work.program(), env)?.as_os_str())?];
+        let timer = |program: TimedProgram| {
+            let mut words = vec![plain(program.name(), path_of(program.name(), env)?.as_os_str())?];
             words.extend_from_slice(&arguments);
-            Ok(Timer { work, words, hours: work.hours(schedule) })
+            Ok(Timer { program, words, hours: program.hours(schedule) })
         };
-        Ok(Timers { all: Work::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
+        Ok(Timers { all: TimedProgram::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
     }
 
-    /// Those that `is_wanted`.
-    pub(crate) fn only(&self, is_wanted: impl Fn(Work) -> bool) -> Timers {
-        let all = self.all.iter().filter(|timer| is_wanted(timer.work)).cloned().collect();
+    /// The timers of the programs that `is_wanted` accepts.
+    pub(crate) fn only(&self, is_wanted: impl Fn(TimedProgram) -> bool) -> Timers {
+        let all = self.all.iter().filter(|timer| is_wanted(timer.program)).cloned().collect();
         Timers { all, vars: self.vars.clone() }
     }
 }
 
-/// The variables that are set here. The places among them become absolute: a timer starts elsewhere.
+/// The variables that are set. Paths become absolute: a timer starts in another directory.
 fn vars(env: &Env) -> Result<Vec<(&'static str, String)>> {
     let mut vars = Vec::new();
     for name in CARRIED.iter().copied() {
@@ -99,7 +100,7 @@ fn vars(env: &Env) -> Result<Vec<(&'static str, String)>> {
     Ok(vars)
 }
 
-/// Each directory where it stands first: nested shells add the same ones again, and some crons take short lines only.
+/// Each directory once: nested shells add the same ones again, and some crons accept only short lines.
 fn once_each(path: &str) -> String {
     let mut dirs: Vec<&str> = Vec::new();
     for dir in path.split(':') {
@@ -110,7 +111,7 @@ fn once_each(path: &str) -> String {
     dirs.join(":")
 }
 
-/// A value that every scheduler's file can hold: text, on one line.
+/// A value that every scheduler's file can contain: text, on one line.
 fn plain(what: &str, value: &OsStr) -> Result<String> {
     let fault = |why: &str| {
         Error::usage(format!(
@@ -120,24 +121,27 @@ fn plain(what: &str, value: &OsStr) -> Result<String> {
         .hint("use a path of plain characters")
     };
     let text = value.to_str().ok_or_else(|| fault("is not valid UTF-8"))?;
-    // U+FFFE and U+FFFF are characters that XML does not know.
+    // U+FFFE and U+FFFF are not allowed in XML.
     match text.chars().any(|c| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) {
-        true => Err(fault("holds a control character")),
+        true => Err(fault("contains a control character")),
         false => Ok(text.to_owned()),
     }
 }
 
-/// The program of that name that came with this one.
+/// The program of that name beside this one.
 ///
-/// Where PATH leads to the very same file, the path from there is taken: a package manager's profile stays where it
-/// is when the package behind it is replaced.
-fn program(name: &str, env: &Env) -> Result<PathBuf> {
+/// If PATH leads to the same file, the path from there is used: a package manager's profile keeps its path when the
+/// package behind it is replaced.
+fn path_of(name: &str, env: &Env) -> Result<PathBuf> {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
-    let own = own.map_err(|e| Error::io(format!("this program does not find itself: {e}")))?;
+    let own = own.map_err(|e| Error::io(format!("the path of this program cannot be determined: {e}")))?;
     let beside = own.with_file_name(name);
     if !is_program(&beside) {
-        return Err(Error::io(format!("there is no program \"{}\" for a timer to run", beside.display()))
-            .hint("install all programs of the kit into one directory"));
+        return Err(Error::io(format!(
+            "the timers need the program \"{}\", which does not exist",
+            beside.display()
+        ))
+        .hint("install all programs of the toolkit into one directory"));
     }
     let is_same =
         |path: &PathBuf| path.is_absolute() && path.canonicalize().ok() == beside.canonicalize().ok();
@@ -152,7 +156,7 @@ mod tests {
     #[test]
     fn what_no_file_can_hold_is_named() {
         let error = plain("HOME", "/a\nb".as_ref()).unwrap_err();
-        assert_eq!(error.message(), "HOME cannot go into a timer: \"/a\\nb\" holds a control character");
+        assert_eq!(error.message(), "HOME cannot go into a timer: \"/a\\nb\" contains a control character");
         let bytes = std::os::unix::ffi::OsStrExt::from_bytes(b"/a\xff");
         assert!(plain("PATH", bytes).unwrap_err().message().ends_with("is not valid UTF-8"));
         assert!(plain("PATH", "/a\u{ffff}".as_ref()).is_err());

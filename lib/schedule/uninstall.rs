@@ -1,88 +1,87 @@
-//! Takes back what an installation has put there, whatever of it is left.
+//! Removes what an installation has left.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::schedule::install::is_loaded;
 use crate::schedule::plan::{Scheduler, Words, words};
-use crate::schedule::timer::Work;
+use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, module, systemd, unit_file};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// In the order in which it is carried out.
 #[derive(Debug)]
-pub(crate) struct Removal {
+pub(crate) struct RemovalPlan {
     pub(crate) scheduler: Scheduler,
     pub(crate) before: Vec<Words>,
     pub(crate) files: Vec<PathBuf>,
-    /// Removed if nothing is left in them.
-    pub(crate) dirs: Vec<PathBuf>,
+    /// Removed if they are empty.
+    dirs: Vec<PathBuf>,
     pub(crate) after: Vec<Words>,
-    /// The crontab that is left over: what the command of `after` reads.
-    pub(crate) rest: Vec<u8>,
+    /// The remaining crontab: the input of the command in `after`.
+    rest: Vec<u8>,
     /// What is not ours to remove, and why.
     pub(crate) left: Vec<String>,
 }
 
-/// What stands where a file of ours may be.
+/// Whose file is at a path that we use?
 #[derive(PartialEq, Eq)]
-enum Found {
+enum Ownership {
     Ours,
-    Nothing,
+    Missing,
     Anothers,
 }
 
-impl Removal {
-    fn of(scheduler: Scheduler) -> Removal {
+impl RemovalPlan {
+    fn of(scheduler: Scheduler) -> RemovalPlan {
         let (before, files, dirs, after, rest, left) = Default::default();
-        Removal { scheduler, before, files, dirs, after, rest, left }
+        RemovalPlan { scheduler, before, files, dirs, after, rest, left }
     }
 
-    pub(crate) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.before.is_empty() && self.files.is_empty() && self.after.is_empty()
     }
 
-    /// Takes the file along if it is there and ours.
-    fn take(&mut self, path: PathBuf) -> Found {
+    /// Adds the file if it exists and is ours.
+    fn take(&mut self, path: PathBuf) -> Ownership {
         match unit_file::ours(&path) {
             Ok(Some(_)) => {
                 self.files.push(path);
-                Found::Ours
+                Ownership::Ours
             }
-            Ok(None) => Found::Nothing,
+            Ok(None) => Ownership::Missing,
             Err(e) => {
                 self.left.push(e.message().to_owned());
-                Found::Anothers
+                Ownership::Anothers
             }
         }
     }
 
-    /// The works whose files may be ours. A module's file elsewhere does not keep ours from being removed.
-    fn works(&mut self, dir: &Path, env: &Env) -> Vec<Work> {
-        let mut works = Vec::new();
-        for work in Work::ALL {
-            let modules = module::file_of(self.scheduler, work, env);
+    /// The programs whose files may be ours. A module's file elsewhere does not prevent the removal of ours.
+    fn programs(&mut self, dir: &Path, env: &Env) -> Vec<TimedProgram> {
+        let mut programs = Vec::new();
+        for program in TimedProgram::ALL {
+            let modules = module::file_of(self.scheduler, program, env);
             if modules.as_ref().is_none_or(|path| !path.starts_with(dir)) {
-                works.push(work);
+                programs.push(program);
             }
             self.left.extend(modules.as_deref().map(by_module));
         }
-        works
+        programs
     }
 }
 
-/// Why a module's file is left alone.
+/// Why a module's file is not changed.
 pub(crate) fn by_module(path: &Path) -> String {
     format!(
-        "\"{}\" comes from a Nix module: left alone; change it there (services.agent-memory)",
+        "\"{}\" comes from a Nix module and is not changed; change it there (services.agent-memory)",
         path.display()
     )
 }
 
 /// What there is to remove.
-pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<Removal> {
+pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<RemovalPlan> {
     match scheduler {
         Scheduler::Systemd => systemd(tools),
         Scheduler::Launchd => launchd(tools),
@@ -90,19 +89,19 @@ pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<Removal> {
     }
 }
 
-fn systemd(tools: &Tools) -> Result<Removal> {
-    let mut removal = Removal::of(Scheduler::Systemd);
+fn systemd(tools: &Tools) -> Result<RemovalPlan> {
+    let mut removal = RemovalPlan::of(Scheduler::Systemd);
     let dir = systemd::dir(tools.env)?;
     let mut timers = Vec::new();
-    for work in removal.works(&dir, tools.env) {
-        let timer = removal.take(dir.join(systemd::timer_name(work)));
-        if timer == Found::Ours {
-            timers.push(systemd::timer_name(work));
+    for program in removal.programs(&dir, tools.env) {
+        let timer = removal.take(dir.join(systemd::timer_name(program)));
+        if timer == Ownership::Ours {
+            timers.push(systemd::timer_name(program));
         }
-        removal.take(dir.join(systemd::service_name(work)));
-        // `disable` removes the link too, if the timer's file is still there and a manager runs.
-        let link = systemd::wanted_link(work, &dir);
-        if link.is_symlink() && timer != Found::Anothers {
+        removal.take(dir.join(systemd::service_name(program)));
+        // `disable` removes the link too, if the timer's file still exists and a manager runs.
+        let link = systemd::wanted_link(program, &dir);
+        if link.is_symlink() && timer != Ownership::Anothers {
             removal.files.push(link);
         }
     }
@@ -120,18 +119,18 @@ fn systemd(tools: &Tools) -> Result<Removal> {
     Ok(removal)
 }
 
-fn launchd(tools: &Tools) -> Result<Removal> {
-    let mut removal = Removal::of(Scheduler::Launchd);
+fn launchd(tools: &Tools) -> Result<RemovalPlan> {
+    let mut removal = RemovalPlan::of(Scheduler::Launchd);
     let Some(home) = tools.env.home() else { return Err(Error::config("HOME is not set")) };
-    for work in removal.works(&launchd::dir(home), tools.env) {
-        if removal.take(launchd::file(work, home)) != Found::Ours {
+    for program in removal.programs(&launchd::dir(home), tools.env) {
+        if removal.take(launchd::file(program, home)) != Ownership::Ours {
             continue;
         }
-        let target = format!("{}/{}", launchd::domain(), launchd::label(work));
+        let target = format!("{}/{}", launchd::domain(), launchd::label(program));
         if is_loaded(&target, tools) {
             removal.before.push(words(&["launchctl", "bootout", &target]));
         }
-        removal.files.extend(Some(launchd::log(work, home)).filter(|log| log.is_file()));
+        removal.files.extend(Some(launchd::log(program, home)).filter(|log| log.is_file()));
     }
     if !removal.files.is_empty() {
         removal.dirs.push(launchd::log_dir(home));
@@ -139,48 +138,46 @@ fn launchd(tools: &Tools) -> Result<Removal> {
     Ok(removal)
 }
 
-fn cron(tools: &Tools) -> Result<Removal> {
-    let mut removal = Removal::of(Scheduler::Crontab);
-    let old = tools.crontab().map_err(Error::io)?;
+fn cron(tools: &Tools) -> Result<RemovalPlan> {
+    let mut removal = RemovalPlan::of(Scheduler::Crontab);
+    let old = tools.crontab()?;
     if crontab::block(&old)?.is_some() {
         removal.rest = crontab::with_block(&old, None)?;
-        // Where nothing else is in it, there was none before ours, or an empty one.
+        // If nothing else is in it, there was no crontab before ours, or an empty one.
         removal.after.push(words(&["crontab", if removal.rest.is_empty() { "-r" } else { "-" }]));
     }
     Ok(removal)
 }
 
-/// Removes all that can be. What could not be done is the error, at the end.
-pub(crate) fn carry_out(removal: &Removal, tools: &Tools) -> Result<()> {
+/// Removes everything that can be removed, and reports the failures together at the end.
+pub(crate) fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
     let mut faults = Vec::new();
     for command in &removal.before {
-        // What the scheduler does not know it does not run.
-        faults.extend(tools.must(command, b"").err().filter(|why| !why.contains("does not exist")));
+        // A unit that the scheduler does not know does not run.
+        let failed = tools.must(command, b"").err().map(|error| error.message().to_owned());
+        faults.extend(failed.filter(|why| !why.contains("does not exist")));
     }
     for path in &removal.files {
-        match file::remove(path) {
-            Err(e) if e.kind() != ErrorKind::NotFound => faults.push(e.to_string()),
-            _ => {}
-        }
+        faults.extend(file::if_exists(file::remove(path)).err().map(|e| e.to_string()));
     }
     for dir in &removal.dirs {
-        // One with something in it stays.
+        // One that is not empty stays.
         let _ = fs_err::remove_dir(dir);
     }
     for command in &removal.after {
-        faults.extend(tools.must(command, &removal.rest).err());
+        faults.extend(tools.must(command, &removal.rest).err().map(|error| error.message().to_owned()));
     }
     if removal.scheduler == Scheduler::Systemd && faults.is_empty() {
-        // A run that failed would be listed on, without its file. Fails where there was none.
+        // A failed run would stay in the list, without its file. This fails if there was none.
         let mut reset = words(&["systemctl", "--user", "reset-failed"]);
-        reset.extend(Work::ALL.map(systemd::service_name));
+        reset.extend(TimedProgram::ALL.map(systemd::service_name));
         tools.is_success(&reset);
     }
     match faults.is_empty() {
         true => Ok(()),
         false => Err(Error::io(faults.join("; ")).hint(match removal.scheduler {
             Scheduler::Crontab => "look at it with: crontab -e",
-            _ => "the files are gone where nothing else is said; what is loaded runs until you log out",
+            _ => "the other files are gone; what is loaded runs until you log out",
         })),
     }
 }
@@ -194,13 +191,13 @@ mod tests {
     use crate::schedule::tool::PATIENCE;
 
     #[test]
-    fn a_link_is_ours_whatever_the_directories_above_are_called() {
+    fn a_link_is_ours_whatever_its_parent_directories_are_called() {
         let dir = tempfile::tempdir().unwrap();
         let config = dir.path().join("agent-memory-consolidate.timer");
         let units = config.join("systemd/user");
         std::fs::create_dir_all(units.join("timers.target.wants")).unwrap();
         std::fs::write(units.join("agent-memory-consolidate.service"), "[Service]\n").unwrap();
-        let link = systemd::wanted_link(Work::Consolidate, &units);
+        let link = systemd::wanted_link(TimedProgram::Consolidate, &units);
         std::os::unix::fs::symlink("/nowhere", &link).unwrap();
         let env = pretend(&[("XDG_CONFIG_HOME", config.to_str().unwrap())]);
         let removal = systemd(&Tools { env: &env, patience: PATIENCE }).unwrap();

@@ -1,50 +1,50 @@
-//! The schedulers' files: only those that we wrote are replaced or removed.
+//! The schedulers' files. Only those that we wrote are replaced or removed.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::lossy;
-use std::io::{self, ErrorKind};
+use std::io::Write;
 use std::path::Path;
 
-/// Stands in every file that we write.
+/// Part of every file that we write.
 const MARK: &str = "Written by memory-install-cron";
-/// Ours have some kilobytes.
+/// Ours have a few kilobytes.
 const CAP: u64 = 1 << 20;
 
-/// The text of a file of ours; `None` if there is none. Somebody else's is an error.
+/// The text of a file of ours; `None` if there is none. A file that we did not write is an error.
 pub(crate) fn ours(path: &Path) -> Result<Option<String>> {
-    let text = match file::read(path, CAP) {
-        Ok(bytes) => lossy(bytes).0,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io(e.to_string()).hint("move it away")),
-    };
+    let read = file::if_exists(file::read(path, CAP));
+    let Some(bytes) = read.map_err(|e| Error::from(e).hint("move it away"))? else { return Ok(None) };
+    let text = lossy(bytes).0;
     if text.contains(MARK) {
         return Ok(Some(text));
     }
-    Err(Error::refused(format!("\"{}\" was not written by memory-install-cron: left alone", path.display()))
-        .hint("move it away"))
+    Err(Error::refused(format!(
+        "\"{}\" was not written by memory-install-cron and is not changed",
+        path.display()
+    ))
+    .hint("move it away"))
 }
 
-/// Is it a file that we did not write, and that names something in `dir`?
-pub(crate) fn is_anothers_with(path: &Path, dir: &Path) -> bool {
+/// Is it a file that we did not write, and that mentions a path in `dir`?
+pub(crate) fn is_foreign_and_names(path: &Path, dir: &Path) -> bool {
     file::read(path, CAP).is_ok_and(|bytes| {
         let text = lossy(bytes).0;
         !text.contains(MARK) && text.contains(&*dir.to_string_lossy())
     })
 }
 
-/// Writes what is not there yet. Did it have to?
+/// Writes the file unless it is already there. Returns whether it wrote.
 pub(crate) fn write(path: &Path, text: &str) -> Result<bool> {
-    let failed = |e: io::Error| Error::io(e.to_string());
     file::sweep_aged(path, file::LEFT_BEHIND, |left| {
         text.as_bytes().starts_with(left) || String::from_utf8_lossy(left).contains(MARK)
     });
     match ours(path)? {
         Some(old) if old == text => return Ok(false),
-        Some(_) => file::replace(path, |new| io::Write::write_all(new, text.as_bytes())).map_err(failed)?,
+        Some(_) => file::replace(path, |new| new.write_all(text.as_bytes()))?,
         None => {
-            file::make_dir(path.parent().unwrap_or(path)).map_err(failed)?;
-            file::install(path, text.as_bytes(), 0o644).map_err(failed)?;
+            file::make_dir(path.parent().unwrap_or(path))?;
+            file::install(path, text.as_bytes(), 0o644)?;
         }
     }
     Ok(true)

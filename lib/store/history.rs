@@ -5,7 +5,7 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::exec::{self, Job, What};
+use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
@@ -140,8 +140,8 @@ impl Git {
 
     fn words(&self, words: &[String]) -> Result<Vec<u8>, String> {
         let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
-        let finished = exec::run(Job {
-            what: What::Words(words),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Words(words),
             input: Vec::new(),
             dir: &self.dir,
             vars: self.vars.clone(),

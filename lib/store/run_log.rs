@@ -1,8 +1,8 @@
-//! An agent's log (M6): plain markdown, one entry a run, only ever appended to.
+//! An agent's log (M6): plain Markdown, one entry per run, append-only.
 //!
-//! An entry begins at any line that begins with `## ` and goes up to the next such line. People edit these
-//! files, so nothing else is assumed of them. Reading goes from the end of the file, counting in constant
-//! memory, so that a log of any length costs a run the same.
+//! An entry begins at any line that begins with `## ` and ends before the next such line. People edit these files, so
+//! nothing else is assumed about them. Logs are read from the end and counted in constant memory, so that a run
+//! costs the same for a log of any length.
 
 use crate::base::env::Env;
 use crate::base::error::Result;
@@ -15,15 +15,15 @@ use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A result is cut at so many characters (M6 2.5).
+/// A result is cut after this many characters (M6 2.5).
 const RESULT_CHARS: usize = 1000;
-/// More than this many bytes of log do not go into a prompt.
+/// The most that goes into a prompt, in bytes.
 const LOAD_CAP: u64 = 64 * 1024 * 1024;
 /// An entry's header, with the end of the line before it.
 const HEADER: &[u8] = b"\n## ";
 const BLOCK: u64 = 64 * 1024;
 
-/// `memory.path` as it stands, else `memory/<agent>.md` in the data directory. Makes nothing.
+/// `memory.path` without change, else `memory/<agent>.md` in the data directory. Creates nothing.
 pub(crate) fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathBuf> {
     if memory.path.is_empty() {
         Ok(env.data_dir()?.join("memory").join(format!("{name}.md")))
@@ -32,9 +32,9 @@ pub(crate) fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathB
     }
 }
 
-/// Appends one entry. The file and its directory are made if missing; after an error it is as it was.
+/// Appends one entry. Creates the file and its directory if necessary; after an error the file is as it was.
 ///
-/// `task_chars` cuts the task, 0 keeps it whole.
+/// `task_chars` is the length at which the task is cut; 0: never.
 pub(crate) fn append(
     path: &Path,
     time: Timestamp,
@@ -54,8 +54,8 @@ fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String
     format!("## {time}\n**Task:** {task}\n**Result:** {result}\n\n")
 }
 
-/// The newest `last_n` entries as they stand, without what comes before the first header; 0: the whole file.
-/// A missing file is an empty one.
+/// The newest `last_n` entries without change, and without text before the first header; 0: the whole file.
+/// A missing file counts as an empty one.
 pub(crate) fn tail(path: &Path, last_n: usize) -> io::Result<String> {
     let Some((mut log, end)) = file::open_settled(path)? else { return Ok(String::new()) };
     let start = if last_n == 0 { 0 } else { start_of_tail(&mut log, end, last_n as u64)?.unwrap_or(end) };
@@ -76,28 +76,28 @@ pub(crate) fn tail(path: &Path, last_n: usize) -> io::Result<String> {
     Ok(lossy(bytes).0)
 }
 
-/// How many entries a file held, and up to where they were counted.
+/// How many entries a file had, and up to where they were counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct LogCount {
     pub(crate) entries: u64,
-    file: file::Id,
+    file: file::FileId,
     end: u64,
 }
 
-/// Counts the entries. A missing file holds none.
-pub(crate) fn count(path: &Path) -> io::Result<Count> {
+/// Counts the entries. A missing file has none.
+pub(crate) fn count(path: &Path) -> io::Result<LogCount> {
     match file::open_settled(path)? {
-        Some((log, end)) => Ok(Count { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
-        None => Ok(Count::default()),
+        Some((log, end)) => Ok(LogCount { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
+        None => Ok(LogCount::default()),
     }
 }
 
-/// How many entries `log` holds.
+/// How many entries `log` has.
 pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
     let header = memmem::Finder::new(HEADER);
     let overlap = HEADER.len() - 1;
     let mut buffer = vec![0; 4 * BLOCK as usize];
-    // The file's first line is a line too.
+    // The file's first line may be a header too.
     buffer[0] = b'\n';
     let mut filled = 1;
     let mut count = 0;
@@ -109,14 +109,14 @@ pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
             Err(e) => return Err(e),
         }
         count += header.find_iter(&buffer[..filled]).count() as u64;
-        // A header may straddle two reads. What stays is too short to hold one that was counted.
+        // A header may be split between two reads. What is kept is too short to contain one that was counted.
         let keep = filled.min(overlap);
         buffer.copy_within(filled - keep..filled, 0);
         filled = keep;
     }
 }
 
-/// What a trim did, in entries.
+/// The result of a trim, in entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trimmed {
     pub(crate) removed: u64,
@@ -124,13 +124,18 @@ pub(crate) struct Trimmed {
 }
 
 /// Keeps the newest `keep` entries, byte for byte; 0 keeps all (M7 3.1). `None`: there was nothing to remove.
-/// What stands before the first header goes with the entries after it.
+/// Text before the first header is removed together with the entries after it.
 ///
-/// `counted` is what the log held when it was read for its analysis. What was appended since has been seen by
-/// nobody, so it stays even if it is more than `keep`; and only that needs to be counted under the lock.
-/// Appends and other trims wait meanwhile, so that none is lost between reading and replacing. After an
-/// error the log is as it was. `own_dir`: nobody else keeps files beside the log, so leftovers can be swept.
-pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> io::Result<Option<Trimmed>> {
+/// `counted` is the count from when the log was read for its analysis. Entries that were appended since were not
+/// analysed, so they stay even if there are more than `keep`; and only they need to be counted under the lock.
+/// Appends and other trims wait, so that no entry is lost between reading and replacing. After an error the log is as
+/// it was. `own_dir`: the directory contains only our files, so leftovers can be removed.
+pub(crate) fn trim(
+    path: &Path,
+    keep: usize,
+    counted: LogCount,
+    own_dir: bool,
+) -> io::Result<Option<Trimmed>> {
     if keep == 0 {
         return Ok(None);
     }
@@ -140,13 +145,13 @@ pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> i
     }
     let end = log.metadata()?.len();
     let grown = file::id(&log)? == counted.file && counted.end <= end;
-    // Another file in its place was put there by another trim: there is no telling what is new in it.
+    // If the file was replaced, another trim did it, and what is new in it is unknown.
     let (before, since) = if grown { (counted.entries, counted.end) } else { (0, 0) };
     log.seek(SeekFrom::Start(since))?;
     let new = count_in(log.by_ref().take(end - since))?;
     let kept = if grown { new.max(keep as u64) } else { keep as u64 };
     let start = start_of_tail(&mut log, end, kept)?;
-    // One more entry lies before that, or there is nothing to remove.
+    // If there is no entry before that, there is nothing to remove.
     let Some(start) = start.filter(|start| *start > 0) else { return Ok(None) };
     if start_of_tail(&mut log, start, 1)?.is_none() {
         return Ok(None);
@@ -156,7 +161,7 @@ pub(crate) fn trim(path: &Path, keep: usize, counted: Count, own_dir: bool) -> i
         let copied = io::copy(&mut log.by_ref().take(end - start), new)?;
         if copied == end - start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     })?;
-    // At least one, even if somebody edited the log since it was counted.
+    // At least one, even if the log was edited since it was counted.
     Ok(Some(Trimmed { removed: (before + new).saturating_sub(kept).max(1), kept }))
 }
 

@@ -1,25 +1,26 @@
-//! A program's help lives once, in its `About`. `--help`, the man page and the completions are made from it.
+//! A program's help, in one place: `--help`, the man page and the completions are made from its `About`.
 
 use crate::base::text::wrap;
 use std::fmt::Write;
 
-/// Everything that is said about a program.
+/// Everything that help, man page and completions say about a program.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) name: &'static str,
     /// What it does, in less than a line, without a full stop.
     pub(crate) caption: &'static str,
-    /// One line a form.
+    /// One line for each form.
     pub(crate) usage: &'static [&'static str],
     pub(crate) commands: &'static [Command],
     pub(crate) flags: &'static [Flag],
-    /// Paragraphs, separated by blank lines. Lines that begin with four spaces stand as they are.
+    /// Paragraphs, separated by blank lines. Lines that begin with four spaces are verbatim.
     pub(crate) more: &'static str,
-    /// Further sections of the man page: title, and text in the form of `more`.
+    /// Further sections of the man page: title and text. A text that has its own headings comes without a title. The
+    /// form is that of [`crate::base::cli::Manual::text`].
     pub(crate) sections: &'static [(&'static str, &'static str)],
 }
 
-/// A word that stands first on the command line: `axe-agents show`.
+/// The first word on the command line: `axe-agents show`.
 pub(crate) type Command = (&'static str, &'static str);
 
 #[derive(Debug)]
@@ -69,7 +70,7 @@ impl About {
         self.flags.iter().chain(&COMMON)
     }
 
-    /// What `--help` prints: at most 40 lines of 79 columns (a test holds it to that).
+    /// What `--help` prints: at most 40 lines of 79 columns (a test checks this).
     pub(crate) fn help(&self) -> String {
         let mut out = format!("{} - {}\n\n", self.name, self.caption);
         for (n, line) in self.usage.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The command line, argument by argument. Each room matches what it accepts; what is the same everywhere is here.
+//! The command line, argument by argument. Each program matches its own flags; the common parts are here.
 
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::error::{Error, Result};
@@ -6,7 +6,7 @@ use lexopt::Arg;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What is asked for in the place of a run.
+/// What to do instead of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Instead {
     Help,
@@ -15,7 +15,7 @@ pub(crate) enum Instead {
 
 pub(crate) struct Arguments {
     parser: lexopt::Parser,
-    /// The flag that was read last, as it was written.
+    /// The last flag, as the user wrote it.
     flag: String,
     instead: Option<Instead>,
 }
@@ -27,8 +27,8 @@ impl From<lexopt::Parser> for Arguments {
 }
 
 impl Arguments {
-    /// The next flag or word; `None` at the end, and at `--help` and `--version`, which every program has. After
-    /// these nothing counts any more, not even what the room finds missing.
+    /// The next flag or word; `None` at the end, and at `--help` and `--version`, which every program has. These two
+    /// win over everything else, even over missing arguments.
     pub(crate) fn next(&mut self) -> Result<Option<Arg<'_>>> {
         let next = self.parser.next()?;
         match &next {
@@ -41,12 +41,12 @@ impl Arguments {
         Ok(next.filter(|_| self.instead.is_none()))
     }
 
-    /// Whether something else than a run was asked for, once the room has had its look.
+    /// Whether the user asked for something else than a run. Call it after parsing.
     pub(crate) fn instead(&self) -> Option<Instead> {
         self.instead
     }
 
-    /// All that follows, as it stands.
+    /// All remaining arguments, not parsed.
     pub(crate) fn rest(&mut self) -> Result<Vec<OsString>> {
         Ok(self.parser.raw_args()?.collect())
     }
@@ -59,7 +59,7 @@ impl Arguments {
         })
     }
 
-    /// The flag's value as a path, of whatever bytes.
+    /// The flag's value as a path, which may be any bytes.
     pub(crate) fn path(&mut self) -> Result<PathBuf> {
         Ok(self.parser.value()?.into())
     }
@@ -88,7 +88,7 @@ impl Arguments {
         }
     }
 
-    /// The flag's value out of a closed set, which `known` lists.
+    /// The flag's value from a closed set, which `known` lists.
     pub(crate) fn one_of<T>(&mut self, named: fn(&str) -> Option<T>, known: &str) -> Result<T> {
         let value = self.text()?;
         named(&value)
@@ -96,12 +96,12 @@ impl Arguments {
     }
 }
 
-/// An argument that is no flag, as text.
+/// An argument that is not a flag, as text.
 pub(crate) fn text(value: OsString) -> Result<String> {
     value.into_string().map_err(|value| lexopt::Error::NonUnicodeValue(value).into())
 }
 
-/// Two flags that exclude each other.
+/// The error for two flags that exclude each other.
 pub(crate) fn apart(one: &str, other: &str) -> Error {
     Error::usage(format!("options \"{one}\" and \"{other}\" do not go together"))
 }

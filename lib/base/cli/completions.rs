@@ -41,7 +41,7 @@ fn bash(programs: &[&About]) -> String {
             .chain(about.all_flags().map(|flag| format!("--{}", flag.long)))
             .chain(about.all_flags().filter_map(|flag| flag.short).map(|short| format!("-{short}")))
             .collect();
-        // Commands of a dispatcher are completed as the programs that they are.
+        // A dispatcher's commands are completed like the programs that they run.
         let below = match about.name.contains('-') {
             true => String::new(),
             false => format!(
@@ -50,14 +50,14 @@ fn bash(programs: &[&About]) -> String {
                  \"$below\"\n        return\n    fi\n"
             ),
         };
-        // compgen expands what it is given as the shell would: only names that mean nothing to it go in.
+        // compgen expands words as the shell would, so only names without special characters are passed.
         let agents = match about.usage.iter().any(|usage| usage.contains("AGENT")) {
             true => {
                 "    words=\"$words $(axe-agents list 2>/dev/null | sed -n 's/ - .*//; /^[A-Za-z0-9_.-]*$/p')\"\n"
             }
             false => "",
         };
-        // Arrays are filled as bash 3.2 can, which macOS has.
+        // macOS has bash 3.2, which cannot fill arrays in newer ways.
         let _ = write!(
             out,
             "{function}() {{\n{below}    local words={}\n{agents}    \
@@ -90,8 +90,8 @@ fn zsh(programs: &[&About]) -> String {
         }
         out.push_str("        '*:file:_files'\n}\n");
     }
-    // Read by eval, it says which function is for which program; as a file on fpath, it is the first of them, and
-    // from then on not the file any more.
+    // Read by eval, this registers a function for each program. As a file on fpath, it is called as the function of
+    // the first program, once.
     for about in programs {
         let _ = writeln!(out, "compdef {} {}", function_name(about), about.name);
     }

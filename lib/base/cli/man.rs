@@ -1,11 +1,11 @@
 //! Man pages in `man(7)` macros, which both groff and mandoc read: a program's, from the same table as `--help`, and
-//! a family's on its files and formats, from a text.
+//! a family's, on files and formats, from a Markdown text.
 
 use crate::base::cli::about::{About, is_verbatim};
 use crate::base::text::wrap;
 use std::fmt::Write;
 
-/// Of the source of a page, in columns.
+/// The width of a page's source, in columns.
 const WIDTH: usize = 78;
 
 /// A page of section 7: what several programs have in common.
@@ -15,14 +15,14 @@ pub(crate) struct Manual {
     /// What `axe help` and `memory help` call it.
     pub(crate) topic: &'static str,
     pub(crate) caption: &'static str,
-    /// Markdown, as far as these pages use it: `## SECTION`, `### Part`, paragraphs, lines indented by four spaces that
-    /// stand as they are, "- `term`: text", and `words` that are bold.
+    /// Markdown, as far as these pages use it: `## SECTION`, `### Part`, paragraphs, verbatim lines indented by four
+    /// spaces, "- `term`: text", and bold `words`.
     pub(crate) text: &'static str,
 }
 
 #[cfg(test)]
 impl Manual {
-    /// What the items of a section are called, up to its first part with a heading.
+    /// The terms of a section's items, up to its first part with a heading.
     pub(crate) fn terms(&self, section: &str) -> Vec<&str> {
         let (_, rest) = self.text.split_once(&format!("\n## {section}\n")).unwrap();
         let section = rest.split("\n##").next().unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
         let _ = writeln!(out, "{}{}", if n == 0 { "" } else { ".br\n" }, escape(usage));
     }
     out.push_str(".SH DESCRIPTION\n");
-    paragraphs(&mut out, about.more);
+    blocks(&mut out, about.more);
     if !about.commands.is_empty() {
         out.push_str(".SH COMMANDS\n");
         for (name, help) in about.commands {
@@ -51,8 +51,10 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
         let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&flag.spelling()), filled(&escape(flag.help)));
     }
     for (title, text) in about.sections {
-        let _ = writeln!(out, ".SH {}", escape(title));
-        paragraphs(&mut out, text);
+        if !title.is_empty() {
+            let _ = writeln!(out, ".SH {}", escape(title));
+        }
+        blocks(&mut out, text);
     }
     out.push_str(".SH EXIT STATUS\n");
     for (code, meaning) in [
@@ -77,25 +79,37 @@ pub(crate) fn manual_page<'a>(
     version: &str,
 ) -> String {
     let mut out = head(manual.name, 7, manual.caption, version);
-    let mut is_below_heading = false;
-    // The first block is the text's own title.
-    for block in manual.text.split("\n\n").skip(1) {
+    // The text begins with its own title.
+    blocks(&mut out, manual.text.split_once("\n\n").map_or("", |(_, text)| text));
+    see_also(&mut out, also);
+    out
+}
+
+/// Text in the form of [`Manual::text`], right below a heading or with headings of its own.
+fn blocks(out: &mut String, text: &str) {
+    let mut is_below_heading = true;
+    for block in text.split("\n\n") {
         let block = block.trim_matches('\n');
         let heading = block.strip_prefix("## ").map(|title| (".SH", title));
         let heading = heading.or_else(|| block.strip_prefix("### ").map(|title| (".SS", title)));
+        // A paragraph right below a heading needs no macro.
+        let macro_before = if is_below_heading { "" } else { ".PP\n" };
         if let Some((request, title)) = heading {
             let _ = writeln!(out, "{request} {}", escape(title));
         } else if block.starts_with("- ") {
-            items(&mut out, block);
+            items(out, block);
         } else if is_verbatim(block) {
-            verbatim(&mut out, block, is_below_heading);
+            let lines: Vec<String> = block
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(|line| guarded(escape(&line[4..])))
+                .collect();
+            let _ = writeln!(out, "{macro_before}.RS 4\n.nf\n{}\n.fi\n.RE", lines.join("\n"));
         } else {
-            let _ = writeln!(out, "{}{}", if is_below_heading { "" } else { ".PP\n" }, running(block));
+            let _ = writeln!(out, "{macro_before}{}", running(block));
         }
         is_below_heading = heading.is_some();
     }
-    see_also(&mut out, also);
-    out
 }
 
 fn head(name: &str, section: u8, caption: &str, version: &str) -> String {
@@ -124,7 +138,7 @@ fn items(out: &mut String, block: &str) {
     }
 }
 
-/// A paragraph; what is between backquotes is bold.
+/// A paragraph. Text between backquotes is bold.
 fn running(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(n, part)| match n % 2 {
         0 => escape(part),
@@ -133,7 +147,7 @@ fn running(text: &str) -> String {
     filled(&parts.collect::<String>())
 }
 
-/// Lines that are short enough for both formatters' taste, none of which is a request.
+/// Lines that are short enough for both formatters, none of which is a request.
 fn filled(escaped: &str) -> String {
     wrap(escaped, WIDTH).into_iter().map(guarded).collect::<Vec<_>>().join("\n")
 }
@@ -143,28 +157,6 @@ fn guarded(line: String) -> String {
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
 }
 
-fn paragraphs(out: &mut String, text: &str) {
-    for (n, paragraph) in text.split("\n\n").enumerate() {
-        if is_verbatim(paragraph) {
-            verbatim(out, paragraph, n == 0);
-        } else {
-            if n > 0 {
-                out.push_str(".PP\n");
-            }
-            let _ = writeln!(out, "{}", filled(&escape(paragraph)));
-        }
-    }
-}
-
-/// `is_first`: it stands right below a heading, where a paragraph needs no macro.
-fn verbatim(out: &mut String, paragraph: &str, is_first: bool) {
-    out.push_str(if is_first { ".RS 4\n.nf\n" } else { ".PP\n.RS 4\n.nf\n" });
-    for line in paragraph.lines().filter(|line| !line.is_empty()) {
-        let _ = writeln!(out, "{}", escape_line(&line[4..]));
-    }
-    out.push_str(".fi\n.RE\n");
-}
-
 /// Backslashes and hyphens mean something in troff; flags must be copyable from the page.
 fn escape(text: &str) -> String {
     text.replace('\\', "\\e")
@@ -172,10 +164,6 @@ fn escape(text: &str) -> String {
         .replace('~', "\\(ti")
         .replace('^', "\\(ha")
         .replace('…', "...")
-}
-
-fn escape_line(line: &str) -> String {
-    guarded(escape(line))
 }
 
 #[cfg(test)]
@@ -200,7 +188,7 @@ mod tests {
 
     #[test]
     fn troff_requests_and_hyphens_are_escaped() {
-        assert_eq!(escape_line(".git is skipped"), "\\&.git is skipped");
+        assert_eq!(guarded(escape(".git is skipped")), "\\&.git is skipped");
         assert_eq!(escape("--dry-run ~/x \\n"), "\\-\\-dry\\-run \\(ti/x \\en");
     }
 }

@@ -1,4 +1,4 @@
-//! What every program gets for nothing: help, version, man page, completions, errors, streams.
+//! What all programs have in common: help, version, man page, completions, errors, streams.
 
 mod about;
 mod arguments;

@@ -1,4 +1,4 @@
-//! The frame around every program: arguments in, exit code out.
+//! The entry point of every program: arguments in, exit code out.
 
 use crate::base::cli::about::About;
 use crate::base::cli::arguments::{Arguments, Instead};
@@ -22,7 +22,7 @@ impl<A> Program<A> {
     pub(crate) fn main(self) -> ExitCode {
         let mut stdout = Stdout::open();
         let result = self.go(&mut stdout);
-        // A fault of the run says more than the full disk that it may have caused.
+        // The error of the run says more than an error of stdout that it may have caused.
         let flushed = stdout.flush();
         match result.and_then(|code| flushed.map(|()| code)) {
             Ok(code) => code,
@@ -59,7 +59,7 @@ impl<A> Program<A> {
         nearest(wrong, flags.iter().map(String::as_str)).map(str::to_owned)
     }
 
-    /// Even a command line that does not parse gets its error as JSON, where the program has `--json`.
+    /// If the program has `--json`, an error of the command line itself is JSON too.
     fn wants_json(&self) -> bool {
         let mut is_value = false;
         self.about.flags.iter().any(|flag| flag.long == "json")
@@ -75,7 +75,7 @@ impl<A> Program<A> {
         let mut with_value = self.about.flags.iter().filter(|flag| flag.value.is_some());
         match (arg.strip_prefix("--"), arg.strip_prefix('-')) {
             (Some(long), _) => with_value.any(|flag| flag.long == long),
-            // The first that takes a value takes the rest of the bundle, if there is one.
+            // The first flag with a value takes the rest of the bundle, if there is any.
             (None, Some(bundle)) => {
                 let shorts: Vec<char> = with_value.filter_map(|flag| flag.short).collect();
                 bundle.find(&shorts[..]).is_some_and(|at| at + 1 == bundle.len())

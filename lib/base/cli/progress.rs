@@ -1,12 +1,11 @@
-//! A line on a terminal that says what is being waited for, and how long already.
+//! A line on a terminal that says what the program waits for, and for how long.
 
 use crate::base::stderr;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Shows itself from the second second on, wipes itself when dropped. In a pipe, a log or a timer's
-/// journal it does nothing.
+/// Appears after one second and is removed when dropped. In a pipe, a log or a timer's journal it does nothing.
 pub(crate) struct Progress {
     running: Option<(Sender<()>, Receiver<()>)>,
 }
@@ -27,7 +26,7 @@ impl Progress {
             stderr::wipe_progress();
             drop::<Sender<()>>(wiped);
         });
-        // Without a thread there is no progress to see, and nothing lost.
+        // Without a thread there is no progress line.
         Progress { running: thread.is_ok().then_some((stop, done)) }
     }
 }

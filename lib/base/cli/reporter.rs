@@ -1,8 +1,8 @@
-//! What goes to stderr beside errors: warnings, and the lines of `--verbose`.
+//! What goes to stderr besides errors: warnings, and the lines of `--verbose`.
 
 use crate::base::stderr::line;
 
-/// Who may speak, and how. A sub-agent's notes bear a prefix and are heard only with `--verbose`.
+/// Prints warnings and verbose lines. Those of a sub-agent have a prefix, and appear only with `--verbose`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reporter {
     prefix: &'static str,
@@ -15,19 +15,19 @@ impl Reporter {
         Reporter { prefix: "", warnings: true, verbose }
     }
 
-    /// The notes of an agent that this one calls.
+    /// The reporter of an agent that this one calls.
     pub(crate) fn for_sub_agent(&self) -> Reporter {
         Reporter { prefix: "[sub-agent] ", warnings: self.verbose, verbose: self.verbose }
     }
 
-    /// `Warning: …`, always for the program itself.
+    /// `Warning: …`. The program's own warnings always appear.
     pub(crate) fn warn(&self, message: &str) {
         if self.warnings {
             line(&format!("{}Warning: {message}", self.prefix));
         }
     }
 
-    /// A line that only `--verbose` shows.
+    /// A line that appears only with `--verbose`.
     pub(crate) fn verbose(&self, message: &str) {
         if self.verbose {
             line(&format!("{}{message}", self.prefix));

@@ -1,11 +1,11 @@
-//! The one way to stdout: locked, buffered, complete or an error.
+//! The only writer to stdout: locked, buffered, complete or an error.
 
 use crate::base::error::{Error, Result};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
-/// Remembers whether its reader left (`| head -1`): that alone is success, and everything after it is
-/// thrown away. Any other fault, a full disk say, is an error. A child's broken pipe is not seen here.
+/// Remembers whether its reader left (`| head -1`): that is a success, and later output is discarded. Any other
+/// failure, like a full disk, is an error. A child's broken pipe does not count.
 pub(crate) struct Stdout {
     out: BufWriter<StdoutLock<'static>>,
     reader_left: bool,
@@ -38,18 +38,17 @@ impl Stdout {
         self.line(&text)
     }
 
-    /// Hands everything to the reader. Only after this is what was printed known to have arrived.
+    /// Writes everything out. Only then is it certain that the output has arrived.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let written = self.out.flush();
         self.judge(written)
     }
 
-    /// Does a person look at it?
     pub(crate) fn is_terminal(&self) -> bool {
         self.out.get_ref().is_terminal()
     }
 
-    /// Has a write failed for a reason that is not the reader's leaving?
+    /// Has a write failed for another reason than a reader that left?
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }

@@ -1,35 +1,36 @@
-//! A command's three streams, each served by a thread of its own, and word of how far they are.
+//! A command's three streams, each served by its own thread, and events about their ends.
 
-use crate::base::exec::fault::Fault;
+use crate::base::exec::error::ExecError;
 use crate::base::stderr;
+use crate::base::sync::{lock, spawn};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// How much of stderr is kept for the error message, in bytes.
-pub(crate) const STDERR_KEPT: usize = 8 * 1024;
+pub(super) const STDERR_KEPT: usize = 8 * 1024;
 
-pub(crate) enum Event {
+pub(super) enum StreamEvent {
     Exited,
-    Stdout(Result<(), Fault>),
+    Stdout(Result<(), ExecError>),
     StderrEnded,
 }
 
-/// What of a command has come to its end.
+/// Which parts of a command have ended.
 #[derive(Default)]
-pub(crate) struct Ended {
-    pub(crate) exited: bool,
-    pub(crate) stdout: bool,
-    pub(crate) stderr: bool,
+pub(super) struct Completion {
+    pub(super) exited: bool,
+    pub(super) stdout: bool,
+    pub(super) stderr: bool,
 }
 
-impl Ended {
-    pub(crate) fn note(&mut self, event: Event) -> Result<(), Fault> {
+impl Completion {
+    pub(super) fn note(&mut self, event: StreamEvent) -> Result<(), ExecError> {
         match event {
-            Event::Exited => self.exited = true,
-            Event::StderrEnded => self.stderr = true,
-            Event::Stdout(ended) => {
+            StreamEvent::Exited => self.exited = true,
+            StreamEvent::StderrEnded => self.stderr = true,
+            StreamEvent::Stdout(ended) => {
                 self.stdout = true;
                 ended?;
             }
@@ -37,86 +38,76 @@ impl Ended {
         Ok(())
     }
 
-    pub(crate) fn streams(&self) -> bool {
+    pub(super) fn streams(&self) -> bool {
         self.stdout && self.stderr
     }
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What every new pipe holds, in bytes.
+/// The capacity that every new pipe has, in bytes.
 const PIPE: usize = 4096;
 
-/// A thread that is not waited for. Unlike `std::thread::spawn`, no panic where the system has none to give.
-fn thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().spawn(work).map(drop)
-}
-
-pub(crate) fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -> io::Result<()> {
+pub(super) fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -> io::Result<()> {
     let Some(mut stdin) = stdin else { return Ok(()) };
-    let at_once = input.len() <= PIPE;
+    let fits = input.len() <= PIPE;
     // An error here is the command's choice not to read; its exit status decides.
-    let mut write = move || {
-        let _ = stdin.write_all(&input);
-    };
-    if at_once {
+    let write = move || drop(stdin.write_all(&input));
+    if fits {
+        let mut write = write;
         write();
         return Ok(());
     }
-    thread(write)
+    spawn(write)
 }
 
-pub(crate) fn collect(
+pub(super) fn collect(
     from: Option<impl Read + Send + 'static>,
     cap: usize,
     into: Arc<Mutex<Vec<u8>>>,
-    events: Sender<Event>,
+    events: Sender<StreamEvent>,
 ) -> io::Result<()> {
     let Some(mut from) = from else { return Ok(()) };
-    thread(move || {
+    spawn(move || {
         let mut buffer = vec![0; 64 * 1024];
         let ended = loop {
             match from.read(&mut buffer) {
                 Ok(0) => break Ok(()),
                 Ok(n) => {
-                    let mut all = locked(&into);
+                    let mut all = lock(&into);
                     if all.len() + n > cap {
-                        break Err(Fault::TooMuchOutput(cap));
+                        break Err(ExecError::TooMuchOutput(cap));
                     }
                     all.extend_from_slice(&buffer[..n]);
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => break Err(Fault::Reading(e)),
+                Err(e) => break Err(ExecError::Reading(e)),
             }
         };
-        let _ = events.send(Event::Stdout(ended));
+        let _ = events.send(StreamEvent::Stdout(ended));
     })
 }
 
-/// What a command says on stderr.
+/// What a command prints on stderr.
 #[derive(Default)]
-pub(crate) struct Heard {
-    /// The end of it, at most [`STDERR_KEPT`] bytes.
-    pub(crate) tail: Mutex<Vec<u8>>,
+pub(super) struct StderrTail {
+    /// The last [`STDERR_KEPT`] bytes.
+    pub(super) tail: Mutex<Vec<u8>>,
     /// Whether it is passed on.
-    pub(crate) aloud: bool,
-    /// The command's time is over: nothing more of it is passed on.
-    pub(crate) over: AtomicBool,
+    pub(super) is_heard: bool,
+    /// The command's time is over: nothing more is passed on.
+    pub(super) over: AtomicBool,
 }
 
 /// How many commands' stderr is being passed on.
 static SPEAKING: AtomicUsize = AtomicUsize::new(0);
 
-pub(crate) fn pass_on(
+pub(super) fn pass_on(
     from: Option<impl Read + Send + 'static>,
-    heard: Arc<Heard>,
-    events: Sender<Event>,
+    stderr: Arc<StderrTail>,
+    events: Sender<StreamEvent>,
 ) -> io::Result<()> {
     let Some(mut from) = from else { return Ok(()) };
     SPEAKING.fetch_add(1, SeqCst);
-    let speaker = thread(move || {
+    let speaker = spawn(move || {
         let mut buffer = vec![0; 8 * 1024];
         loop {
             let n = match from.read(&mut buffer) {
@@ -125,17 +116,17 @@ pub(crate) fn pass_on(
                 Ok(0) | Err(_) => break,
             };
             {
-                let mut tail = locked(&heard.tail);
+                let mut tail = lock(&stderr.tail);
                 tail.extend_from_slice(&buffer[..n]);
                 let surplus = tail.len().saturating_sub(STDERR_KEPT);
                 tail.drain(..surplus);
             }
-            if heard.aloud && !stderr::pass_on(&buffer[..n], &heard.over) {
+            if stderr.is_heard && !stderr::pass_on(&buffer[..n], &stderr.over) {
                 break;
             }
         }
         SPEAKING.fetch_sub(1, SeqCst);
-        let _ = events.send(Event::StderrEnded);
+        let _ = events.send(StreamEvent::StderrEnded);
     });
     if speaker.is_err() {
         SPEAKING.fetch_sub(1, SeqCst);
@@ -145,6 +136,6 @@ pub(crate) fn pass_on(
 
 /// Is a command's stderr still being passed on?
 #[cfg(unix)]
-pub(crate) fn is_heard() -> bool {
+pub(super) fn is_heard() -> bool {
     SPEAKING.load(SeqCst) > 0
 }

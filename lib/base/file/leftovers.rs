@@ -1,34 +1,34 @@
-//! What killed programs left of new files that they were about to put in their places.
+//! Temporary files that killed programs have left behind.
 
 use crate::base::file::open::{id_of, read};
 use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a killed program left half written is nobody's any more when it is as old as this: a write takes moments. Where
-/// only the name tells, because rsync names its files in transit as we do.
+/// A temporary file of this age is a leftover: a write takes moments. For files of which only the name is known; rsync
+/// names its own in the same way.
 pub(crate) const LEFT_FOR: Duration = Duration::from_secs(60 * 60);
-/// The same where what is in it shows that it is ours.
+/// The same for files whose content shows that they are ours.
 pub(crate) const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// Removes the entry beside `path` that is the open file, if the rename did not happen.
-pub(crate) fn remove_twin(path: &Path, file: &std::fs::File) {
+/// Removes the temporary name of an open file, if the rename did not happen.
+pub(super) fn remove_twin(path: &Path, file: &std::fs::File) {
     if let Some(leftover) = twin(path, file) {
         let _ = fs::remove_file(leftover);
     }
 }
 
-/// The name that an open file has beside `path`.
-pub(crate) fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
+/// The temporary name of an open file beside `path`.
+pub(super) fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
     let open = file.metadata().ok()?;
     let is_open = |entry: &PathBuf| entry.symlink_metadata().is_ok_and(|found| id_of(&found) == id_of(&open));
     temporaries(path).into_iter().find(is_open)
 }
 
-/// Removes what killed programs left of new files for `path`. Only for directories that are ours alone: the
-/// names could be somebody else's elsewhere. The caller holds the lock of `path`, so none is in use.
+/// Removes the leftovers of new files for `path`. Only for directories that are ours alone: elsewhere the names could
+/// be somebody else's. The caller holds the lock of `path`, so none is in use.
 pub(crate) fn sweep(path: &Path) {
-    // Behind a symlink the new files lie in somebody else's directory.
+    // Behind a symlink the new files are in somebody else's directory.
     if path.is_symlink() {
         return;
     }
@@ -37,8 +37,8 @@ pub(crate) fn sweep(path: &Path) {
     }
 }
 
-/// Removes what killed programs left of new files for `path` in a directory that is not ours: entries with such a
-/// name that are older than `age` and whose bytes are ours, by `is_ours`.
+/// Removes the leftovers of new files for `path` in a directory that is not ours: those that are older than `age` and
+/// whose bytes `is_ours` accepts.
 pub(crate) fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> bool) {
     const CAP: u64 = 16 << 20;
     for leftover in temporaries(path) {
@@ -51,14 +51,14 @@ pub(crate) fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> 
     }
 }
 
-/// Removes what killed programs left of new files `*EXTENSION` in `dir`, which is ours alone, if they are older
-/// than `age`, and tells which. Zero is for who holds a lock without which nobody writes there.
+/// Removes the leftovers of new files `*EXTENSION` in `dir`, which is ours alone, if they are older than `age`, and
+/// returns them. An age of zero requires a lock that all writers there take.
 pub(crate) fn sweep_dir(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
     let leftovers = leftovers(dir, extension, age).into_iter();
     leftovers.filter(|path| fs::remove_file(path).is_ok()).collect()
 }
 
-/// The new files `*EXTENSION` in `dir` that nobody has put in their places since `age`.
+/// The leftovers of new files `*EXTENSION` in `dir` that are older than `age`.
 pub(crate) fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     entries
@@ -69,7 +69,7 @@ pub(crate) fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathB
         .collect()
 }
 
-/// Was the file last written to so long ago? By the clock of the file system, so that a pinned one does not count.
+/// Was the file last written at least `age` ago? By the clock of the file system, not a pinned one.
 #[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
 pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
     let changed = || path.symlink_metadata().and_then(|metadata| metadata.modified());

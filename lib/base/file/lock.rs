@@ -1,23 +1,23 @@
 //! Locks are `flock`-style and follow renames. Most are held for milliseconds, [`hold`]'s for a run.
 
 use crate::base::deadline::Deadline;
-use crate::base::file::open::{id, id_of, open_regular, regular_or_missing, set_mode};
+use crate::base::file::open::{cannot, id, id_of, if_exists, open_regular, regular_or_missing, set_mode};
 use fs_err as fs;
 use std::fs::TryLockError;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a lock is waited for. Its holders need milliseconds; one that needs this long has been stopped.
+/// How long to wait for a lock. Its holders need milliseconds; one that takes this long has been stopped.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-/// How long a reader waits for a writer to be done.
+/// How long a reader waits for a writer.
 const SETTLE_WAIT: Duration = Duration::from_secs(1);
 
-/// Opens a file for a change and locks it; `None` if there is none and it is not to be made.
+/// Opens a file for a change and locks it; `None` if it does not exist and `make` is false.
 ///
-/// When another program has put a new file in its place meanwhile, the lock is on a file that nobody reads
-/// any more: open again.
+/// If another program has replaced the file in the meantime, the lock is on a file that nobody reads any more, so it
+/// is opened again.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
     regular_or_missing(path)?;
@@ -25,11 +25,8 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
         let mut options = fs::OpenOptions::new();
         options.read(true).append(true).create(make);
         set_mode(&mut options, 0o644);
-        let file = match options.open(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !make => return Ok(None),
-            Err(e) => return Err(e),
-        };
+        let opened = options.open(path);
+        let Some(file) = (if make { opened.map(Some) } else { if_exists(opened) })? else { return Ok(None) };
         lock(&file, path, std::fs::File::try_lock, LOCK_WAIT)?;
         if names(path, &file)? {
             return Ok(Some(file));
@@ -40,13 +37,9 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
 /// A log for reading, and its length at a moment when nobody was writing to it; `None` if there is none.
 pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     regular_or_missing(path)?;
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
+    let Some(file) = if_exists(fs::File::open(path))? else { return Ok(None) };
     let locked = match lock(&file, path, std::fs::File::try_lock_shared, SETTLE_WAIT) {
-        // Whoever holds the lock for longer has been stopped, and is not writing.
+        // A program that holds the lock longer has been stopped, and is not writing.
         Err(e) if e.kind() == io::ErrorKind::TimedOut => false,
         locked => locked.map(|()| true)?,
     };
@@ -57,13 +50,20 @@ pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     Ok(Some((file, length)))
 }
 
-/// A lock that is held for a whole run; `Err` with what its holder wrote there if somebody else has it. While it
-/// is held the file says `holder`.
+/// A lock that is held for a whole run.
+pub(crate) enum RunLock {
+    /// Ours until the file is closed.
+    Acquired(fs::File),
+    /// Held by another program, which wrote this into the file.
+    HeldBy(String),
+}
+
+/// Takes such a lock, and writes `holder` into its file.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]
-pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<Result<fs::File, String>> {
-    // What a link leads to would be emptied. A store may have come with somebody else's files.
+pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<RunLock> {
+    // The target of a symlink would be emptied, and a store may contain somebody else's files.
     if path.is_symlink() {
-        let why = format!("\"{}\" is a symlink, and no lock of ours", path.display());
+        let why = format!("\"{}\" is a symlink, not a lock of ours", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let mut options = fs::OpenOptions::new();
@@ -74,36 +74,27 @@ pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<Result<fs::File, Str
         Ok(()) => {
             file.set_len(0)?;
             file.write_all(holder.as_bytes())?;
-            Ok(Ok(file))
+            Ok(RunLock::Acquired(file))
         }
-        Err(TryLockError::WouldBlock) => Ok(Err(written_there(file))),
-        Err(TryLockError::Error(e)) => Err(failed(path, &e)),
+        Err(TryLockError::WouldBlock) => Ok(RunLock::HeldBy(holder_in(file))),
+        Err(TryLockError::Error(e)) => Err(cannot("lock", path, &e)),
     }
 }
 
-/// What the holder of such a lock wrote there; `None` if nobody holds it. Changes nothing.
+/// What the holder of such a lock wrote into its file; `None` if nobody holds it. Changes nothing.
 pub(crate) fn holder(path: &Path) -> io::Result<Option<String>> {
-    let file = match open_regular(path) {
-        Ok((file, _)) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
+    let Some((file, _)) = if_exists(open_regular(path))? else { return Ok(None) };
     match file.file().try_lock_shared() {
         Ok(()) => Ok(None),
-        Err(TryLockError::WouldBlock) => Ok(Some(written_there(file))),
-        Err(TryLockError::Error(e)) => Err(failed(path, &e)),
+        Err(TryLockError::WouldBlock) => Ok(Some(holder_in(file))),
+        Err(TryLockError::Error(e)) => Err(cannot("lock", path, &e)),
     }
 }
 
-/// What the holder of a lock wrote into its file.
-fn written_there(file: fs::File) -> String {
+fn holder_in(file: fs::File) -> String {
     let mut text = String::new();
     let _ = file.take(1000).read_to_string(&mut text);
     text
-}
-
-fn failed(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot lock \"{}\": {error}", path.display()))
 }
 
 type TryLock = fn(&std::fs::File) -> Result<(), TryLockError>;
@@ -115,7 +106,7 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::
     loop {
         match try_lock(file.file()) {
             Ok(()) => return Ok(()),
-            Err(TryLockError::Error(e)) => return Err(failed(path, &e)),
+            Err(TryLockError::Error(e)) => return Err(cannot("lock", path, &e)),
             Err(TryLockError::WouldBlock) if patience.passed() => {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
@@ -136,9 +127,8 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::
 
 /// Does `path` still name the file that is open?
 fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
-    match fs::metadata(path) {
-        Ok(named) => Ok(id_of(&named) == id(file)?),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
+    match if_exists(fs::metadata(path))? {
+        Some(named) => Ok(id_of(&named) == id(file)?),
+        None => Ok(false),
     }
 }

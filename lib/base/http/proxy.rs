@@ -1,48 +1,90 @@
-//! Which way a call takes: straight, or through the proxy that the environment names.
+//! How a request reaches its server: directly, or through the proxy that the environment names.
 
+use crate::base::deadline::Deadline;
 use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::http::error::{HttpError, HttpErrorKind, HttpResult};
+use crate::base::http::relay::{reach, read_head};
 use crate::base::http::url::{Url, host_and_port};
 use crate::base::secret::Secret;
+use crate::base::text::one_line;
 use base64::prelude::{BASE64_STANDARD, Engine};
+use std::io::{self, Write};
+use std::net::TcpStream;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
+    /// minreq connects.
     Direct,
-    /// By way of a tunnel of our own, to the proxy or, without one, to the service itself.
-    Tunnel(Option<Proxy>),
+    /// We connect, to the proxy or, without one, to the service itself, and relay.
+    Relayed(Option<Proxy>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proxy {
     pub(crate) host: String,
-    pub(crate) port: u16,
-    /// `user:password`, as `Proxy-Authorization` wants it.
+    port: u16,
+    /// `user:password` in base64, as `Proxy-Authorization` has it.
     pub(crate) login: Option<Secret>,
     /// The variable it came from.
-    pub(crate) variable: &'static str,
+    variable: &'static str,
 }
 
 impl Route {
-    /// The way to `url`. The error names the variable that is wrong, not its value: it may hold a password.
+    /// The route to `url`. An error names the variable that is wrong, but not its value: it may hold a password.
     ///
-    /// `https_proxy` or `http_proxy` by the URL's scheme, then `all_proxy`, each in small letters first.
-    /// `NO_PROXY` and calls to this machine go straight.
-    pub(crate) fn to(url: &Url, env: &Env) -> Result<Route, String> {
+    /// `https_proxy` or `http_proxy` by the URL's scheme, then `all_proxy`, each in lower case first.
+    /// Requests to this machine, and those that `NO_PROXY` excepts, go direct.
+    pub(crate) fn to(url: &Url, env: &Env) -> Result<Route> {
         let names: [&'static str; 4] = match url.https {
             true => ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
             false => ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],
         };
         let proxy = match names.into_iter().find_map(|name| Some((name, env.text(name)?))) {
-            _ if url.is_loopback() || excepted(url, env) => None,
-            Some((name, value)) => Some(parse(name, value)?),
-            None => None,
+            Some((name, value)) if !url.is_loopback() && !excepted(url, env) => Some(parse(name, value)?),
+            _ => None,
         };
-        // minreq reads variables by itself where it is not given a proxy, and cannot be told not to. It
-        // cannot parse an IPv6 address either. Both times the tunnel is the proxy that it is given.
         let minreq_sees_one =
             ["http_proxy", "https_proxy", "all_proxy"].iter().any(|name| env.os(name).is_some());
-        let tunnel = proxy.is_some() || minreq_sees_one || url.host.contains(':');
-        Ok(if tunnel { Route::Tunnel(proxy) } else { Route::Direct })
+        let relayed = proxy.is_some() || minreq_sees_one || url.is_ipv6();
+        Ok(if relayed { Route::Relayed(proxy) } else { Route::Direct })
+    }
+}
+
+impl Proxy {
+    /// A connection through this proxy to the host of `url`.
+    pub(super) fn connect(&self, url: &Url, deadline: Deadline) -> HttpResult<TcpStream> {
+        let name = format!("proxy {}:{} (from {})", self.host, self.port, self.variable);
+        let error = |why: &str| HttpError::new(HttpErrorKind::Proxy, format!("{name}: {why}"));
+        let to = url.authority();
+        match self.request_connection(&to, deadline) {
+            Ok((stream, Some(200..=299), _)) => Ok(stream),
+            Ok((_, Some(407), _)) => {
+                Err(error("it requires authentication, or rejected this user and password"))
+            }
+            Ok((_, _, line)) => Err(error(&format!("it does not connect to {to}: {}", one_line(&line, 100)))),
+            Err(e) if matches!(e.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
+                Err(HttpError::late(&name))
+            }
+            Err(e) => Err(error(&e.to_string())),
+        }
+    }
+
+    /// The connection, and the status and first line of the proxy's answer.
+    fn request_connection(
+        &self,
+        to: &str,
+        deadline: Deadline,
+    ) -> io::Result<(TcpStream, Option<u16>, String)> {
+        let login = self.login.as_ref().map(Secret::expose);
+        let login = login.map(|login| format!("Proxy-Authorization: Basic {login}\r\n")).unwrap_or_default();
+        let mut stream = reach(&self.host, self.port, deadline)?;
+        stream.write_all(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n{login}\r\n").as_bytes())?;
+        let head = read_head(&mut stream, deadline)?;
+        stream.set_read_timeout(None)?;
+        let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+        let status = line.split_ascii_whitespace().nth(1).and_then(|code| code.parse().ok());
+        Ok((stream, status, line))
     }
 }
 
@@ -50,14 +92,14 @@ impl Route {
 const SCHEMES: &[&str] = &["https", "socks", "socks4", "socks4a", "socks5", "socks5h", "ftp"];
 
 /// `[http://][user:password@]host[:port]`
-fn parse(variable: &'static str, value: &str) -> Result<Proxy, String> {
+fn parse(variable: &'static str, value: &str) -> Result<Proxy> {
     let rest = match value.trim().split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
         Some((scheme, _)) => {
-            // Of a value that is no address at all, what stands there may be a password.
+            // In a value that is not an address, this may be part of a password.
             let known = SCHEMES.iter().find(|known| scheme.eq_ignore_ascii_case(known));
             let by = known.map(|scheme| format!(" by {scheme}://")).unwrap_or_default();
-            return Err(format!("{variable}: proxies{by} are not supported, only http://"));
+            return Err(Error::config(format!("{variable}: proxies{by} are not supported, only http://")));
         }
         None => value.trim(),
     };
@@ -68,12 +110,13 @@ fn parse(variable: &'static str, value: &str) -> Result<Proxy, String> {
         }
         None => (None, rest),
     };
-    let (host, port) = host_and_port(authority).map_err(|why| format!("{variable}: not a proxy: {why}"))?;
+    let (host, port) =
+        host_and_port(authority).map_err(|e| e.context(format!("{variable}: not a valid proxy address")))?;
     Ok(Proxy { host, port: port.unwrap_or(80), login, variable })
 }
 
-/// Does `NO_PROXY` except this host? Its entries are host names that also stand for what is below them, with
-/// or without a leading dot and a port; `*` is every host.
+/// Does `NO_PROXY` except this host? Its entries are host names, which include their subdomains, with or without a
+/// leading dot and a port; `*` is every host.
 fn excepted(url: &Url, env: &Env) -> bool {
     let list = env.text("no_proxy").or_else(|| env.text("NO_PROXY")).unwrap_or_default();
     list.split([',', ' ']).map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
@@ -113,13 +156,13 @@ mod tests {
     use super::*;
     use crate::base::env::pretend;
 
-    fn route(url: &str, vars: &[(&str, &str)]) -> Result<Route, String> {
+    fn route(url: &str, vars: &[(&str, &str)]) -> Result<Route> {
         Route::to(&Url::parse(url).unwrap(), &pretend(vars))
     }
 
     fn proxy_host(url: &str, vars: &[(&str, &str)]) -> Option<String> {
         match route(url, vars).unwrap() {
-            Route::Tunnel(Some(proxy)) => Some(format!("{}:{}", proxy.host, proxy.port)),
+            Route::Relayed(Some(proxy)) => Some(format!("{}:{}", proxy.host, proxy.port)),
             _ => None,
         }
     }
@@ -140,9 +183,9 @@ mod tests {
     #[test]
     fn what_minreq_would_take_by_itself_is_kept_from_it() {
         let vars = [("http_proxy", "http://p:1")];
-        assert_eq!(route("http://localhost:1", &vars).unwrap(), Route::Tunnel(None));
+        assert_eq!(route("http://localhost:1", &vars).unwrap(), Route::Relayed(None));
         assert_eq!(route("http://localhost:1", &[("HTTP_PROXY", "p")]).unwrap(), Route::Direct);
-        assert_eq!(route("http://[::1]:1", &[]).unwrap(), Route::Tunnel(None));
+        assert_eq!(route("http://[::1]:1", &[]).unwrap(), Route::Relayed(None));
     }
 
     #[test]
@@ -167,7 +210,7 @@ mod tests {
     #[test]
     fn other_kinds_of_proxy_are_refused_without_showing_the_password() {
         for value in ["socks5://u:secret@h", "https://u:secret@h", "http://u:secret@h:99999"] {
-            let why = route("https://x", &[("ALL_PROXY", value)]).unwrap_err();
+            let why = route("https://x", &[("ALL_PROXY", value)]).unwrap_err().line();
             assert!(why.starts_with("ALL_PROXY: ") && !why.contains("secret"), "{why}");
         }
         assert!(route("http://127.0.0.1", &[("ALL_PROXY", "socks5://h")]).is_ok());
@@ -176,7 +219,7 @@ mod tests {
     #[test]
     fn a_login_is_decoded_and_encoded() {
         let vars = [("ALL_PROXY", "http://user:p%40ss@h:3128/")];
-        let Ok(Route::Tunnel(Some(proxy))) = route("https://x", &vars) else { panic!() };
+        let Ok(Route::Relayed(Some(proxy))) = route("https://x", &vars) else { panic!() };
         assert_eq!(proxy.login.unwrap().expose(), "dXNlcjpwQHNz");
     }
 }

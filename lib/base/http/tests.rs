@@ -30,7 +30,7 @@ fn listen() -> (TcpListener, String) {
     (listener, at)
 }
 
-fn call(base: &str, vars: &[(&str, &str)], span: Duration) -> Result<Answer, Fault> {
+fn call(base: &str, vars: &[(&str, &str)], span: Duration) -> HttpResult<Response> {
     let url = Url::parse(base).unwrap();
     let route = Route::to(&url, &pretend(vars)).unwrap();
     let headers = [("x-api-key", " sk-1\n".to_owned())];
@@ -38,7 +38,7 @@ fn call(base: &str, vars: &[(&str, &str)], span: Duration) -> Result<Answer, Fau
 }
 
 /// What comes of a server that says `bytes` and closes.
-fn said(bytes: impl Into<Vec<u8>>) -> Result<Answer, Fault> {
+fn said(bytes: impl Into<Vec<u8>>) -> HttpResult<Response> {
     let (listener, at) = listen();
     let bytes = bytes.into();
     let server = serve(listener, move |stream| {
@@ -49,10 +49,10 @@ fn said(bytes: impl Into<Vec<u8>>) -> Result<Answer, Fault> {
     answer
 }
 
-fn kind(bytes: impl Into<Vec<u8>>) -> FaultKind {
-    let fault = said(bytes).unwrap_err();
-    assert!(fault.message.contains("127.0.0.1:") && !fault.message.contains("sk-1"), "{}", fault.message);
-    fault.kind
+fn kind(bytes: impl Into<Vec<u8>>) -> HttpErrorKind {
+    let error = said(bytes).unwrap_err();
+    assert!(error.message.contains("127.0.0.1:") && !error.message.contains("sk-1"), "{}", error.message);
+    error.kind
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn chunks_and_bodies_without_a_length_are_read() {
 
 #[test]
 fn a_dropped_connection_is_never_an_answer() {
-    assert_eq!(kind(""), FaultKind::Dropped);
-    assert_eq!(kind("SSH-2.0-x\r\n"), FaultKind::Dropped);
-    assert_eq!(kind("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"), FaultKind::Dropped);
+    assert_eq!(kind(""), HttpErrorKind::Dropped);
+    assert_eq!(kind("SSH-2.0-x\r\n"), HttpErrorKind::Dropped);
+    assert_eq!(kind("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"), HttpErrorKind::Dropped);
 }
 
 #[test]
@@ -99,33 +99,33 @@ fn a_chunked_body_that_was_cut_is_left_to_its_reader() {
     let cut = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n[1";
     assert_eq!(said(cut).unwrap().body, b"[1");
     let bad = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n[1";
-    assert_eq!(kind(bad), FaultKind::Malformed);
+    assert_eq!(kind(bad), HttpErrorKind::Malformed);
 }
 
 #[test]
 fn interim_answers_redirects_and_odd_statuses_are_errors() {
-    assert_eq!(kind("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{}"), FaultKind::Malformed);
-    assert_eq!(kind("HTTP/1.1 999 Odd\r\n\r\n{}"), FaultKind::Malformed);
-    let fault = said("HTTP/1.1 302 Found\r\nLocation: http://evil.example/\r\n\r\n").unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Redirect);
-    assert!(fault.message.contains("redirects to \"http://evil.example/\" (HTTP 302)"), "{}", fault.message);
+    assert_eq!(kind("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{}"), HttpErrorKind::Malformed);
+    assert_eq!(kind("HTTP/1.1 999 Odd\r\n\r\n{}"), HttpErrorKind::Malformed);
+    let error = said("HTTP/1.1 302 Found\r\nLocation: http://evil.example/\r\n\r\n").unwrap_err();
+    assert_eq!(error.kind, HttpErrorKind::Redirect);
+    assert!(error.message.contains("redirects to \"http://evil.example/\" (HTTP 302)"), "{}", error.message);
 }
 
 #[test]
 fn gigantic_bodies_and_headers_end_in_one_clear_error() {
     let mut body = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
     body.resize(BODY_CAP + 100, b' ');
-    assert_eq!(kind(body), FaultKind::Malformed);
-    assert_eq!(kind("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}"), FaultKind::Malformed);
-    assert_eq!(kind("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"), FaultKind::Malformed);
+    assert_eq!(kind(body), HttpErrorKind::Malformed);
+    assert_eq!(kind("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}"), HttpErrorKind::Malformed);
+    assert_eq!(kind("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"), HttpErrorKind::Malformed);
     for line in ["x: aaaaaaaaaaaaaa\r\n", "x: aaaaaaaaaaaaaa\n", "x\r\n", "\u{e9}"] {
         let headers = format!("HTTP/1.1 200 OK\r\n{}\r\n{{}}", line.repeat(3_000_000 / line.len()));
-        assert_eq!(kind(headers), FaultKind::Malformed, "{line:?}");
+        assert_eq!(kind(headers), HttpErrorKind::Malformed, "{line:?}");
     }
-    assert_eq!(kind(vec![b'x'; 3_000_000]), FaultKind::Malformed);
+    assert_eq!(kind(vec![b'x'; 3_000_000]), HttpErrorKind::Malformed);
     // Exactly as long as the cap, with a bare line feed: here minreq's own count underflows.
     let exact = format!("HTTP/1.1 200 OK\r\nx: {}\n\n{{}}", "a".repeat(HEADERS_CAP - 4));
-    assert_eq!(kind(exact), FaultKind::Malformed);
+    assert_eq!(kind(exact), HttpErrorKind::Malformed);
 }
 
 #[test]
@@ -145,10 +145,10 @@ fn the_deadline_holds_to_the_millisecond() {
         let (listener, at) = listen();
         serve(listener, act);
         let start = Instant::now();
-        let fault = call(&at, &[], Duration::from_millis(150)).unwrap_err();
+        let error = call(&at, &[], Duration::from_millis(150)).unwrap_err();
         assert_eq!(
-            fault,
-            Fault { kind: FaultKind::Deadline, message: format!("no answer from {at} in time") },
+            error,
+            HttpError { kind: HttpErrorKind::Deadline, message: format!("no answer from {at} in time") },
             "{n}"
         );
         assert!(start.elapsed() < Duration::from_millis(350), "{n}: {:?}", start.elapsed());
@@ -159,8 +159,11 @@ fn the_deadline_holds_to_the_millisecond() {
 fn refused_unknown_and_not_tls_are_told_apart() {
     let (listener, at) = listen();
     drop(listener);
-    let fault = call(&at, &[], Duration::from_secs(10)).unwrap_err();
-    assert_eq!(fault, Fault { kind: FaultKind::Refused, message: format!("connection refused: {at}") });
+    let error = call(&at, &[], Duration::from_secs(10)).unwrap_err();
+    assert_eq!(
+        error,
+        HttpError { kind: HttpErrorKind::Refused, message: format!("connection refused: {at}") }
+    );
 
     let (listener, at) = listen();
     std::thread::spawn(move || {
@@ -168,16 +171,16 @@ fn refused_unknown_and_not_tls_are_told_apart() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         let _ = io::copy(&mut stream, &mut io::sink());
     });
-    let fault = call(&format!("https://{at}"), &[], Duration::from_secs(10)).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Tls, "{}", fault.message);
-    assert!(fault.message.starts_with(&format!("TLS with {at} failed: ")), "{}", fault.message);
+    let error = call(&format!("https://{at}"), &[], Duration::from_secs(10)).unwrap_err();
+    assert_eq!(error.kind, HttpErrorKind::Tls, "{}", error.message);
+    assert!(error.message.starts_with(&format!("TLS with {at} failed: ")), "{}", error.message);
 
-    let fault = call("http://no-such-host.invalid:81", &[], Duration::from_secs(10)).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Unreachable);
+    let error = call("http://no-such-host.invalid:81", &[], Duration::from_secs(10)).unwrap_err();
+    assert_eq!(error.kind, HttpErrorKind::Unreachable);
     assert!(
-        fault.message.starts_with("host \"no-such-host.invalid\" (port 81) not found: "),
+        error.message.starts_with("host \"no-such-host.invalid\" (port 81) not found: "),
         "{}",
-        fault.message
+        error.message
     );
 }
 
@@ -185,9 +188,9 @@ fn refused_unknown_and_not_tls_are_told_apart() {
 fn a_header_cannot_be_broken_out_of() {
     let url = Url::parse("h").unwrap();
     let headers = [("x-api-key", "secret\r\nx: y".to_owned())];
-    let fault = post(&url, &Route::Direct, &headers, Vec::new(), Deadline::after_seconds(1)).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::NotSent);
-    assert!(fault.message.contains("x-api-key") && !fault.message.contains("secret"));
+    let error = post(&url, &Route::Direct, &headers, Vec::new(), Deadline::after_seconds(1)).unwrap_err();
+    assert_eq!(error.kind, HttpErrorKind::NotSent);
+    assert!(error.message.contains("x-api-key") && !error.message.contains("secret"));
 }
 
 #[test]
@@ -201,8 +204,11 @@ fn an_ipv6_address_works_where_the_machine_has_one() {
     let request = server.join().unwrap();
     assert!(request.contains(&format!("\r\nHost: {at}\r\n")), "{request}");
     // The listener is gone now.
-    let fault = call(&at, &[], Duration::from_secs(10)).unwrap_err();
-    assert_eq!(fault, Fault { kind: FaultKind::Refused, message: format!("connection refused: {at}") });
+    let error = call(&at, &[], Duration::from_secs(10)).unwrap_err();
+    assert_eq!(
+        error,
+        HttpError { kind: HttpErrorKind::Refused, message: format!("connection refused: {at}") }
+    );
 }
 
 #[test]
@@ -250,13 +256,16 @@ fn a_proxy_is_asked_to_connect_and_its_refusal_is_clear() {
     assert!(asked.contains("\r\nHost: api.invalid\r\n"), "{asked}");
 
     for (head, why) in [
-        ("HTTP/1.1 407 Authenticate\r\n\r\n", "it wants a user and password, or other ones"),
+        (
+            "HTTP/1.1 407 Authenticate\r\n\r\n",
+            "it requires authentication, or rejected this user and password",
+        ),
         ("HTTP/1.1 403 No\r\n\r\n", "it does not connect to api.invalid:80: HTTP/1.1 403 No"),
         ("", "it closed the connection"),
     ] {
         let (at, _) = proxy(head, "");
-        let fault = call("http://api.invalid", &[("HTTP_PROXY", &at)], Duration::from_secs(10)).unwrap_err();
+        let error = call("http://api.invalid", &[("HTTP_PROXY", &at)], Duration::from_secs(10)).unwrap_err();
         let message = format!("proxy {at} (from HTTP_PROXY): {why}");
-        assert_eq!(fault, Fault { kind: FaultKind::Proxy, message });
+        assert_eq!(error, HttpError { kind: HttpErrorKind::Proxy, message });
     }
 }

@@ -1,5 +1,6 @@
 //! The address of a service, as people write it in `base_url`, checked before a key is sent there.
 
+use crate::base::error::{Error, Result};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -15,34 +16,34 @@ pub(crate) struct Url {
 
 impl Url {
     /// Reads a base URL. Without a scheme it is `http://`, as in `OLLAMA_HOST`. A slash or `/v1` at its end
-    /// is dropped: what is put behind it begins with `/v1`.
+    /// is dropped: the paths that are appended begin with `/v1`.
     ///
-    /// The error says why, and never quotes the text: it may hold a password.
-    pub(crate) fn parse(text: &str) -> Result<Url, String> {
+    /// The error says why, but never quotes the text: it may hold a password.
+    pub(crate) fn parse(text: &str) -> Result<Url> {
         let text = text.trim();
         if let Some(c) = text.chars().find(|c| !c.is_ascii_graphic()) {
             return Err(match c {
-                c if c.is_control() => "it has a control character in it".to_owned(),
-                ' ' => "it has a space in it".to_owned(),
-                c => format!("'{c}' is not ASCII; write it in its xn-- or %XX form"),
+                c if c.is_control() => Error::config("it contains a control character"),
+                ' ' => Error::config("it contains a space"),
+                c => Error::config(format!("'{c}' is not ASCII; write it in its xn-- or %XX form")),
             });
         }
         let (https, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
-            Some(_) => return Err("only http:// and https:// are supported".to_owned()),
+            Some(_) => return Err(Error::config("only http:// and https:// are supported")),
             None => (false, text),
         };
         if rest.contains(['?', '#']) {
-            return Err("it must not have a query (?) or a fragment (#)".to_owned());
+            return Err(Error::config("it must not have a query (?) or a fragment (#)"));
         }
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if authority.contains('@') {
-            return Err("it must not hold a user or password".to_owned());
+            return Err(Error::config("it must not contain a user or password"));
         }
         let (host, port) = host_and_port(authority)?;
         if https && host.contains(':') {
-            return Err("https:// to an IPv6 address is not supported; use a host name".to_owned());
+            return Err(Error::config("https:// to an IPv6 address is not supported; use a host name"));
         }
         let port = port.unwrap_or(if https { 443 } else { 80 });
         let path = path.trim_end_matches('/');
@@ -50,28 +51,32 @@ impl Url {
         Ok(Url { https, host, port, path })
     }
 
-    /// This URL with `path`, which begins with a slash, put behind it.
+    /// This URL with `path`, which begins with a slash, appended.
     pub(crate) fn at(&self, path: &str) -> Url {
         Url { path: format!("{}{path}", self.path), ..self.clone() }
     }
 
-    /// Does it name this machine? Such calls never go through a proxy.
+    /// Does it name this machine? Such requests never go through a proxy.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host.trim_end_matches('.');
         let ip = host.parse::<IpAddr>();
         host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
     }
 
+    pub(crate) fn is_ipv6(&self) -> bool {
+        self.host.contains(':')
+    }
+
     /// `host:port`, for messages and for `CONNECT`.
     pub(crate) fn authority(&self) -> String {
-        match self.host.contains(':') {
+        match self.is_ipv6() {
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
         }
     }
 
-    /// As it stands in a `Host` header: without the scheme's own port.
-    pub(crate) fn host_header(&self) -> String {
+    /// The value of a `Host` header: without the scheme's default port.
+    fn host_header(&self) -> String {
         let authority = self.authority();
         let own = if self.https { ":443" } else { ":80" };
         authority.strip_suffix(own).map_or(authority.clone(), str::to_owned)
@@ -85,22 +90,25 @@ impl fmt::Display for Url {
     }
 }
 
-/// Not quoted: where a password holds a slash, what stands there is the beginning of it.
-const NO_PORT: &str = "what follows the colon is not a port; ports are 1 to 65535";
+/// Not quoted: if a password contains a slash, that text is the start of it.
+const NO_PORT: &str = "the text after the colon is not a port; ports are 1 to 65535";
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port`, and a bare IPv6 address without a port.
-pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>), String> {
+pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>)> {
     if authority.parse::<Ipv6Addr>().is_ok() {
         return Ok((authority.to_ascii_lowercase(), None));
     }
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
-            let (host, rest) = rest.split_once(']').ok_or("the IPv6 address has no closing ]")?;
+            let (host, rest) =
+                rest.split_once(']').ok_or_else(|| Error::config("the IPv6 address has no closing ]"))?;
             if host.parse::<Ipv6Addr>().is_err() {
-                return Err("what stands in the brackets is not an IPv6 address".to_owned());
+                return Err(Error::config("the text in the brackets is not an IPv6 address"));
             }
             match rest.strip_prefix(':') {
-                None if !rest.is_empty() => return Err("only a port may follow the IPv6 address".to_owned()),
+                None if !rest.is_empty() => {
+                    return Err(Error::config("only a port may follow the IPv6 address"));
+                }
                 port => (host, port),
             }
         }
@@ -112,20 +120,20 @@ pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>), St
     let port = match port {
         None => None,
         Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => match port.parse() {
-            Ok(0) | Err(_) => return Err(NO_PORT.to_owned()),
+            Ok(0) | Err(_) => return Err(Error::config(NO_PORT)),
             Ok(port) => Some(port),
         },
-        Some(_) => return Err(NO_PORT.to_owned()),
+        Some(_) => return Err(Error::config(NO_PORT)),
     };
     Ok((host.to_ascii_lowercase(), port))
 }
 
-fn check_name(host: &str) -> Result<&str, String> {
+fn check_name(host: &str) -> Result<&str> {
     if host.is_empty() {
-        return Err("it has no host".to_owned());
+        return Err(Error::config("it has no host"));
     }
     match host.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '.' | '_')) {
-        Some(c) => Err(format!("'{c}' cannot stand in a host name")),
+        Some(c) => Err(Error::config(format!("a host name cannot contain '{c}'"))),
         None => Ok(host),
     }
 }
@@ -180,7 +188,7 @@ mod tests {
             "http://a,b",
             "http://a\\b",
         ] {
-            let why = Url::parse(text).unwrap_err();
+            let why = Url::parse(text).unwrap_err().line();
             assert!(!why.contains("secret") && !why.contains('\n'), "{why}");
         }
     }

@@ -29,8 +29,8 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>> {
 
 /// What stands in the bytes of the file `path`, right or wrong. An error if they are not JSON.
 pub(crate) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<Found<'a>>> {
-    let node =
-        json_file::parse(bytes).map_err(|why| Error::config(format!("\"{}\" {why}", path.display())))?;
+    let node = json_file::parse(bytes)
+        .map_err(|error| Error::config(format!("\"{}\" {}", path.display(), error.message())))?;
     let base = Base { dir: path.parent().unwrap_or(path), env };
     let mut found = Vec::new();
     walk(&Spot { key: String::new(), node }, base, &mut found);

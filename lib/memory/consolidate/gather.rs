@@ -4,7 +4,7 @@
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, Job, What};
+use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
@@ -112,8 +112,8 @@ impl Gatherer<'_> {
             return Ok(Some(failed("no command is configured".to_owned())));
         };
         let file = file::scratch(into)?;
-        let finished = exec::run(Job {
-            what: What::Words(&words),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Words(&words),
             input: Vec::new(),
             dir: &batch.dir,
             vars: self.vars.clone(),

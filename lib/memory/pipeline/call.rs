@@ -5,7 +5,7 @@ use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, Fault, Finished, Job, What};
+use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
@@ -172,8 +172,8 @@ impl Caller<'_> {
         );
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
-        let finished = exec::run(Job {
-            what: What::Line(line),
+        let finished = exec::run(Invocation {
+            command: CommandLine::Shell(line),
             input: question.prompt.clone().into_bytes(),
             dir: empty.path(),
             vars: self.vars(),
@@ -198,9 +198,9 @@ impl Caller<'_> {
     }
 
     /// Why there is no reply, if there is none.
-    fn failure(&self, word: &str, finished: &std::result::Result<Finished, Fault>) -> Option<Failure> {
+    fn failure(&self, word: &str, finished: &std::result::Result<Finished, ExecError>) -> Option<Failure> {
         let done = match finished {
-            Err(Fault::NotStarted(e)) => {
+            Err(ExecError::NotStarted(e)) => {
                 return Some(Failure::NotStarted(format!(
                     "the LLM command \"{word}\" cannot be started: {e}"
                 )));

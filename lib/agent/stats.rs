@@ -1,21 +1,21 @@
-//! What a conversation cost, of this agent and of those below it.
+//! What a conversation costs, for this agent and those below it.
 
-use crate::provider::message::Tokens;
+use crate::provider::message::TokenUsage;
 use std::time::Duration;
 
-/// What a conversation cost, counted while it goes on, so that a failed one is counted too.
+/// What a conversation costs. Counted while it runs, so that a failed one counts too.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunStats {
     /// Of the agent and all agents below it.
-    pub(crate) tokens: Tokens,
-    /// Further tries after failed ones, likewise.
+    pub(crate) tokens: TokenUsage,
+    /// Retries, likewise.
     pub(crate) retries: u32,
     /// Of this agent's own model.
     pub(crate) tool_calls: u64,
     pub(crate) sub_agents: Vec<SubAgentRun>,
 }
 
-/// One sub-agent's run, as the JSON envelope tells it.
+/// One sub-agent's run, as in the JSON output.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct SubAgentRun {
     pub(crate) name: String,
@@ -24,12 +24,11 @@ pub(crate) struct SubAgentRun {
     pub(crate) duration_ms: u64,
     /// Why it failed; `null` if it did not.
     pub(crate) error: Option<String>,
-    /// The agents that it called in turn; their tokens are in its own.
+    /// The agents that it called; their tokens are included in its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRun>,
 }
 
-/// Milliseconds for people and programs.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,74 +1,67 @@
-//! A model behind HTTP: where it is, the key to it, and asking again when that may help.
+//! A model behind HTTP: its address, its key, and retries.
 
 use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, Job, What};
-use crate::base::file;
-use crate::base::http;
-use crate::base::http::fault::FaultKind;
+use crate::base::exec::{self, CommandLine, Invocation};
+use crate::base::http::error::HttpErrorKind;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
 use crate::base::secret::Secret;
+use crate::base::sync::lock;
 use crate::base::text::one_line;
-use crate::config::global::{Api, KeySource};
+use crate::base::{file, http};
+use crate::config::global::{Api, HttpEndpoint, KeySource};
 use crate::provider::command::level;
-use crate::provider::failure::{Category, Failure};
-use crate::provider::message::{Reply, Request};
+use crate::provider::error::{CallError, hidden_status};
+use crate::provider::message::{Dialect, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
-use crate::provider::trouble::{Trouble, hidden_status};
-use crate::provider::wire::Dialect;
 use crate::provider::{anthropic, ollama, openai};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 /// The longest key, in bytes, that a file or a command may give.
 const KEY_CAP: usize = 64 * 1024;
 
-pub(crate) struct Service {
+pub(crate) struct ApiClient {
     api: Api,
     /// The base URL, without the API's own path.
     base: Url,
     route: Route,
     key: Option<Secret>,
-    /// What each model was found to take.
+    /// What each model turned out to accept.
     dialects: Mutex<BTreeMap<String, Dialect>>,
-    /// The clock when the service was made, for `Retry-After` dates.
+    /// The clock when the client was made, for `Retry-After` dates.
     made: (Timestamp, Instant),
 }
 
-impl Service {
+impl ApiClient {
     /// Checks the address, then fetches the key: a command that asks for a password runs last.
-    pub(crate) fn connect(
-        api: Api,
-        provider: &str,
-        base_url: Option<&str>,
-        key: &KeySource,
-        key_variable: &str,
-        env: &Env,
-        deadline: Deadline,
-    ) -> Result<Service> {
-        let base = base_url.unwrap_or(match api {
+    pub(super) fn connect(endpoint: &HttpEndpoint, env: &Env, deadline: Deadline) -> Result<ApiClient> {
+        let HttpEndpoint { api, provider, base_url, key, key_variable } = endpoint;
+        let api = *api;
+        let base = base_url.as_deref().unwrap_or(match api {
             Api::Anthropic => "https://api.anthropic.com",
             Api::OpenAi => "https://api.openai.com",
             Api::Ollama => "http://localhost:11434",
         });
-        let base = Url::parse(base).map_err(|why| {
-            // What may hold a password or a key is not shown.
+        let base = Url::parse(base).map_err(|error| {
+            // A URL that may contain a password or a key is not shown.
             let quoted = match base.contains(['@', '?', '#']) {
                 true => String::new(),
                 false => format!(" \"{}\"", one_line(base, 200)),
             };
-            Error::config(format!("invalid base URL{quoted} of provider \"{provider}\": {why}"))
+            error
+                .context(format!("invalid base URL{quoted} of provider \"{provider}\""))
                 .hint("write it like https://host:port/path")
         })?;
-        let route = Route::to(&base, env).map_err(Error::config)?;
+        let route = Route::to(&base, env)?;
         let key = fetch(key, provider, env, deadline)?;
         if api != Api::Ollama && key.is_none() {
             return Err(Error::api(format!(
@@ -77,104 +70,96 @@ impl Service {
         }
         if key.as_ref().is_some_and(|key| !http::fits_header(key.expose())) {
             return Err(Error::config(format!(
-                "the API key for provider \"{provider}\" has a line break or another character that no key has"
+                "the API key for provider \"{provider}\" contains a line break or another character that keys \
+                 cannot have"
             )));
         }
         let made = (env.now(), Instant::now());
-        Ok(Service { api, base, route, key, dialects: Mutex::default(), made })
+        Ok(ApiClient { api, base, route, key, dialects: Mutex::default(), made })
     }
 
-    /// Asks, and asks again up to `retries` times where that may help and the deadline allows it. The last
-    /// error stands.
-    pub(crate) fn ask(
+    /// Asks, and retries up to `retries` times if that may help and the deadline allows it. Returns the last error.
+    pub(super) fn ask(
         &self,
         request: &Request,
         deadline: Deadline,
         retries: u32,
-    ) -> std::result::Result<Reply, Failure> {
+    ) -> Result<Reply, CallError> {
         let mut dialect = self.dialects().get(&request.model).copied().unwrap_or_default();
         let mut notes = Vec::new();
         let mut tried = 0;
         loop {
-            let trouble = match self.once(request, dialect, deadline) {
+            let mut error = match self.once(request, dialect, deadline) {
                 Ok(mut reply) => {
                     self.dialects().insert(request.model.clone(), dialect);
                     reply.warnings.splice(0..0, notes);
                     reply.retries = tried;
                     return Ok(reply);
                 }
-                Err(trouble) => trouble,
+                Err(error) => error,
             };
-            if let Some((other, note)) = trouble.other_way(self.api, request, dialect) {
+            if let Some((other, note)) = error.alternative(self.api, request, dialect) {
                 dialect = other;
-                notes.extend(Some(self.redacted(note)).filter(|note| !note.is_empty()));
+                notes.extend(note.map(|note| self.redacted(note)));
                 continue;
             }
-            let asked = trouble.retry_after.as_deref().and_then(|value| retry_after(value, self.now()));
+            let asked = error.retry_after.as_deref().and_then(|value| retry_after(value, self.now()));
             let wait = backoff(tried, asked, random());
-            if !trouble.passing || tried >= retries || wait >= deadline.remaining() {
-                let message = self.redacted(trouble.failure.message);
-                let late = trouble.passing && asked.is_some_and(|asked| asked >= deadline.remaining());
-                let hint = match late {
-                    true => Some("the service asks to wait longer than --timeout allows".to_owned()),
-                    false => trouble.failure.hint,
-                };
-                return Err(Failure { message, hint, retries: tried, ..trouble.failure });
+            if !error.is_transient || tried >= retries || wait >= deadline.remaining() {
+                if error.is_transient && asked.is_some_and(|asked| asked >= deadline.remaining()) {
+                    error.hint = Some("the service asks to wait longer than --timeout allows".to_owned());
+                }
+                error.message = self.redacted(error.message);
+                error.retries = tried;
+                return Err(error);
             }
             std::thread::sleep(wait);
             tried += 1;
         }
     }
 
-    fn once(
-        &self,
-        request: &Request,
-        dialect: Dialect,
-        deadline: Deadline,
-    ) -> std::result::Result<Reply, Trouble> {
+    fn once(&self, request: &Request, dialect: Dialect, deadline: Deadline) -> Result<Reply, CallError> {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
             Api::OpenAi => (openai::PATH, openai::body(request, dialect)),
             Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
         };
-        let answer = http::post(&self.base.at(path), &self.route, &self.headers(), body, deadline).map_err(
-            |fault| match (fault.kind, self.api) {
-                (FaultKind::Refused, Api::Ollama) => Trouble::lasting(Failure::new(
-                    Category::Server,
-                    format!("connection refused: is Ollama running? (expected at {})", self.base),
+        let response = http::post(&self.base.at(path), &self.route, &self.headers(), body, deadline)
+            .map_err(|error| match (error.kind, self.api) {
+                (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(
+                    "connection refused: is Ollama running? (expected at {})",
+                    self.base
                 )),
-                _ => Trouble::from_fault(fault),
-            },
-        )?;
-        if !(200..=299).contains(&answer.status) {
-            let mut trouble = Trouble::from_answer(answer.status, &answer);
-            if answer.status == 404 {
-                trouble.failure.hint = Some(format!("check the model's name and the base URL {}", self.base));
+                _ => CallError::from(error),
+            })?;
+        if !(200..=299).contains(&response.status) {
+            let mut error = CallError::from_response(response.status, &response);
+            if response.status == 404 {
+                error.hint = Some(format!("check the model's name and the base URL {}", self.base));
             }
-            return Err(trouble);
+            return Err(error);
         }
-        // minreq cannot tell a body in chunks that was cut from a whole one. A JSON document can.
-        if let Err(e) = serde_json::from_slice::<&RawValue>(&answer.body) {
+        // minreq cannot tell a chunked body that was cut from a complete one. JSON can.
+        if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
             if e.is_eof() {
-                return Err(Trouble::broke_off(answer.body.len()));
+                return Err(CallError::broke_off(response.body.len()));
             }
-            let what = answer.content_type.as_deref().unwrap_or("no content type");
-            let message = format!("the reply is not JSON ({what}): {}", one_line(&e.to_string(), 200));
-            return Err(Trouble::lasting(Failure::new(Category::Server, message)));
+            let what = response.content_type.as_deref().unwrap_or("no content type");
+            let why = one_line(&e.to_string(), 200);
+            return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
         }
-        if let Ok(Outer { error: Some(error) }) = serde_json::from_slice(&answer.body) {
-            return Err(Trouble::from_answer(hidden_status(&error), &answer));
+        if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
+            return Err(CallError::from_response(hidden_status(&error), &response));
         }
         match self.api {
-            Api::Anthropic => anthropic::reply(&answer.body, request),
-            Api::OpenAi => openai::reply(&answer.body, request),
-            Api::Ollama => ollama::reply(&answer.body, request),
+            Api::Anthropic => anthropic::reply(&response.body, request),
+            Api::OpenAi => openai::reply(&response.body, request),
+            Api::Ollama => ollama::reply(&response.body, request),
         }
-        .map_err(Trouble::lasting)
     }
 
     fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
-        self.dialects.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.dialects)
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -191,8 +176,7 @@ impl Service {
         headers
     }
 
-    /// A server may put the key that it was sent into its error. Messages are cut before they come here, and
-    /// the cut may be within the key.
+    /// A server may quote the key in its error. Messages are already cut here, maybe in the middle of the key.
     fn redacted(&self, message: String) -> String {
         let Some(key) = self.key.as_ref().map(Secret::expose).filter(|key| key.len() >= 4) else {
             return message;
@@ -211,11 +195,11 @@ impl Service {
 
 /// Enough of a reply to see whether it is an error.
 #[derive(Deserialize)]
-struct Outer {
+struct ErrorBody {
     error: Option<Value>,
 }
 
-/// The key from where it is kept; `None` where nothing is.
+/// The key from its source; `None` if there is none.
 fn fetch(source: &KeySource, provider: &str, env: &Env, deadline: Deadline) -> Result<Option<Secret>> {
     let trimmed = |text: &str| Some(Secret::new(text.trim())).filter(|key| !key.expose().is_empty());
     match source {
@@ -225,6 +209,7 @@ fn fetch(source: &KeySource, provider: &str, env: &Env, deadline: Deadline) -> R
             let path = env.config_dir()?.join(env.expand(path));
             let bytes = file::read(&path, KEY_CAP as u64).map_err(|e| {
                 Error::config(format!("the API key for provider \"{provider}\" cannot be read: {e}"))
+                    .because(e)
             })?;
             let key = std::str::from_utf8(&bytes).ok().and_then(trimmed);
             key.map(Some).ok_or_else(|| {
@@ -235,15 +220,15 @@ fn fetch(source: &KeySource, provider: &str, env: &Env, deadline: Deadline) -> R
     }
 }
 
-/// Nothing that the command printed on stdout gets into a message: it may be half a key.
+/// No message contains what the command printed on stdout: it may be part of a key.
 fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secret> {
     let word = first_word(line);
     let failed = |why: &str| {
         Error::config(format!("api_key_command of provider \"{provider}\": command \"{word}\" {why}"))
     };
     let dir = env.config_dir()?;
-    let finished = exec::run(Job {
-        what: What::Line(line),
+    let finished = exec::run(Invocation {
+        command: CommandLine::Shell(line),
         input: Vec::new(),
         dir: &dir,
         vars: Vec::new(),

@@ -1,60 +1,55 @@
-//! The doctor's look at the timers: are they as the configuration wants them, and do they run?
+//! The doctor's check of the timers: do they match the configuration, and do they run?
 
 use crate::memory::doctor::{Check, Finding, Patient};
+use crate::schedule::installed::{self, InstalledTimer, last_run};
 use crate::schedule::plan::Scheduler;
-use crate::schedule::standing::{Standing, last_run, standing};
-use crate::schedule::timer::Work;
+use crate::schedule::timer::TimedProgram;
 use jiff::{SignedDuration, Timestamp};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Machines sleep and are switched off over a day; a timer that did not run for longer than this, and three times
-/// its interval, does not run.
+/// Machines sleep, or are off for a day. A timer is considered dead after this time and three times its interval.
 const GRACE: Duration = Duration::from_secs(48 * 3600);
 
 pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
-    let all = standing(&patient.config.schedule, patient.env);
+    let all = installed::all(&patient.config.schedule, patient.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
-    for work in Work::ALL {
-        let of_it: Vec<&Standing> = all.iter().filter(|standing| standing.work == Some(work)).collect();
-        if let [first, second, ..] = &of_it[..] {
+    for program in TimedProgram::ALL {
+        let installed: Vec<&InstalledTimer> =
+            all.iter().filter(|timer| timer.program == Some(program)).collect();
+        if let [first, second, ..] = &installed[..] {
             let what = format!(
                 "{} is run by {} and by {}",
-                work.program(),
+                program.name(),
                 first.scheduler.name(),
                 second.scheduler.name()
             );
             let mend = format!("memory-uninstall-cron --scheduler {}", second.scheduler.name());
-            findings.push(Finding::warning(Check::Schedule, &place(second), what, &mend));
+            findings.push(Finding::warning(Check::Schedule, &second.place, what, &mend));
         }
     }
     findings.extend(if all.is_empty() { by_hand(patient) } else { silence(patient, &all) });
     findings
 }
 
-fn place(standing: &Standing) -> PathBuf {
-    PathBuf::from(&standing.place)
-}
-
-fn faults(standing: &Standing) -> Vec<Finding> {
-    let name = standing.scheduler.name();
-    let program = if standing.is_modules { "memory-uninstall-cron" } else { "memory-install-cron" };
+fn faults(timer: &InstalledTimer) -> Vec<Finding> {
+    let name = timer.scheduler.name();
+    let program = if timer.is_modules { "memory-uninstall-cron" } else { "memory-install-cron" };
     let mend = format!("{program} --scheduler {name}");
-    let what = |fault: &String| match standing.work {
-        Some(work) => format!("the timer of {}: {fault}", work.program()),
+    let what = |fault: &String| match timer.program {
+        Some(program) => format!("the timer of {}: {fault}", program.name()),
         None => fault.clone(),
     };
-    standing
+    timer
         .faults
         .iter()
-        .map(|fault| Finding::warning(Check::Schedule, &place(standing), what(fault), &mend))
+        .map(|fault| Finding::warning(Check::Schedule, &timer.place, what(fault), &mend))
         .collect()
 }
 
-/// So long an entry waits, where nothing runs by itself, before a word is said.
+/// How long an entry may wait without timers before it is reported.
 const WAIT: SignedDuration = SignedDuration::from_hours(24);
 
-/// No timers, which is fine as long as somebody runs the programs.
+/// Without timers all is fine as long as somebody runs the programs.
 fn by_hand(patient: &Patient) -> Option<Finding> {
     let inbox = patient.root.inbox();
     let waits = |entry: &fs_err::DirEntry| {
@@ -68,8 +63,8 @@ fn by_hand(patient: &Patient) -> Option<Finding> {
     let count = fs_err::read_dir(&inbox).ok()?.filter_map(Result::ok).filter(waits).count();
     let what = match count {
         0 => return None,
-        1 => "1 entry waits for over a day, and no timer runs memory-consolidate".to_owned(),
-        count => format!("{count} entries wait for over a day, and no timer runs memory-consolidate"),
+        1 => "1 entry has waited for over a day, and no timer runs memory-consolidate".to_owned(),
+        count => format!("{count} entries have waited for over a day, and no timer runs memory-consolidate"),
     };
     Some(Finding::warning(
         Check::Schedule,
@@ -79,24 +74,24 @@ fn by_hand(patient: &Patient) -> Option<Finding> {
     ))
 }
 
-/// Timers that are there, and of which nobody has heard for long.
-fn silence(patient: &Patient, all: &[Standing]) -> Option<Finding> {
-    let timer = all.iter().find(|standing| standing.work == Some(Work::Consolidate))?;
-    // Where nothing ever ran, the timers may be a minute old.
+/// Timers that are installed, but have not run for a long time.
+fn silence(patient: &Patient, all: &[InstalledTimer]) -> Option<Finding> {
+    let timer = all.iter().find(|timer| timer.program == Some(TimedProgram::Consolidate))?;
+    // If nothing ever ran, the timers may be a minute old.
     let (_, at) = last_run(patient.root)?;
-    let hours = Work::Consolidate.hours(&patient.config.schedule);
+    let hours = TimedProgram::Consolidate.hours(&patient.config.schedule);
     let interval = Duration::from_secs(hours.saturating_mul(3600));
     let since = Duration::try_from(patient.env.now().duration_since(at)).unwrap_or_default();
     if since <= GRACE.max(interval.saturating_mul(3)) {
         return None;
     }
-    let what = format!("no run since {at}, though it is to come every {hours} hours");
+    let what = format!("no run since {at}, although the interval is {hours} hours");
     let mend = match timer.scheduler {
         Scheduler::Systemd => {
             "see: systemctl --user list-timers; journalctl --user -u agent-memory-consolidate"
         }
         Scheduler::Launchd => "see: launchctl list; ~/Library/Logs/agent-memory",
-        Scheduler::Crontab => "see that cron itself runs",
+        Scheduler::Crontab => "check that cron itself runs",
     };
-    Some(Finding::warning(Check::Schedule, Path::new(&timer.place), what, mend))
+    Some(Finding::warning(Check::Schedule, &timer.place, what, mend))
 }

@@ -44,13 +44,13 @@ fn script(lines: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn provider(api: Api, base: &str, key: KeySource, vars: &[(&str, &str)]) -> Result<Provider> {
-    let endpoint = Endpoint::Http {
+    let endpoint = Endpoint::Http(HttpEndpoint {
         api,
         provider: "mine".into(),
         base_url: Some(base.into()),
         key,
         key_variable: "MINE_API_KEY".into(),
-    };
+    });
     Provider::connect(&endpoint, Path::new("/"), &pretend(vars), Deadline::after_seconds(10))
 }
 
@@ -59,7 +59,7 @@ fn given() -> KeySource {
 }
 
 /// What comes of a script, and what was asked. Two more tries are allowed, and ten seconds.
-fn play(api: Api, lines: &[(&str, &str)]) -> (std::result::Result<Reply, Failure>, Vec<String>) {
+fn play(api: Api, lines: &[(&str, &str)]) -> (Result<Reply, CallError>, Vec<String>) {
     let (at, thread) = serve(script(lines));
     let provider = provider(api, &at, given(), &[]).unwrap();
     let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
@@ -92,8 +92,8 @@ fn what_passes_is_tried_again() {
     assert_eq!((reply.unwrap().retries, asked.len()), (2, 3));
     assert_eq!(asked[0], asked[2]);
 
-    let failure = play(Api::OpenAi, &[(again, "{}"); 3]).0.unwrap_err();
-    assert_eq!((failure.to_string().as_str(), failure.retries), ("rate_limit: Slow down", 2));
+    let error = play(Api::OpenAi, &[(again, "{}"); 3]).0.unwrap_err();
+    assert_eq!((error.to_string().as_str(), error.retries), ("rate_limit: Slow down", 2));
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn what_lasts_is_asked_once() {
         ),
     ] {
         let (reply, asked) = play(Api::OpenAi, &[(head, body)]);
-        let failure = reply.unwrap_err();
-        assert_eq!((failure.to_string().as_str(), failure.retries, asked.len()), (line, 0, 1));
+        let error = reply.unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.retries, asked.len()), (line, 0, 1));
     }
 }
 
@@ -163,14 +163,14 @@ fn nobody_there_and_no_time_left() {
         let provider = provider(api, &at, given(), &[]).unwrap();
         provider.ask(&plain(), Deadline::after(span), 2).unwrap_err()
     };
-    let failure = ask(Api::OpenAi, Duration::from_millis(50));
-    assert_eq!((failure.to_string(), failure.retries), (format!("timeout: no answer from {at} in time"), 0));
+    let error = ask(Api::OpenAi, Duration::from_millis(50));
+    assert_eq!((error.to_string(), error.retries), (format!("timeout: no answer from {at} in time"), 0));
     drop(listener);
-    let failure = ask(Api::Ollama, Duration::from_secs(10));
+    let error = ask(Api::Ollama, Duration::from_secs(10));
     let line = format!("server: connection refused: is Ollama running? (expected at http://{at})");
-    assert_eq!((failure.to_string(), failure.retries), (line, 0));
-    let failure = ask(Api::Anthropic, Duration::from_secs(10));
-    assert_eq!((failure.to_string(), failure.retries), (format!("server: connection refused: {at}"), 0));
+    assert_eq!((error.to_string(), error.retries), (line, 0));
+    let error = ask(Api::Anthropic, Duration::from_secs(10));
+    assert_eq!((error.to_string(), error.retries), (format!("server: connection refused: {at}"), 0));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_missing_key_matters_where_one_is_needed() {
 fn bad_addresses_keys_and_proxies_are_configuration_errors() {
     for (base, key, vars, what) in [
         ("ftp://h", given(), &[][..], "invalid base URL \"ftp://h\" of provider \"mine\": only http"),
-        ("http://u:secret@h", given(), &[], "invalid base URL of provider \"mine\": it must not hold"),
+        ("http://u:secret@h", given(), &[], "invalid base URL of provider \"mine\": it must not contain"),
         (
             "https://h",
             given(),
@@ -202,7 +202,7 @@ fn bad_addresses_keys_and_proxies_are_configuration_errors() {
             "https://h",
             KeySource::Given(Secret::new("secret\nx")),
             &[],
-            "the API key for provider \"mine\" has a line break",
+            "the API key for provider \"mine\" contains a line break",
         ),
     ] {
         let error = provider(Api::OpenAi, base, key, vars).err().unwrap();

@@ -1,0 +1,112 @@
+//! Why a request has no complete response: errors of minreq and std, translated to what they mean for the
+//! connection.
+
+use crate::base::http::url::Url;
+use crate::base::text::one_line;
+use std::io::{self, ErrorKind};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HttpErrorKind {
+    Deadline,
+    Refused,
+    /// Closed or reset before the response was complete: the next attempt may succeed.
+    Dropped,
+    /// The host has no address, or there is no route to it.
+    Unreachable,
+    Tls,
+    Proxy,
+    Redirect,
+    /// Not valid HTTP, or larger than any response should be.
+    Malformed,
+    /// The request was not sent: it is invalid, or the machine is out of some resource.
+    NotSent,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HttpError {
+    pub(crate) kind: HttpErrorKind,
+    /// One line that names host and port.
+    pub(crate) message: String,
+}
+
+pub(crate) type HttpResult<T> = Result<T, HttpError>;
+
+impl HttpError {
+    pub(super) fn new(kind: HttpErrorKind, message: impl Into<String>) -> HttpError {
+        HttpError { kind, message: message.into() }
+    }
+
+    pub(super) fn not_sent(error: io::Error) -> HttpError {
+        HttpError::new(HttpErrorKind::NotSent, format!("the request cannot be sent: {error}"))
+    }
+
+    pub(super) fn late(peer: &str) -> HttpError {
+        HttpError::new(HttpErrorKind::Deadline, format!("no answer from {peer} in time"))
+    }
+
+    pub(super) fn malformed(url: &Url, why: &str) -> HttpError {
+        HttpError::new(HttpErrorKind::Malformed, format!("{}: {}", url.authority(), one_line(why, 300)))
+    }
+
+    fn tls(url: &Url, why: &str) -> HttpError {
+        let message = format!("TLS with {} failed: {}", url.authority(), one_line(why, 300));
+        HttpError::new(HttpErrorKind::Tls, message)
+    }
+
+    pub(super) fn from_minreq(error: &minreq::Error, url: &Url) -> HttpError {
+        match error {
+            minreq::Error::IoError(e) => HttpError::from_io(e, url),
+            minreq::Error::RustlsCreateConnection(e) => HttpError::tls(url, &e.to_string()),
+            minreq::Error::HeadersOverflow | minreq::Error::StatusLineOverflow => {
+                HttpError::malformed(url, "the headers of the response are too large")
+            }
+            minreq::Error::AddressNotFound => HttpError::new(
+                HttpErrorKind::Unreachable,
+                format!("{}: the host has no address", url.authority()),
+            ),
+            other => HttpError::malformed(url, &other.to_string()),
+        }
+    }
+
+    pub(super) fn from_io(error: &io::Error, url: &Url) -> HttpError {
+        let to = url.authority();
+        let (kind, why) = innermost(error);
+        match kind {
+            ErrorKind::ConnectionRefused => {
+                HttpError::new(HttpErrorKind::Refused, format!("connection refused: {to}"))
+            }
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => HttpError::late(&to),
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::NotConnected
+            | ErrorKind::UnexpectedEof => HttpError::new(
+                HttpErrorKind::Dropped,
+                format!("{to} closed the connection before the response was complete"),
+            ),
+            // rustls reports everything that it rejects as invalid data, certificates included.
+            ErrorKind::InvalidData if url.https => HttpError::tls(url, &why),
+            ErrorKind::InvalidData | ErrorKind::InvalidInput => HttpError::malformed(url, &why),
+            // std's error for a name that does not resolve has no kind of its own.
+            _ if why.contains("lookup address") => HttpError::new(
+                HttpErrorKind::Unreachable,
+                format!("host \"{}\" (port {}) not found: {why}", url.host, url.port),
+            ),
+            ErrorKind::Other => HttpError::malformed(url, &why),
+            _ => HttpError::new(HttpErrorKind::Unreachable, format!("{to}: {why}")),
+        }
+    }
+}
+
+/// minreq wraps an error inside a body in others. The kind that matters is the innermost one.
+fn innermost(error: &io::Error) -> (ErrorKind, String) {
+    match error.get_ref() {
+        Some(inner) if error.kind() == ErrorKind::Other => {
+            match (inner.downcast_ref::<io::Error>(), inner.downcast_ref::<minreq::Error>()) {
+                (Some(inner), _) | (None, Some(minreq::Error::IoError(inner))) => innermost(inner),
+                _ => (ErrorKind::Other, one_line(&inner.to_string(), 300)),
+            }
+        }
+        _ => (error.kind(), one_line(&error.to_string(), 300)),
+    }
+}

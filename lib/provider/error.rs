@@ -1,0 +1,366 @@
+//! A model call that failed: what to report, and whether another attempt, or another form of the request, may help.
+
+use crate::base::error::Error;
+use crate::base::http::Response;
+use crate::base::http::error::{HttpError, HttpErrorKind};
+use crate::base::text::one_line;
+use crate::config::global::Api;
+use crate::provider::message::{Dialect, Request};
+use serde_json::Value;
+use std::fmt;
+
+/// The first word of the error's line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Category {
+    Auth,
+    RateLimit,
+    Overloaded,
+    Timeout,
+    BadRequest,
+    Server,
+}
+
+/// A call without a reply. It reads `<category>: <message>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallError {
+    category: Category,
+    /// One line, safe on a terminal.
+    pub(crate) message: String,
+    pub(super) hint: Option<String>,
+    /// Retries that were made before giving up.
+    pub(crate) retries: u32,
+    /// The same request may succeed in a moment.
+    pub(super) is_transient: bool,
+    /// The header, as it came.
+    pub(super) retry_after: Option<String>,
+    /// What the model does not accept.
+    rejected: Option<RejectedParameter>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RejectedParameter {
+    Temperature,
+    MaxTokens,
+}
+
+impl CallError {
+    pub(crate) fn new(category: Category, message: impl Into<String>) -> CallError {
+        CallError {
+            category,
+            message: message.into(),
+            hint: None,
+            retries: 0,
+            is_transient: false,
+            retry_after: None,
+            rejected: None,
+        }
+    }
+
+    pub(crate) fn server(message: impl Into<String>) -> CallError {
+        CallError::new(Category::Server, message)
+    }
+
+    /// The connection ended inside a document that must be complete.
+    pub(super) fn broke_off(bytes: usize) -> CallError {
+        let message = match bytes {
+            0 => "the reply is empty".to_owned(),
+            n => format!("the reply broke off after {n} bytes"),
+        };
+        CallError { is_transient: true, ..CallError::server(message) }
+    }
+
+    /// A response with this status, or one of 200 whose body is an error.
+    pub(crate) fn from_response(status: u16, response: &Response) -> CallError {
+        let body = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
+        let message = message_of(&body).unwrap_or_else(|| status_text(status, &response.reason));
+        let mut message = one_line(&message, 1000);
+        if let Some(id) = &response.request_id {
+            message = format!("{message} [{}]", one_line(id, 100));
+        }
+        let is_transient = matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529);
+        CallError {
+            is_transient: is_transient && !needs_money(&body),
+            retry_after: response.retry_after.clone(),
+            rejected: if status == 400 { rejected(&body) } else { None },
+            ..CallError::new(category(status), message)
+        }
+    }
+
+    /// How to ask instead, with a note for the user; `None` if there is no other form, it was already used, or the
+    /// rejected parameter was not sent.
+    pub(crate) fn alternative(
+        &self,
+        api: Api,
+        request: &Request,
+        now: Dialect,
+    ) -> Option<(Dialect, Option<String>)> {
+        match self.rejected? {
+            RejectedParameter::Temperature if request.temperature.is_some() && !now.no_temperature => {
+                let note = format!("temperature was left out: {}", self.message);
+                Some((Dialect { no_temperature: true, ..now }, Some(note)))
+            }
+            RejectedParameter::MaxTokens
+                if api == Api::OpenAi && request.max_tokens.is_some() && !now.new_max_tokens =>
+            {
+                Some((Dialect { new_max_tokens: true, ..now }, None))
+            }
+            RejectedParameter::Temperature | RejectedParameter::MaxTokens => None,
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let category = match self.category {
+            Category::Auth => "auth",
+            Category::RateLimit => "rate_limit",
+            Category::Overloaded => "overloaded",
+            Category::Timeout => "timeout",
+            Category::BadRequest => "bad_request",
+            Category::Server => "server",
+        };
+        write!(f, "{category}: {}", self.message)
+    }
+}
+
+impl From<HttpError> for CallError {
+    fn from(error: HttpError) -> CallError {
+        let category = match error.kind {
+            HttpErrorKind::Deadline => Category::Timeout,
+            HttpErrorKind::Refused
+            | HttpErrorKind::Dropped
+            | HttpErrorKind::Unreachable
+            | HttpErrorKind::Tls
+            | HttpErrorKind::Proxy
+            | HttpErrorKind::Redirect
+            | HttpErrorKind::Malformed
+            | HttpErrorKind::NotSent => Category::Server,
+        };
+        let is_transient = error.kind == HttpErrorKind::Dropped;
+        CallError { is_transient, ..CallError::new(category, error.message) }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(call: CallError) -> Error {
+        let line = match call.retries {
+            0 => call.to_string(),
+            retries => format!("{call} (tried {} times)", retries + 1),
+        };
+        let error = match call.category {
+            Category::BadRequest => Error::refused(line),
+            _ => Error::api(line),
+        };
+        match call.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+/// The status that a response of 200 should have had: its body is an error. Proxies in front of models do this.
+pub(crate) fn hidden_status(error: &Value) -> u16 {
+    if let Some(code) = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok())
+        && (400..=599).contains(&code)
+    {
+        return code;
+    }
+    match error.get("type").and_then(Value::as_str) {
+        Some("invalid_request_error") => 400,
+        Some("authentication_error") => 401,
+        Some("billing_error") => 402,
+        Some("permission_error") => 403,
+        Some("not_found_error") => 404,
+        Some("request_too_large") => 413,
+        Some("rate_limit_error") => 429,
+        Some("overloaded_error") => 529,
+        // The others may last.
+        _ => 200,
+    }
+}
+
+fn category(status: u16) -> Category {
+    match status {
+        401 | 403 => Category::Auth,
+        402 | 429 => Category::RateLimit,
+        408 => Category::Timeout,
+        529 => Category::Overloaded,
+        400 | 404 | 405 | 413 | 415 | 422 => Category::BadRequest,
+        _ => Category::Server,
+    }
+}
+
+/// The message of an error body: `error.message`, `error` or `message`.
+fn message_of(body: &Value) -> Option<String> {
+    [body.pointer("/error/message"), body.get("error"), body.get("message")]
+        .into_iter()
+        .flatten()
+        .find_map(|value| value.as_str().map(str::trim).filter(|text| !text.is_empty()))
+        .map(str::to_owned)
+}
+
+fn status_text(status: u16, reason: &str) -> String {
+    let standard = match status {
+        _ if !reason.is_empty() => reason,
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Request Entity Too Large",
+        415 => "Unsupported Media Type",
+        422 => "Unprocessable Entity",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        status => return format!("HTTP status {status}"),
+    };
+    standard.to_owned()
+}
+
+/// An exhausted quota or an unpaid bill looks like a rate limit, but waiting does not help.
+fn needs_money(body: &Value) -> bool {
+    ["/error/code", "/error/type", "/error/details/error_code", "/error/details/code", "/code", "/type"]
+        .into_iter()
+        .filter_map(|at| body.pointer(at).and_then(Value::as_str))
+        .any(|code| ["quota", "billing", "spend_limit", "credit"].iter().any(|word| code.contains(word)))
+}
+
+/// The parameter that a 400 is about: by `error.param`, or by a message that says it is not supported.
+fn rejected(body: &Value) -> Option<RejectedParameter> {
+    match body.pointer("/error/param").and_then(Value::as_str) {
+        Some("temperature") => return Some(RejectedParameter::Temperature),
+        Some("max_tokens") => return Some(RejectedParameter::MaxTokens),
+        Some(_) => return None,
+        None => {}
+    }
+    let message = message_of(body)?.to_lowercase();
+    let phrases = ["unsupported", "not support", "deprecated", "not allowed", "not permitted", "instead"];
+    if !phrases.iter().any(|word| message.contains(word)) {
+        return None;
+    }
+    match (message.contains("temperature"), message.contains("max_tokens")) {
+        (true, _) => Some(RejectedParameter::Temperature),
+        (false, true) => Some(RejectedParameter::MaxTokens),
+        (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::examples::plain;
+
+    fn error(status: u16, body: &str) -> CallError {
+        let response = Response {
+            status,
+            reason: "The Reason".into(),
+            retry_after: None,
+            request_id: None,
+            content_type: None,
+            body: body.into(),
+        };
+        CallError::from_response(status, &response)
+    }
+
+    #[test]
+    fn every_status_has_its_category() {
+        for (category, statuses) in [
+            ("auth", &[401, 403][..]),
+            ("rate_limit", &[402, 429]),
+            ("overloaded", &[529]),
+            ("timeout", &[408]),
+            ("bad_request", &[400, 404, 405, 413, 415, 422]),
+            ("server", &[200, 406, 409, 418, 500, 501, 502, 503, 504]),
+        ] {
+            for status in statuses {
+                assert_eq!(error(*status, "").to_string(), format!("{category}: The Reason"), "{status}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_passes_is_tried_again() {
+        for status in [408, 429, 500, 502, 503, 504, 529] {
+            assert!(error(status, "").is_transient, "{status}");
+        }
+        for status in [400, 401, 402, 403, 404, 409, 413, 422, 501] {
+            assert!(!error(status, "").is_transient, "{status}");
+        }
+        for body in [
+            r#"{"error":{"code":"insufficient_quota"}}"#,
+            r#"{"error":{"type":"insufficient_quota","code":7}}"#,
+            r#"{"error":{"code":"billing_hard_limit_reached"}}"#,
+            r#"{"error":{"type":"rate_limit_error","details":{"error_code":"enforced_spend_limit_reached"}}}"#,
+        ] {
+            assert!(!error(429, body).is_transient, "{body}");
+        }
+        assert!(error(429, r#"{"error":{"code":"rate_limit_exceeded","message":"quota"}}"#).is_transient);
+    }
+
+    #[test]
+    fn messages_are_found_wherever_they_are() {
+        for body in [
+            r#"{"error":{"message":" it\nbroke ","code":500}}"#,
+            r#"{"error":"it\nbroke"}"#,
+            r#"{"message":"it\nbroke"}"#,
+            r#"{"error":{"message":""},"message":"it\nbroke"}"#,
+        ] {
+            assert_eq!(error(500, body).message, "it broke", "{body}");
+        }
+        assert_eq!(error(500, "<html>").message, "The Reason");
+        assert_eq!(status_text(502, ""), "Bad Gateway");
+        assert_eq!(status_text(529, ""), "HTTP status 529");
+    }
+
+    #[test]
+    fn a_parameter_is_named_by_field_or_by_message() {
+        for (body, rejected) in [
+            (r#"{"error":{"param":"max_tokens","message":"x"}}"#, Some(RejectedParameter::MaxTokens)),
+            (r#"{"error":{"param":"temperature","message":"x"}}"#, Some(RejectedParameter::Temperature)),
+            (r#"{"error":{"param":"tools","message":"temperature unsupported"}}"#, None),
+            (
+                r#"{"error":{"message":"`temperature` is deprecated for this model"}}"#,
+                Some(RejectedParameter::Temperature),
+            ),
+            (
+                r#"{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'"}}"#,
+                Some(RejectedParameter::MaxTokens),
+            ),
+            (r#"{"error":{"message":"max_tokens: 9 > 8, which is the maximum"}}"#, None),
+            (r#"{"error":"model does not support tools"}"#, None),
+        ] {
+            assert_eq!(error(400, body).rejected, rejected, "{body}");
+            assert_eq!(error(422, body).rejected, None);
+        }
+    }
+
+    #[test]
+    fn each_alternative_is_taken_once() {
+        let sent = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
+        let renamed = error(400, r#"{"error":{"param":"max_tokens"}}"#);
+        let (dialect, note) = renamed.alternative(Api::OpenAi, &sent, Dialect::default()).unwrap();
+        assert!(dialect.new_max_tokens && note.is_none());
+        assert_eq!(renamed.alternative(Api::OpenAi, &sent, dialect), None);
+        assert_eq!(renamed.alternative(Api::Anthropic, &sent, Dialect::default()), None);
+        let dropped = error(400, r#"{"error":{"param":"temperature","message":"no"}}"#);
+        let (dialect, note) = dropped.alternative(Api::OpenAi, &sent, dialect).unwrap();
+        assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true });
+        assert_eq!(note.as_deref(), Some("temperature was left out: no"));
+        assert_eq!(renamed.alternative(Api::OpenAi, &plain(), Dialect::default()), None);
+        assert_eq!(dropped.alternative(Api::OpenAi, &plain(), Dialect::default()), None);
+    }
+
+    #[test]
+    fn an_error_in_an_answer_of_200_has_a_status_of_its_own() {
+        let status = |text| hidden_status(&serde_json::from_str(text).unwrap());
+        assert_eq!(status(r#"{"code":429}"#), 429);
+        assert_eq!(status(r#"{"type":"overloaded_error"}"#), 529);
+        assert_eq!(status(r#"{"code":"x"}"#), 200);
+        assert_eq!(status(r#""boom""#), 200);
+    }
+}

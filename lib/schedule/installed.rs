@@ -1,0 +1,144 @@
+//! Which timers are installed, and whether they still match the configuration. Used by `memory-doctor` and
+//! `memory-install-cron`.
+
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::base::file;
+use crate::base::lookup::is_program;
+use crate::base::text::lossy;
+use crate::config::memory::Schedule;
+use crate::schedule::plan::Scheduler;
+use crate::schedule::timer::TimedProgram;
+use crate::schedule::tool::{PATIENCE, Tools};
+use crate::schedule::{crontab, launchd, module, systemd, unit_file};
+use crate::store::place::Root;
+use jiff::Timestamp;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct InstalledTimer {
+    pub(crate) scheduler: Scheduler,
+    /// `None`: a crontab that could not be read, or whose markers are broken; `faults` says why.
+    pub(crate) program: Option<TimedProgram>,
+    /// The file that holds it, or `crontab`.
+    pub(crate) place: PathBuf,
+    /// It comes from a Nix module, and must be changed there.
+    pub(crate) is_modules: bool,
+    /// How it differs from the configuration. `memory-install-cron` fixes that; if a file of ours hides a module's,
+    /// `memory-uninstall-cron` removes it.
+    pub(crate) faults: Vec<String>,
+}
+
+/// All our timers, of all schedulers.
+pub(crate) fn all(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+    Scheduler::ALL.into_iter().flat_map(|scheduler| of(scheduler, schedule, env)).collect()
+}
+
+/// The timers of one scheduler. Reads files; for the crontab it runs `crontab -l`.
+pub(crate) fn of(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+    let in_files = |program| in_files(scheduler, program, schedule, env);
+    match scheduler {
+        Scheduler::Launchd | Scheduler::Systemd => {
+            TimedProgram::ALL.into_iter().filter_map(in_files).collect()
+        }
+        Scheduler::Crontab => in_crontab(schedule, &Tools { env, patience: PATIENCE }),
+    }
+}
+
+fn in_files(
+    scheduler: Scheduler,
+    program: TimedProgram,
+    schedule: &Schedule,
+    env: &Env,
+) -> Option<InstalledTimer> {
+    let timer = |place, is_modules, faults| InstalledTimer {
+        scheduler,
+        program: Some(program),
+        place,
+        is_modules,
+        faults,
+    };
+    let wanted = program.hours(schedule);
+    let is_systemd = scheduler == Scheduler::Systemd;
+    let dir = if is_systemd { systemd::dir(env).ok()? } else { launchd::dir(env.home()?) };
+    let own = match is_systemd {
+        true => dir.join(systemd::timer_name(program)),
+        false => launchd::file(program, env.home()?),
+    };
+    if let Some(path) = module::file_of(scheduler, program, env) {
+        let hides = is_systemd && own != path && matches!(unit_file::ours(&own), Ok(Some(_)));
+        let faults = hides.then(|| format!("\"{}\" hides a Nix module's timer", own.display()));
+        return Some(timer(path, true, faults.into_iter().collect()));
+    }
+    let read = match is_systemd {
+        true => systemd_faults(&own, program, &dir, wanted),
+        false => unit_file::ours(&own).map(|text| {
+            text.map(|text| faults(launchd::program_of(&text), launchd::hours_of(&text), wanted))
+        }),
+    };
+    let faults = read.unwrap_or_else(|error| Some(vec![error.message().to_owned()]))?;
+    Some(timer(own, false, faults))
+}
+
+fn systemd_faults(own: &Path, program: TimedProgram, dir: &Path, wanted: u64) -> Result<Option<Vec<String>>> {
+    let timer = unit_file::ours(own)?;
+    let service = unit_file::ours(&dir.join(systemd::service_name(program)))?;
+    let Some(timer) = timer else { return Ok(None) };
+    let runs = service.as_deref().and_then(systemd::program_of);
+    let mut faults = faults(runs, systemd::hours_of(&timer), wanted);
+    if !systemd::wanted_link(program, dir).is_symlink() {
+        faults.push("the timer is not enabled".to_owned());
+    }
+    Ok(Some(faults))
+}
+
+fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
+    let timer = |program, faults| InstalledTimer {
+        scheduler: Scheduler::Crontab,
+        program,
+        place: PathBuf::from("crontab"),
+        is_modules: false,
+        faults,
+    };
+    if !tools.has("crontab") {
+        return Vec::new();
+    }
+    let block = tools
+        .crontab()
+        .and_then(|crontab| Ok(crontab::block(&crontab)?.map(|place| lossy(crontab[place].to_vec()).0)));
+    let lines = match block {
+        Ok(block) => crontab::lines_of(&block.unwrap_or_default()),
+        Err(error) => return vec![timer(None, vec![error.message().to_owned()])],
+    };
+    let of = |program: TimedProgram| {
+        let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());
+        let (path, hours) = lines.iter().find(|(path, _)| is_it(path))?;
+        let wanted = crontab::expressible(program.hours(schedule));
+        Some(timer(Some(program), faults(Some(path.clone()), *hours, wanted)))
+    };
+    TimedProgram::ALL.into_iter().filter_map(of).collect()
+}
+
+fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<String> {
+    let mut faults = Vec::new();
+    match program {
+        Some(program) if is_program(&program) => {}
+        Some(program) => faults.push(format!("the program \"{}\" is gone", program.display())),
+        None => faults.push("the program that it runs cannot be determined".to_owned()),
+    }
+    match hours {
+        Some(hours) if hours == wanted => {}
+        Some(hours) => faults.push(format!("it runs every {hours} hours, the configuration says {wanted}")),
+        None => faults.push(format!("its interval is not the configuration's ({wanted} hours)")),
+    }
+    faults
+}
+
+/// The program that last worked on a store, and when it started, from the lock file of its run. The run before that
+/// is not known.
+pub(crate) fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
+    let bytes = file::read(&root.run_lock(), 1000).ok()?;
+    let text = lossy(bytes).0;
+    let program = TimedProgram::ALL.into_iter().find(|program| text.starts_with(program.name()))?;
+    Some((program, text.trim().rsplit(' ').next()?.parse().ok()?))
+}
