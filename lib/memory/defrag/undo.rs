@@ -122,7 +122,7 @@ impl Desk<'_> {
         let mut seen = Seen::load(self.root)?;
         for revision in &revisions {
             if let Some(after) = revision.after.as_ref().filter(|after| after.place == Place::Topics) {
-                seen.see(revision.id.clone(), after.entry()?.mark());
+                seen.see(revision.id.clone(), after.entry()?.fingerprint());
             }
         }
         seen.all_tiers_done();

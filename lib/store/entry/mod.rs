@@ -85,8 +85,8 @@ impl Entry {
         bytes
     }
 
-    /// A hash of that.
-    pub(crate) fn mark(&self) -> String {
+    /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
+    pub(crate) fn fingerprint(&self) -> String {
         let digest = Sha256::digest(self.without_counters());
         digest.iter().take(8).fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
