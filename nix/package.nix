@@ -38,6 +38,7 @@ rustPlatform.buildRustPackage {
       ../benches
       ../bins
       ../examples
+      ../fuzz
       ../lib
       ../launchd
       ../man
