@@ -1,14 +1,14 @@
 //! The managed section of AGENTS.md files (US-007): hot notes whole, warm ones as links, cold ones as a number.
 //!
 //! Its bytes depend on the notes alone, never on when or how often they were read: who runs this twice finds
-//! the files untouched. *gather* reads the notes and chooses, *note*, *defuse* and *render* make text of them,
+//! the files untouched. *gather* reads the notes and chooses, *note*, *sanitize* and *render* make text of them,
 //! *splice* puts that into a file's bytes, *target* writes the file.
 
-mod defuse;
 mod fences;
 pub(crate) mod gather;
 pub(crate) mod note;
 pub(crate) mod render;
+mod sanitize;
 pub(crate) mod splice;
 mod target;
 

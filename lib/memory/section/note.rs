@@ -1,8 +1,8 @@
 //! One note as it stands in the section: whole, or as a link. Notes are data: what is in them cannot end the
 //! section, nor reach what follows it.
 
-use crate::base::text::cut;
-use crate::memory::section::defuse;
+use crate::base::text::{cut, is_odd};
+use crate::memory::section::sanitize;
 use crate::store::entry::{Meta, one_line};
 use crate::store::persistence::Note;
 use std::fmt::Write;
@@ -18,12 +18,12 @@ const DEPTH: usize = 4;
 /// A hot note: a heading, an empty line, its text. Ends with a line end.
 pub(crate) fn block(note: &Note) -> String {
     let meta = note.entry.meta();
-    let heading = format!("### {} ({})\n", defuse::in_heading(&title(meta)), meta.id);
-    let body = defuse::body(note.entry.body(), DEPTH);
+    let heading = format!("### {} ({})\n", sanitize::line(&title(meta)), meta.id);
+    let body = sanitize::body(note.entry.body(), DEPTH);
     match (body.is_empty(), summary(note)) {
         (false, _) => format!("{heading}\n{body}"),
         // On a line of its own it can begin what a line can: a heading, a list, a fence.
-        (true, Some(summary)) => format!("{heading}\n{}", defuse::body(summary.as_bytes(), DEPTH)),
+        (true, Some(summary)) => format!("{heading}\n{}", sanitize::body(summary.as_bytes(), DEPTH)),
         (true, None) => heading,
     }
 }
@@ -43,9 +43,9 @@ impl Link {
 
     /// `- [title](<path>): summary`
     pub(crate) fn line(&self) -> String {
-        let link = format!("- [{}](<{}>)", defuse::in_link(&self.title), destination(&self.path));
+        let link = format!("- [{}](<{}>)", sanitize::link_text(&self.title), destination(&self.path));
         match &self.summary {
-            Some(summary) => format!("{link}: {}", defuse::in_text(summary)),
+            Some(summary) => format!("{link}: {}", sanitize::line(summary)),
             None => link,
         }
     }
@@ -80,7 +80,7 @@ fn destination(path: &Path) -> String {
     for c in path.to_string_lossy().chars() {
         match c {
             '<' | '>' | '\\' | '`' => text.extend(['\\', c]),
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+            c if c.is_control() || is_odd(c) => {
                 let mut utf8 = [0; 4];
                 for byte in c.encode_utf8(&mut utf8).bytes() {
                     let _ = write!(text, "%{byte:02X}");
