@@ -66,26 +66,28 @@ impl Desk<'_> {
             let may =
                 may_replace(note, &old).then_some(()).ok_or("it has changed since it was read".to_owned());
             let changed = may.and_then(|()| {
-                entry.update(|meta| {
-                    meta.title.clone_from(&note.title);
-                    if !note.summary.is_empty() {
-                        meta.summary.clone_from(&note.summary);
-                    }
-                    for tag in &note.tags {
-                        if !meta.tags.contains(tag) {
-                            meta.tags.push(tag.clone());
+                entry
+                    .update(|meta| {
+                        meta.title.clone_from(&note.title);
+                        if !note.summary.is_empty() {
+                            meta.summary.clone_from(&note.summary);
                         }
-                    }
-                    for source in note.sources.iter().map(Source::from) {
-                        if !meta.sources.contains(&source) {
-                            meta.sources.push(source);
+                        for tag in &note.tags {
+                            if !meta.tags.contains(tag) {
+                                meta.tags.push(tag.clone());
+                            }
                         }
-                    }
-                    if meta.status == Status::Captured {
-                        meta.status = Status::Consolidated;
-                    }
-                    meta.updated_at = at;
-                })
+                        for source in note.sources.iter().map(Source::from) {
+                            if !meta.sources.contains(&source) {
+                                meta.sources.push(source);
+                            }
+                        }
+                        if meta.status == Status::Captured {
+                            meta.status = Status::Consolidated;
+                        }
+                        meta.updated_at = at;
+                    })
+                    .map_err(|error| error.line())
             });
             match changed {
                 Ok(()) => {
