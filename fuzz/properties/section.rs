@@ -3,7 +3,7 @@
 use crate::base::text::is_odd;
 use crate::fuzz::{choice, is_told, parts, text};
 use crate::harness::recalled::{END, START};
-use crate::memory::section::gather::{Limits, share, shelves};
+use crate::memory::section::gather::{Limits, candidate, selections};
 use crate::memory::section::render::section;
 use crate::memory::section::splice::{find, spliced};
 use crate::store::entry::{Entry, EntryId, Meta, Tier};
@@ -19,7 +19,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert!(tier == 2 || section.contains("zzzz"));
     let at = match find(file) {
         Ok(at) => at,
-        Err(why) => return is_told(&why),
+        Err(error) => return is_told(&error.line()),
     };
     let (before, after) = match &at {
         Some(at) => (&file[..at.start], &file[at.end..]),
@@ -58,16 +58,16 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
     };
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
     let limits = Limits::of(1 << 20, 100);
-    let shares = notes.iter().filter_map(|note| share(note, &[None], limits));
-    let [shelf] = &shelves(shares, 1, limits)[..] else { panic!("one audience") };
-    section(shelf)
+    let candidates = notes.iter().filter_map(|note| candidate(note, &[None], limits));
+    let [selection] = &selections(candidates, 1, limits)[..] else { panic!("one audience") };
+    section(selection)
 }
 
 /// Its markers are the only ones, its structure ends at its end, and nothing in it is live. The judge is a Markdown
 /// parser, which reads the section as part of a page.
 pub(crate) fn assert_contained(section: &str) {
     assert!(section.starts_with(START) && section.ends_with(END));
-    assert_eq!(find(section.as_bytes()), Ok(Some(0..section.len())));
+    assert_eq!(find(section.as_bytes()).unwrap(), Some(0..section.len()));
     let markers = section.split(['\n', '\r']).map(str::trim).filter(|line| [START, END].contains(line));
     assert_eq!(markers.count(), 2, "{section:?}");
     let is_seen = |c: char| c == '\n' || c == '\t' || !(c.is_control() || is_odd(c));

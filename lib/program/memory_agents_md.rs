@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::base::{signal, stderr};
 use crate::config::memory::{self, MemoryConfig, Target};
-use crate::memory::section::{self, Outcome, Shown, Standing};
+use crate::memory::section::{self, NoteCounts, Outcome, Standing};
 use crate::program::notes::repository_here;
 use crate::store::place::Root;
 use serde_json::json;
@@ -152,7 +152,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         reporter.warn("there is no target to check: list some under agentsMd.targets, or give --target FILE");
     }
     // Whoever named a file looks for it.
-    for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == Shown::default()) {
+    for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == NoteCounts::default()) {
         if let Ok(Standing::Unchanged) = outcome.standing {
             let whose = outcome.repo.as_ref().map_or("for everybody".to_owned(), |repo| format!("of {repo}"));
             reporter.warn(&format!("there are no notes {whose} yet for \"{}\"", outcome.path.display()));
@@ -190,7 +190,7 @@ fn print(
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
     let (section, shown) = section::text(config, root, repo, reporter)?;
-    let Shown { hot, warm, cold } = shown;
+    let NoteCounts { hot, warm, cold } = shown;
     match json {
         true => {
             stdout.json(&json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section}))?
@@ -209,7 +209,7 @@ fn tell(outcomes: Vec<Outcome>, json: bool, stdout: &mut Stdout) -> Result<ExitC
             Ok(standing) => standing.as_str(),
             Err(_) => "failed",
         };
-        let Shown { hot, warm, cold } = shown;
+        let NoteCounts { hot, warm, cold } = shown;
         match json {
             true => stdout.json(&json!({
                 "path": path.to_string_lossy(),
