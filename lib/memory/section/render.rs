@@ -32,7 +32,7 @@ pub(crate) fn section(selection: &Selection) -> String {
         };
         let beyond = match selection.beyond {
             0 => String::new(),
-            beyond => format!(" ({beyond} for want of room)"),
+            beyond => format!(" ({beyond} over the limit)"),
         };
         let _ = writeln!(text, "\n{notes} not shown{beyond}; all: `memory list`.");
     }

@@ -1,7 +1,7 @@
 //! Makes a note's text safe as part of a larger document: nothing in it is live, and its structure ends where it ends.
 //!
 //! There is no Markdown parser here. What is certainly code stays as it is; everything else is treated as text. In
-//! text, what could begin HTML, an image or an `@path` import is escaped, and headings move below those of the
+//! text, whatever could begin HTML, an image or an `@path` import is escaped, and headings move below those of the
 //! section. Without HTML, only a code fence can reach beyond the text. A fence at the margin is closed; if it is
 //! uncertain where a fence ends, the whole text becomes a quote, which ends everything inside it.
 
@@ -177,7 +177,7 @@ fn escaped(line: &str, is_sure: &mut bool) -> String {
     out
 }
 
-/// The length of the code span that begins with so many backticks, if it ends on this line.
+/// The length of the code span that begins with this many backticks, if it ends on this line.
 fn span(text: &str, ticks: usize) -> Option<usize> {
     let mut at = ticks;
     loop {

@@ -107,7 +107,7 @@ impl File {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Ok(Step::Make(spliced(b"", None, placed.text)));
             }
-            Err(e) => return Err(Error::io(e.to_string())),
+            Err(e) => return Err(e.into()),
             Ok(old) => old,
         };
         if old.starts_with(b"\xff\xfe") || old.starts_with(b"\xfe\xff") {
@@ -136,7 +136,7 @@ impl File {
                 Ok(_) => Ok(false),
             }
         };
-        file::install_if(&self.real, bytes, MODE, is_missing).map_err(|e| Error::io(e.to_string()))
+        file::install_if(&self.real, bytes, MODE, is_missing).map_err(Error::from)
     }
 
     /// Creates one missing directory, like that of a program which has not run yet. More are probably a typing error.
@@ -146,7 +146,7 @@ impl File {
             Some(above) if !above.is_dir() => Err(self
                 .error(&format!("there is no directory \"{}\"", above.display()))
                 .hint("make it, or correct the path")),
-            _ => file::make_dir(dir).map_err(|e| Error::io(e.to_string())),
+            _ => file::make_dir(dir).map_err(Error::from),
         }
     }
 
@@ -178,7 +178,7 @@ impl File {
         match replaced {
             Ok(()) => Ok(true),
             Err(_) if has_changed => Ok(false),
-            Err(e) => Err(Error::io(e.to_string())),
+            Err(e) => Err(e.into()),
         }
     }
 

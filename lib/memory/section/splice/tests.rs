@@ -1,11 +1,11 @@
-//! Where a section is, and what stays around it.
+//! The position of a section, and what stays around it.
 
 use super::*;
 
 const SECTION: &str =
     "<!-- agent-memory:start -->\n## Memory\n\ntext\n```\ncode\n```\n<!-- agent-memory:end -->";
 
-/// `S` is a start, `E` an end, `H` our heading, each a line of its own where it stands alone.
+/// `S` is a start, `E` an end, `H` our heading, each a marker if it is alone on its line.
 fn file(text: &str) -> String {
     let line = |line: &str| match line.trim_start_matches('\u{feff}').trim() {
         "S" => line.replace('S', START),
@@ -168,7 +168,7 @@ fn whatever_a_file_holds_it_stays_and_the_section_is_found_again() {
         assert_eq!(spliced(&new, Some(&place), SECTION), new, "{}", told());
         let shorter = spliced(&new, Some(&place), "<!-- agent-memory:start -->\n<!-- agent-memory:end -->");
         let again = find(&shorter);
-        // A fence of the file's own that was open: without our heading nobody can know.
+        // If the file has an open fence, only our heading shows that the markers are real.
         if let Ok(Some(again)) = again {
             assert_eq!(spliced(&shorter, Some(&again), SECTION), new, "{}", told());
         }
