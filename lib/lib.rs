@@ -8,6 +8,7 @@ mod agent;
 mod base;
 mod config;
 #[cfg(any(test, fuzzing))]
+#[path = "../fuzz/properties/mod.rs"]
 pub mod fuzz;
 mod harness;
 mod memory;

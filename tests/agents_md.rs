@@ -161,13 +161,10 @@ fn warm_notes_beyond_the_limit_are_only_counted() {
     let titles: Vec<&str> =
         out.lines().filter_map(|line| line.strip_prefix("- [")?.split(']').next()).collect();
     assert_eq!(titles, ["Warm 1", "Warm 2", "Zoo"]);
-    assert!(out.contains("\n\n4 notes are not shown (3 for want of room); all: `memory list`.\n"), "{out}");
+    assert!(out.contains("\n\n4 notes are not shown (3 over the limit); all: `memory list`.\n"), "{out}");
     aim(&store, json!([]), json!({"maxHotTokens": 10, "maxWarm": 0}));
     let (_, out, _) = store.run(PROGRAM, &["--stdout"]);
-    assert!(
-        out.contains("7 notes are not shown (6 for want of room)") && !out.contains("More notes"),
-        "{out}"
-    );
+    assert!(out.contains("7 notes are not shown (6 over the limit)") && !out.contains("More notes"), "{out}");
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl<P: Persistence> Service<P> {
     }
 }
 
-fn unchanged(note: &Note, why: &str) -> Error {
+fn unchanged(note: &Note, why: &Error) -> Error {
     Error::io(format!("\"{}\" cannot be changed: {why}", note.path.display()))
 }
 

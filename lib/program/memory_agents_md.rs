@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::base::signal;
 use crate::config::memory::{self, Target};
-use crate::memory::section::{self, Outcome, Shown, Standing};
+use crate::memory::section::{self, NoteCounts, Outcome, Standing};
 use crate::program::notes::{Errors, Store, for_each, ids_on_stdin, repository_here};
 use crate::store::persistence::Note;
 use serde_json::json;
@@ -168,7 +168,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         reporter.warn("there is no target to check: add one to agentsMd.targets, or give --target FILE");
     }
     // The user named these files, and expects to find them.
-    for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == Shown::default()) {
+    for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == NoteCounts::default()) {
         if let Ok(Standing::Unchanged) = outcome.standing {
             let whose =
                 outcome.repo.as_ref().map_or("global notes".to_owned(), |repo| format!("notes of {repo}"));
@@ -223,8 +223,8 @@ fn print_notes(store: &Store, json: bool, reporter: &Reporter, stdout: &mut Stdo
     found.map(|()| ExitCode::SUCCESS)
 }
 
-fn print(repo: Option<&str>, section: (String, Shown), json: bool, stdout: &mut Stdout) -> Result<()> {
-    let (section, Shown { hot, warm, cold }) = section;
+fn print(repo: Option<&str>, section: (String, NoteCounts), json: bool, stdout: &mut Stdout) -> Result<()> {
+    let (section, NoteCounts { hot, warm, cold }) = section;
     match json {
         true => {
             stdout.json(&json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section}))
@@ -237,7 +237,7 @@ fn print(repo: Option<&str>, section: (String, Shown), json: bool, stdout: &mut 
 fn tell(outcomes: Vec<Outcome>, json: bool, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_stale = outcomes.iter().any(|outcome| matches!(outcome.standing, Ok(Standing::Stale)));
     let mut errors = Errors::new(ABOUT.name, json);
-    for Outcome { path, repo, shown: Shown { hot, warm, cold }, standing } in outcomes {
+    for Outcome { path, repo, shown: NoteCounts { hot, warm, cold }, standing } in outcomes {
         let status = standing.as_ref().map_or("failed", |standing| standing.as_str());
         match json {
             true => stdout.json(&json!({

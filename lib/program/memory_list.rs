@@ -138,10 +138,10 @@ fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
     if let Some(query) = query {
         let body = String::from_utf8_lossy(note.entry.body());
         let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
-        let (counted, spots) = query.count_and_mark(&document);
+        let (counted, matches) = query.count_and_match(&document);
         // A note without any of the words is not shown.
-        if counted.fits && !counted.counts.is_empty() {
-            line = query.matching_line(&document, &spots);
+        if counted.is_match() {
+            line = query.matching_line(&document, &matches);
         }
         counts = Some(counted);
     }

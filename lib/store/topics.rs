@@ -143,7 +143,7 @@ pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
         io::ErrorKind::NotFound => None,
         _ => broken(e.to_string()),
     })?;
-    let entry = Entry::parse(bytes).map_err(broken)?;
+    let entry = Entry::parse(bytes).map_err(|error| broken(error.line()))?;
     Ok(Note { place, path: path.to_path_buf(), entry })
 }
 

@@ -30,7 +30,8 @@ pub fn write<P: Persistence>(
     {
         let mut entry = old.entry.clone();
         entry.set_body(body.as_bytes());
-        let may = may_replace(note, &old).then_some(()).ok_or("it has changed since it was read".to_owned());
+        let changed = || Error::conflict("it has changed since it was read");
+        let may = may_replace(note, &old).then_some(()).ok_or_else(changed);
         let changed = may.and_then(|()| {
             entry.update(|meta| {
                 meta.title.clone_from(&note.title);
@@ -59,7 +60,12 @@ pub fn write<P: Persistence>(
                 return Ok((Written { id: id.clone(), title, is_update: true }, warnings));
             }
             Err(why) => {
-                warnings.push(format!("\"{}\" is not updated: {why}; see {}", old.path.display(), note.id));
+                warnings.push(format!(
+                    "\"{}\" is not updated: {}; see {}",
+                    old.path.display(),
+                    why.message(),
+                    note.id
+                ));
                 body = format!("{}\n\nSee also [[{id}]].\n", body.trim_end());
             }
         }

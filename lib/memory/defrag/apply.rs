@@ -148,13 +148,13 @@ fn see<P: Persistence>(notes: &P, work: &Work, made: &[Planned], run: &Run) -> R
     }
     for revision in made.iter().flat_map(|planned| &planned.revisions) {
         let before = match &revision.before {
-            Some(before) => Some(before.entry()?.mark()),
+            Some(before) => Some(before.entry()?.fingerprint()),
             None => None,
         };
         // One that somebody else has changed is still to be looked at.
         let is_known = before.is_none_or(|before| seen.has(&revision.id, &before));
         if let (true, Some(after)) = (is_known, &revision.after) {
-            seen.see(revision.id.clone(), after.entry()?.mark());
+            seen.see(revision.id.clone(), after.entry()?.fingerprint());
         }
     }
     match work.part() {

@@ -272,7 +272,7 @@ mod tests {
         meta.used = 3;
         meta.pinned = true;
         let entry = Entry::new(meta, body.as_bytes());
-        CorpusNote { name: "a.md".to_owned(), mark: entry.mark(), entry }
+        CorpusNote { name: "a.md".to_owned(), mark: entry.fingerprint(), entry }
     }
 
     fn corpus() -> Corpus {

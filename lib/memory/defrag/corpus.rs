@@ -19,7 +19,7 @@ impl CorpusNote {
     /// `None`: the file's name is not UTF-8, and a plan could not hold it.
     fn of(note: Note) -> Option<CorpusNote> {
         let name = note.path.file_name()?.to_str()?.to_owned();
-        Some(CorpusNote { name, mark: note.entry.mark(), entry: note.entry })
+        Some(CorpusNote { name, mark: note.entry.fingerprint(), entry: note.entry })
     }
 
     pub(crate) fn meta(&self) -> &Meta {
@@ -79,7 +79,7 @@ pub(crate) fn marks<P: Persistence>(topics: &P) -> Result<Vec<Marked>> {
         // One that a plan could not hold is not asked about.
         note.path.file_name().is_some_and(|name| name.to_str().is_some()).then(|| Marked {
             id: meta.id.clone(),
-            mark: note.entry.mark(),
+            mark: note.entry.fingerprint(),
             reach: Reach::of(meta),
         })
     })?;

@@ -331,7 +331,7 @@ impl Reader {
     fn read(&mut self, text: &str, mut found: impl FnMut(u32)) {
         let mut before = None;
         words::each(text, |word| {
-            if word.kind == words::Kind::Part
+            if word.kind == words::WordKind::Part
                 && let Some(word) = self.word(word.text)
             {
                 found(word);
@@ -347,7 +347,7 @@ impl Reader {
         let key = hash(word);
         let lately = &mut self.lately[key as usize % LATELY];
         if lately.0 != key {
-            let is_empty = word.bytes().all(|b| b.is_ascii_lowercase()) && language::is_empty_word(word);
+            let is_empty = word.bytes().all(|b| b.is_ascii_lowercase()) && language::is_stop_word(word);
             *lately = (key, if is_empty { None } else { Some(fold(hash(&language::stem(word)))) });
         }
         lately.1

@@ -18,7 +18,7 @@ fn note() -> CorpusNote {
     let meta = Meta { title: "Guards".to_owned(), ..Meta::new(EntryId::whole("id__a1B2c3").unwrap()) };
     let name = meta.file_name();
     let entry = Entry::new(meta, b"Guards are pure.\n");
-    CorpusNote { name, mark: entry.mark(), entry }
+    CorpusNote { name, mark: entry.fingerprint(), entry }
 }
 
 fn reach() -> Reach {

@@ -125,7 +125,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
     let mut seen = Seen::load(run.root)?;
     for revision in &revisions {
         if let Some(after) = revision.after.as_ref().filter(|after| after.place == Place::Topics) {
-            seen.see(revision.id.clone(), after.entry()?.mark());
+            seen.see(revision.id.clone(), after.entry()?.fingerprint());
         }
     }
     seen.all_tiers_done();

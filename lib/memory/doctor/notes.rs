@@ -5,7 +5,7 @@ use crate::base::text::one_line;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
 use crate::memory::doctor::prose;
-use crate::memory::section::{Glance, Share};
+use crate::memory::section::{Candidate, Inspection};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
@@ -48,7 +48,7 @@ pub(crate) struct Round {
     /// Ids that files bear in their names which cannot be used.
     pub(crate) ids_of_broken: Vec<EntryId>,
     /// What the targets would show.
-    pub(crate) shares: Vec<Share>,
+    pub(crate) shares: Vec<Candidate>,
     /// What is wrong with files, and with the directories.
     findings: Vec<Finding>,
 }
@@ -65,9 +65,9 @@ impl Round {
 
 pub(crate) fn round(patient: &Patient) -> Round {
     let topics = Topics::at(patient.root);
-    let glance = Glance::of(patient.config);
+    let glance = Inspection::of(patient.config);
     let each = |note: Note| {
-        let share = (note.place == Place::Topics).then(|| glance.share(&note)).flatten();
+        let share = (note.place == Place::Topics).then(|| glance.candidate(&note)).flatten();
         (fact(&note, patient), share)
     };
     let both = [Place::Topics, Place::Archive];
@@ -76,7 +76,7 @@ pub(crate) fn round(patient: &Patient) -> Round {
         Ok(scan) => scan,
         // One of the two cannot be read: what can be said of the other is said.
         Err(_) => {
-            let mut scan = Scan::<(Fact, Option<Share>)> { found: Vec::new(), broken: Vec::new() };
+            let mut scan = Scan::<(Fact, Option<Candidate>)> { found: Vec::new(), broken: Vec::new() };
             for place in both {
                 match topics.scan(&[place], each) {
                     Ok(part) => {

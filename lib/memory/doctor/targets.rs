@@ -2,13 +2,13 @@
 
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::patient::Patient;
-use crate::memory::section::{Glance, Share, Standing};
+use crate::memory::section::{Candidate, Inspection, Standing};
 
 /// So many notes that did not fit are named.
 const NAMED: usize = 3;
 
-pub(crate) fn look(patient: &Patient, shares: impl Iterator<Item = Share>) -> Vec<Finding> {
-    let (outcomes, hot_uses) = Glance::of(patient.config).judge(shares);
+pub(crate) fn look(patient: &Patient, shares: impl Iterator<Item = Candidate>) -> Vec<Finding> {
+    let (outcomes, hot_uses) = Inspection::of(patient.config).judge(shares);
     let mut findings = Vec::new();
     for outcome in &outcomes {
         match &outcome.standing {

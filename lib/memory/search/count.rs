@@ -1,15 +1,15 @@
-//! One note against a query: which of its words stand where, and how near to one another.
+//! Counts the words of one note that match a query: how often, in which field, and how close together.
 
 use crate::memory::search::language::Nearness;
-use crate::memory::search::lexicon::Meaning;
-use crate::memory::search::query::{CONCEPTS, Query};
-use crate::memory::search::words::{Kind, Word, each};
+use crate::memory::search::lexicon::Target;
+use crate::memory::search::query::{Query, TERMS};
+use crate::memory::search::words::{Word, WordKind, each};
 use std::collections::VecDeque;
 
-/// Words at most so far apart belong to one thought: about a sentence and a half.
+/// Matches within this many words count as together: about a sentence and a half.
 const WINDOW: u32 = 24;
 
-/// What of a note is searched.
+/// The parts of a note that are searched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Document<'a> {
     pub(crate) title: &'a str,
@@ -18,91 +18,100 @@ pub(crate) struct Document<'a> {
     pub(crate) body: &'a str,
 }
 
-/// The parts of a note, each with a weight of its own.
-pub(crate) const FIELDS: usize = 4;
-pub(crate) const TITLE: usize = 0;
-pub(crate) const TAGS: usize = 1;
-pub(crate) const SUMMARY: usize = 2;
-pub(crate) const BODY: usize = 3;
+/// Fields are numbered, since each has its own weight.
+pub(super) const FIELDS: usize = 4;
+pub(super) const TITLE: usize = 0;
+const TAGS: usize = 1;
+pub(super) const SUMMARY: usize = 2;
+pub(super) const BODY: usize = 3;
 
-/// How often a word of the query stands in each field, at one nearness.
+/// How often a term of the query matches in each field, at one nearness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) concept: u8,
-    pub(crate) nearness: Nearness,
-    pub(crate) times: [u16; FIELDS],
+pub(super) struct Count {
+    pub(super) term: u8,
+    pub(super) nearness: Nearness,
+    pub(super) times: [u16; FIELDS],
 }
 
-/// A word of a note that stands for one of the query.
+/// A word of a note that matches a term of the query.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spot {
-    pub(crate) field: usize,
-    /// Its place in the field's text, in bytes.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) concept: u8,
-    pub(crate) nearness: Nearness,
+pub(crate) struct Match {
+    pub(super) field: usize,
+    /// Byte offset in the field's text.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) term: u8,
+    pub(super) nearness: Nearness,
 }
 
-/// What ranking needs of a note. Small, and independent of all other notes.
+/// What ranking needs to know about a note. Small, and independent of all other notes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
-    pub(crate) counts: Vec<Count>,
-    /// Words of each field.
-    pub(crate) lengths: [u32; FIELDS],
-    /// The concepts that stand together where most do, a bit each.
-    pub(crate) together: u64,
-    /// Concepts that are followed by the next one of the query, a bit each.
-    pub(crate) in_order: u64,
-    /// All phrases and tags that the query demands are there.
-    pub(crate) fits: bool,
+    pub(super) counts: Vec<Count>,
+    /// How many words each field has.
+    pub(super) lengths: [u32; FIELDS],
+    /// A bit for each term in the window that has most of them.
+    pub(super) together: u64,
+    /// A bit for each term that is followed by the next term of the query.
+    pub(super) in_order: u64,
+    /// The note has all phrases and tags that the query requires.
+    pub(super) fits: bool,
 }
 
-const NEARNESSES: [Nearness; Nearness::COUNT] =
-    [Nearness::Exact, Nearness::Same, Nearness::Related, Nearness::Alike, Nearness::Slip];
+impl Counts {
+    /// The note has all that the query requires, and at least one of its words.
+    pub(crate) fn is_match(&self) -> bool {
+        self.fits && !self.counts.is_empty()
+    }
+}
 
 impl Query {
-    /// Counts one note.
     pub(crate) fn count(&self, document: &Document<'_>) -> Counts {
-        self.tell(document, None)
+        self.counts(document, None)
     }
 
-    /// Counts one note, and tells where its words stand: what [`Query::matching_line`] needs.
-    pub(crate) fn count_and_mark(&self, document: &Document<'_>) -> (Counts, Vec<Spot>) {
-        let mut spots = Vec::new();
-        (self.tell(document, Some(&mut spots)), spots)
+    /// The counts and the matches, which [`Query::matching_line`] needs.
+    pub(crate) fn count_and_match(&self, document: &Document<'_>) -> (Counts, Vec<Match>) {
+        let mut matches = Vec::new();
+        (self.counts(document, Some(&mut matches)), matches)
     }
 
-    fn tell(&self, document: &Document<'_>, spots: Option<&mut Vec<Spot>>) -> Counts {
-        let mut tally = Tally {
+    fn counts(&self, document: &Document<'_>, matches: Option<&mut Vec<Match>>) -> Counts {
+        let mut counter = Counter {
             query: self,
-            times: vec![[0; FIELDS]; self.weights.len() * Nearness::COUNT],
+            times: vec![[0; FIELDS]; self.weights.len() * Nearness::ALL.len()],
             lengths: [0; FIELDS],
             window: VecDeque::new(),
             best: (0.0, 0),
             in_order: 0,
-            place: 0,
+            position: 0,
             phrases: vec![Phrase::default(); self.phrases.len()],
-            spots,
+            matches,
         };
-        tally.read(TITLE, document.title);
+        counter.read(TITLE, document.title);
         for tag in document.tags {
-            tally.read(TAGS, tag.split_once("__").map_or(tag, |(_, name)| name));
+            counter.read(TAGS, tag.split_once("__").map_or(tag, |(_, name)| name));
         }
-        tally.read(SUMMARY, document.summary);
-        tally.read(BODY, document.body);
+        counter.read(SUMMARY, document.summary);
+        counter.read(BODY, document.body);
 
-        let fits = tally.phrases.iter().all(|phrase| phrase.found)
+        let fits = counter.phrases.iter().all(|phrase| phrase.found)
             && self.tags.iter().all(|wanted| document.tags.iter().any(|tag| is_tag(tag, wanted)));
-        let counts = (tally.times.iter().zip(0usize..))
+        let counts = (counter.times.iter().zip(0usize..))
             .filter(|(times, _)| **times != [0; FIELDS])
             .map(|(times, at)| Count {
-                concept: (at / Nearness::COUNT) as u8,
-                nearness: NEARNESSES[at % Nearness::COUNT],
+                term: (at / Nearness::ALL.len()) as u8,
+                nearness: Nearness::ALL[at % Nearness::ALL.len()],
                 times: *times,
             })
             .collect();
-        Counts { counts, lengths: tally.lengths, together: tally.best.1, in_order: tally.in_order, fits }
+        Counts {
+            counts,
+            lengths: counter.lengths,
+            together: counter.best.1,
+            in_order: counter.in_order,
+            fits,
+        }
     }
 }
 
@@ -113,115 +122,117 @@ fn is_tag(tag: &str, wanted: &str) -> bool {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Phrase {
-    /// Which beginnings of the phrase end at the last word, a bit each.
+    /// A bit for each prefix of the phrase that ends at the last word.
     state: u64,
-    place: u32,
+    position: u32,
     found: bool,
 }
 
-struct Tally<'a> {
+struct Counter<'a> {
     query: &'a Query,
     times: Vec<[u16; FIELDS]>,
     lengths: [u32; FIELDS],
-    /// Place and concept of the last matches.
+    /// Position and term of the latest matches.
     window: VecDeque<(u32, u8)>,
     best: (f64, u64),
     in_order: u64,
-    place: u32,
+    /// Of the current word, counted in words.
+    position: u32,
     phrases: Vec<Phrase>,
-    /// Where the words stand, if somebody wants to know.
-    spots: Option<&'a mut Vec<Spot>>,
+    /// Filled if the caller needs the matches.
+    matches: Option<&'a mut Vec<Match>>,
 }
 
-impl Tally<'_> {
+impl Counter<'_> {
     fn read(&mut self, field: usize, text: &str) {
-        // Fields do not touch: nothing stands across their border.
-        self.place = self.place.saturating_add(2 * WINDOW);
-        let before = self.place;
+        // A gap between fields, so that no phrase or window spans two.
+        self.position = self.position.saturating_add(2 * WINDOW);
+        let before = self.position;
         let query = self.query;
         each(text, |word| {
-            // A letter of a run without spaces and a whole stand where their parts do.
-            if word.kind == Kind::Part {
-                self.place = self.place.saturating_add(1);
+            // A character or a compound has the position of its last part.
+            if word.kind == WordKind::Part {
+                self.position = self.position.saturating_add(1);
             }
             if self.phrases.is_empty() {
-                query.lexicon.look_up(word.text, |meaning| {
-                    if let Meaning::Concept { index, nearness } = meaning {
+                query.lexicon.look_up(word.text, |target| {
+                    if let Target::Term { index, nearness } = target {
                         self.hit(field, &word, index, nearness);
                     }
                 });
                 return;
             }
             let mut hits = [0u64; 8];
-            query.lexicon.look_up(word.text, |meaning| match meaning {
-                Meaning::Concept { index, nearness } => self.hit(field, &word, index, nearness),
-                Meaning::Phrase { number, bit } => {
-                    if let Some(bits) = hits.get_mut(usize::from(number)).filter(|_| word.kind == Kind::Part)
+            query.lexicon.look_up(word.text, |target| match target {
+                Target::Term { index, nearness } => self.hit(field, &word, index, nearness),
+                Target::Phrase { number, bit } => {
+                    if let Some(bits) =
+                        hits.get_mut(usize::from(number)).filter(|_| word.kind == WordKind::Part)
                     {
                         *bits |= bit;
                     }
                 }
             });
-            if word.kind == Kind::Part {
+            if word.kind == WordKind::Part {
                 self.follow_phrases(&hits);
             }
         });
-        self.lengths[field] = self.lengths[field].saturating_add(self.place.saturating_sub(before));
+        self.lengths[field] = self.lengths[field].saturating_add(self.position.saturating_sub(before));
     }
 
-    fn hit(&mut self, field: usize, word: &Word<'_>, concept: u8, nearness: Nearness) {
-        if let Some(spots) = &mut self.spots {
-            spots.push(Spot { field, start: word.start, end: word.end, concept, nearness });
+    fn hit(&mut self, field: usize, word: &Word<'_>, term: u8, nearness: Nearness) {
+        if let Some(matches) = &mut self.matches {
+            matches.push(Match { field, start: word.start, end: word.end, term, nearness });
         }
-        if let Some(times) = self.times.get_mut(usize::from(concept) * Nearness::COUNT + nearness as usize) {
+        if let Some(times) = self.times.get_mut(usize::from(term) * Nearness::ALL.len() + nearness as usize) {
             times[field] = times[field].saturating_add(1);
         }
-        if nearness > Nearness::Related || usize::from(concept) >= CONCEPTS {
+        if nearness > Nearness::Related || usize::from(term) >= TERMS {
             return;
         }
-        while self.window.front().is_some_and(|(place, _)| self.place - place > WINDOW) {
+        while self.window.front().is_some_and(|(position, _)| self.position - position > WINDOW) {
             self.window.pop_front();
         }
-        // Where one word is many concepts again and again, the oldest have to go.
-        if self.window.len() > CONCEPTS {
+        // One word can match many terms, so the window has a limit on its length too.
+        if self.window.len() > TERMS {
             self.window.pop_front();
         }
-        for (place, before) in self.window.iter().rev() {
-            if self.place - place > 2 {
+        for (position, before) in self.window.iter().rev() {
+            if self.position - position > 2 {
                 break;
             }
-            if *before + 1 == concept && *place < self.place {
+            if *before + 1 == term && *position < self.position {
                 self.in_order |= 1 << before;
             }
         }
-        self.window.push_back((self.place, concept));
-        let together = self.window.iter().fold(0u64, |bits, (_, concept)| bits | 1 << concept);
+        self.window.push_back((self.position, term));
+        let together = self.window.iter().fold(0u64, |bits, (_, term)| bits | 1 << term);
         if together & !self.best.1 != 0 {
-            let weight = bits(together).map(|concept| self.query.weights[concept]).sum();
+            let weight = bits(together).map(|term| self.query.weights[term]).sum();
             if weight > self.best.0 {
                 self.best = (weight, together);
             }
         }
     }
 
-    /// Each phrase goes one word on, or begins anew.
+    /// Moves each phrase one word on, or restarts it.
     fn follow_phrases(&mut self, hits: &[u64; 8]) {
         for ((phrase, last), hit) in self.phrases.iter_mut().zip(&self.query.phrases).zip(hits) {
-            let next_door = phrase.place.saturating_add(1) == self.place;
-            let state = if next_door { phrase.state } else { 0 };
+            let is_next = phrase.position.saturating_add(1) == self.position;
+            let state = if is_next { phrase.state } else { 0 };
             phrase.state = (state << 1 | 1) & hit;
-            phrase.place = self.place;
+            phrase.position = self.position;
             phrase.found |= phrase.state & last != 0;
         }
     }
 }
 
-/// The numbers of the bits that are set.
-pub(crate) fn bits(set: u64) -> impl Iterator<Item = usize> {
+/// The indices of the bits that are set.
+pub(super) fn bits(set: u64) -> impl Iterator<Item = usize> {
     let mut left = set;
     std::iter::from_fn(move || {
         let bit = left.trailing_zeros() as usize;
         left &= left.wrapping_sub(1);
-        (bit < CONCEPTS).then_some(bit)
+        (bit < TERMS).then_some(bit)
     })
 }

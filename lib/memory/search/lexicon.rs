@@ -1,107 +1,107 @@
-//! The guises in which words of a query are looked for, arranged for a quick *no*.
+//! An index of the variants of a query's terms, built to reject words quickly.
 //!
-//! Nearly every word of a note is none of them. So guises lie in drawers by their first two bytes; a word
-//! whose drawer is empty costs one look, and only a word that begins like a guise is stemmed at all.
+//! Nearly every word of a note matches nothing. So variants are hashed into buckets by their first two bytes: a
+//! word with an empty bucket costs one look-up, and only a word that begins like a variant is stemmed.
 
 use crate::memory::search::language::{Nearness, stem};
 use std::borrow::Cow;
 
-const DRAWERS: usize = 1024;
+const BUCKETS: usize = 1024;
 
-/// What a guise stands for.
+/// What a variant matches.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Meaning {
-    /// The query's word of that number.
-    Concept { index: u8, nearness: Nearness },
-    /// The place of a phrase that has this bit.
+pub(super) enum Target {
+    /// The query's term of that index.
+    Term { index: u8, nearness: Nearness },
+    /// The word of a phrase that has this bit.
     Phrase { number: u8, bit: u64 },
 }
 
-/// One word that is looked for.
+/// A word that counts as a match.
 #[derive(Debug)]
-pub(crate) struct Guise {
+pub(super) struct Variant {
     text: String,
     stemmed: String,
-    meaning: Meaning,
-    number: bool,
+    target: Target,
+    has_digit: bool,
 }
 
-impl Guise {
-    pub(crate) fn new(text: &str, meaning: Meaning) -> Guise {
-        Guise {
+impl Variant {
+    pub(super) fn new(text: &str, target: Target) -> Variant {
+        Variant {
             stemmed: stem(text).into_owned(),
-            number: text.bytes().any(|b| b.is_ascii_digit()),
+            has_digit: text.bytes().any(|b| b.is_ascii_digit()),
             text: text.to_owned(),
-            meaning,
+            target,
         }
     }
 
-    /// Stemming changes at most the last letter of what it leaves: words of this stem begin so.
+    /// All words of this stem begin so: the stemmer changes at most the last letter of the stem.
     fn beginning(&self) -> &[u8] {
         let bytes = self.stemmed.as_bytes();
         if bytes.len() > 2 { &bytes[..bytes.len() - 1] } else { bytes }
     }
 
     fn is_exact(&self) -> bool {
-        matches!(self.meaning, Meaning::Concept { nearness: Nearness::Exact, .. })
+        matches!(self.target, Target::Term { nearness: Nearness::Exact, .. })
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Lexicon {
-    guises: Vec<Guise>,
-    by_start: Drawers,
-    /// Of the words themselves, for slips in their first letters.
-    by_end: Drawers,
+pub(super) struct Lexicon {
+    variants: Vec<Variant>,
+    by_start: Buckets,
+    /// The terms themselves, by their ends: for typing errors in their first letters.
+    by_end: Buckets,
     alike: bool,
-    slips: usize,
+    typo_length: usize,
 }
 
-/// Guises by two of their bytes.
+/// Postings by two bytes of their variant.
 #[derive(Debug)]
-struct Drawers {
-    /// One bit for each drawer in which something lies.
-    filled: [u64; DRAWERS / 64],
+struct Buckets {
+    /// A bit for each bucket that is not empty.
+    filled: [u64; BUCKETS / 64],
     starts: Vec<u16>,
-    inside: Vec<Ticket>,
+    postings: Vec<Posting>,
 }
 
-/// What lies in a drawer: enough of a guise to pass it over without looking at it.
+/// A reference to a variant, with enough of it to skip most that do not match.
 #[derive(Debug, Clone, Copy)]
-struct Ticket {
-    /// A word must have these bytes first, as far as the mask goes.
+struct Posting {
+    /// A word must begin with these bytes, as far as the mask goes.
     head: u32,
     mask: u32,
-    guise: u16,
+    variant: u16,
 }
 
-impl Drawers {
-    fn new(places: impl Iterator<Item = (usize, Ticket)>) -> Drawers {
-        let mut places: Vec<(usize, Ticket)> = places.collect();
-        places.sort_by_key(|(drawer, ticket)| (*drawer, ticket.guise));
-        let mut starts = vec![0u16; DRAWERS + 1];
-        let mut filled = [0; DRAWERS / 64];
-        for (drawer, _) in &places {
-            starts[drawer + 1] += 1;
-            filled[drawer / 64] |= 1 << (drawer % 64);
+impl Buckets {
+    fn new(postings: impl Iterator<Item = (usize, Posting)>) -> Buckets {
+        let mut postings: Vec<(usize, Posting)> = postings.collect();
+        postings.sort_by_key(|(bucket, posting)| (*bucket, posting.variant));
+        let mut starts = vec![0u16; BUCKETS + 1];
+        let mut filled = [0; BUCKETS / 64];
+        for (bucket, _) in &postings {
+            starts[bucket + 1] += 1;
+            filled[bucket / 64] |= 1 << (bucket % 64);
         }
-        for drawer in 0..DRAWERS {
-            starts[drawer + 1] += starts[drawer];
+        for bucket in 0..BUCKETS {
+            starts[bucket + 1] += starts[bucket];
         }
-        Drawers { filled, starts, inside: places.into_iter().map(|(_, ticket)| ticket).collect() }
+        Buckets { filled, starts, postings: postings.into_iter().map(|(_, posting)| posting).collect() }
     }
 
     #[inline(always)]
-    fn is_empty(&self, drawer: usize) -> bool {
-        self.filled[drawer / 64 % (DRAWERS / 64)] >> (drawer % 64) & 1 == 0
+    fn is_empty(&self, bucket: usize) -> bool {
+        self.filled[bucket / 64 % (BUCKETS / 64)] >> (bucket % 64) & 1 == 0
     }
 
-    fn open(&self, drawer: usize) -> &[Ticket] {
-        &self.inside[usize::from(self.starts[drawer])..usize::from(self.starts[drawer + 1])]
+    fn get(&self, bucket: usize) -> &[Posting] {
+        &self.postings[usize::from(self.starts[bucket])..usize::from(self.starts[bucket + 1])]
     }
 }
 
-/// The first three bytes as a number, as many as there are.
+/// The first three bytes, or as many as there are, as a number.
 #[inline(always)]
 fn head(word: &[u8]) -> u32 {
     match word {
@@ -112,158 +112,163 @@ fn head(word: &[u8]) -> u32 {
     }
 }
 
-/// Two letters have a drawer of their own; other bytes share.
+/// Each pair of letters has its own bucket; other bytes share them.
 #[inline(always)]
-fn drawer(first: u8, second: u8) -> usize {
+fn bucket(first: u8, second: u8) -> usize {
     usize::from(first & 31) << 5 | usize::from(second & 31)
 }
 
 #[inline(always)]
-fn start_drawer(word: &[u8]) -> usize {
+fn start_bucket(word: &[u8]) -> usize {
     match word {
-        [first, second, ..] => drawer(*first, *second),
-        [first] => drawer(*first, 0),
+        [first, second, ..] => bucket(*first, *second),
+        [first] => bucket(*first, 0),
         [] => 0,
     }
 }
 
 #[inline(always)]
-fn end_drawer(word: &[u8]) -> usize {
+fn end_bucket(word: &[u8]) -> usize {
     match word {
-        [.., second, last] => drawer(*second, *last),
+        [.., second, last] => bucket(*second, *last),
         _ => 0,
     }
 }
 
 impl Lexicon {
-    /// `alike`: words that only begin like one of the query count too. `slips`: words of at least so many bytes
-    /// are also looked for with one letter wrong.
-    pub(crate) fn new(mut guises: Vec<Guise>, alike: bool, slips: usize) -> Lexicon {
-        // The nearest first, so that a word is taken for the nearest that it can be.
-        guises.sort_by_key(|guise| match guise.meaning {
-            Meaning::Phrase { .. } => Nearness::Exact,
-            Meaning::Concept { nearness, .. } => nearness,
+    /// With `alike`, words that have the same beginning as a term match too. Terms of at least `typo_length` bytes
+    /// also match with one typing error.
+    pub(super) fn new(mut variants: Vec<Variant>, alike: bool, typo_length: usize) -> Lexicon {
+        // The nearest first, so that a word gets its nearest match.
+        variants.sort_by_key(|variant| match variant.target {
+            Target::Phrase { .. } => Nearness::Exact,
+            Target::Term { nearness, .. } => nearness,
         });
-        guises.truncate(usize::from(u16::MAX));
-        let numbered = || guises.iter().zip(0u16..);
-        let by_start = Drawers::new(numbered().map(|(guise, number)| {
-            let beginning = guise.beginning();
+        variants.truncate(usize::from(u16::MAX));
+        let numbered = || variants.iter().zip(0u16..);
+        let by_start = Buckets::new(numbered().map(|(variant, number)| {
+            let beginning = variant.beginning();
             let mask = match beginning.len() {
                 0 => 0,
                 1 => 0xFF,
                 2 => 0xFFFF,
                 _ => 0xFF_FFFF,
             };
-            let ticket = Ticket { head: head(beginning) & mask, mask, guise: number };
-            (start_drawer(guise.text.as_bytes()), ticket)
+            let posting = Posting { head: head(beginning) & mask, mask, variant: number };
+            (start_bucket(variant.text.as_bytes()), posting)
         }));
-        let slippery = |guise: &Guise| guise.is_exact() && !guise.number && guise.text.len() >= slips;
-        let by_end = Drawers::new(numbered().filter(|(guise, _)| slippery(guise)).map(|(guise, number)| {
-            (end_drawer(guise.text.as_bytes()), Ticket { head: 0, mask: 0, guise: number })
-        }));
-        Lexicon { by_start, by_end, guises, alike, slips }
+        let may_have_typo =
+            |variant: &Variant| variant.is_exact() && !variant.has_digit && variant.text.len() >= typo_length;
+        let by_end = Buckets::new(numbered().filter(|(variant, _)| may_have_typo(variant)).map(
+            |(variant, number)| {
+                (end_bucket(variant.text.as_bytes()), Posting { head: 0, mask: 0, variant: number })
+            },
+        ));
+        Lexicon { by_start, by_end, variants, alike, typo_length }
     }
 
-    /// Calls `found` with what `word` may stand for: with each concept at most once, as its nearest.
+    /// Calls `found` with everything that `word` matches: each term at most once, at its nearest.
     #[inline(always)]
-    pub(crate) fn look_up(&self, word: &str, found: impl FnMut(Meaning)) {
+    pub(super) fn look_up(&self, word: &str, found: impl FnMut(Target)) {
         let bytes = word.as_bytes();
-        if !self.by_start.is_empty(start_drawer(bytes)) || !self.by_end.is_empty(end_drawer(bytes)) {
+        if !self.by_start.is_empty(start_bucket(bytes)) || !self.by_end.is_empty(end_bucket(bytes)) {
             self.look_inside(word, found);
         }
     }
 
-    fn look_inside(&self, word: &str, found: impl FnMut(Meaning)) {
+    fn look_inside(&self, word: &str, found: impl FnMut(Target)) {
         let bytes = word.as_bytes();
-        let drawer = self.by_start.open(start_drawer(bytes));
+        let bucket = self.by_start.get(start_bucket(bytes));
         let head = head(bytes);
-        let may_be = drawer.iter().any(|ticket| head & ticket.mask == ticket.head);
-        let ends = if self.slips < usize::MAX { self.by_end.open(end_drawer(bytes)) } else { &[] };
-        let may_slip = bytes.len() > 3 && ends.iter().any(|ticket| self.is_slip(bytes, ticket));
-        if may_be || may_slip {
-            self.compare(word, drawer, ends, found);
+        let may_be = bucket.iter().any(|posting| head & posting.mask == posting.head);
+        let ends = if self.typo_length < usize::MAX { self.by_end.get(end_bucket(bytes)) } else { &[] };
+        let may_be_typo = bytes.len() > 3 && ends.iter().any(|posting| self.is_typo(bytes, posting));
+        if may_be || may_be_typo {
+            self.compare(word, bucket, ends, found);
         }
     }
 
-    fn compare(&self, word: &str, drawer: &[Ticket], ends: &[Ticket], mut found: impl FnMut(Meaning)) {
+    fn compare(&self, word: &str, bucket: &[Posting], ends: &[Posting], mut found: impl FnMut(Target)) {
         let bytes = word.as_bytes();
         let head = head(bytes);
         let mut stemmed: Option<Cow<'_, str>> = None;
         let mut seen = 0u64;
-        let mut tell = |meaning: Meaning| match meaning {
-            Meaning::Concept { index, .. } => {
+        let mut report = |target: Target| match target {
+            Target::Term { index, .. } => {
                 if seen & (1 << index) == 0 {
                     seen |= 1 << index;
-                    found(meaning);
+                    found(target);
                 }
             }
-            Meaning::Phrase { .. } => found(meaning),
+            Target::Phrase { .. } => found(target),
         };
-        let tickets = || drawer.iter().filter(|ticket| head & ticket.mask == ticket.head);
-        for guise in tickets().filter_map(|ticket| self.guise(ticket)) {
-            if guise.text == word
-                || (bytes.starts_with(guise.beginning())
-                    && **stemmed.get_or_insert_with(|| stem(word)) == *guise.stemmed)
+        let postings = || bucket.iter().filter(|posting| head & posting.mask == posting.head);
+        for variant in postings().filter_map(|posting| self.variant(posting)) {
+            if variant.text == word
+                || (bytes.starts_with(variant.beginning())
+                    && **stemmed.get_or_insert_with(|| stem(word)) == *variant.stemmed)
             {
-                tell(guise.meaning);
+                report(variant.target);
             }
         }
         if self.alike && bytes.len() > 3 {
-            for ticket in tickets() {
-                let Some(guise) = self.guise(ticket).filter(|guise| guise.is_exact()) else { continue };
-                if alike(word, guise, &mut stemmed) {
-                    tell(with(guise.meaning, Nearness::Alike));
-                } else if self.is_slip(bytes, ticket) {
-                    tell(with(guise.meaning, Nearness::Slip));
+            for posting in postings() {
+                let Some(variant) = self.variant(posting).filter(|variant| variant.is_exact()) else {
+                    continue;
+                };
+                if alike(word, variant, &mut stemmed) {
+                    report(with(variant.target, Nearness::Alike));
+                } else if self.is_typo(bytes, posting) {
+                    report(with(variant.target, Nearness::Typo));
                 }
             }
-            for ticket in ends {
-                if let Some(guise) = self.guise(ticket).filter(|_| self.is_slip(bytes, ticket)) {
-                    tell(with(guise.meaning, Nearness::Slip));
+            for posting in ends {
+                if let Some(variant) = self.variant(posting).filter(|_| self.is_typo(bytes, posting)) {
+                    report(with(variant.target, Nearness::Typo));
                 }
             }
         }
     }
 
-    fn guise(&self, ticket: &Ticket) -> Option<&Guise> {
-        self.guises.get(usize::from(ticket.guise))
+    fn variant(&self, posting: &Posting) -> Option<&Variant> {
+        self.variants.get(usize::from(posting.variant))
     }
 
-    fn is_slip(&self, word: &[u8], ticket: &Ticket) -> bool {
-        self.guise(ticket).is_some_and(|guise| {
-            word.len().abs_diff(guise.text.len()) < 2
-                && guise.text.len() >= self.slips
-                && !guise.number
-                && is_one_slip(word, guise.text.as_bytes())
+    fn is_typo(&self, word: &[u8], posting: &Posting) -> bool {
+        self.variant(posting).is_some_and(|variant| {
+            word.len().abs_diff(variant.text.len()) < 2
+                && variant.text.len() >= self.typo_length
+                && !variant.has_digit
+                && is_one_typo(word, variant.text.as_bytes())
         })
     }
 }
 
-fn with(meaning: Meaning, nearness: Nearness) -> Meaning {
-    match meaning {
-        Meaning::Concept { index, .. } => Meaning::Concept { index, nearness },
-        phrase @ Meaning::Phrase { .. } => phrase,
+fn with(target: Target, nearness: Nearness) -> Target {
+    match target {
+        Target::Term { index, .. } => Target::Term { index, nearness },
+        phrase @ Target::Phrase { .. } => phrase,
     }
 }
 
-/// `1.89` and `1.89.0`; `Swede` and `Swedish`; words of languages that we cannot stem, with their endings.
-fn alike<'w>(word: &'w str, guise: &Guise, stemmed: &mut Option<Cow<'w, str>>) -> bool {
-    let (ours, theirs) = (guise.text.as_bytes(), word.as_bytes());
-    if guise.number {
+/// `1.89` and `1.89.0`; `Swede` and `Swedish`; endings in languages that we cannot stem.
+fn alike<'w>(word: &'w str, variant: &Variant, stemmed: &mut Option<Cow<'w, str>>) -> bool {
+    let (ours, theirs) = (variant.text.as_bytes(), word.as_bytes());
+    if variant.has_digit {
         return theirs.starts_with(ours) && theirs.get(ours.len()).is_some_and(|b| b.is_ascii_punctuation());
     }
-    // Four letters, in other scripts at least two.
+    // Four bytes: four letters, or two of another script.
     let common = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
     if common(ours, theirs) < 4 {
         return false;
     }
-    let (ours, theirs) = (guise.stemmed.as_bytes(), stemmed.get_or_insert_with(|| stem(word)).as_bytes());
+    let (ours, theirs) = (variant.stemmed.as_bytes(), stemmed.get_or_insert_with(|| stem(word)).as_bytes());
     let common = common(ours, theirs);
     common >= 4 && common * 3 >= ours.len().max(theirs.len()) * 2
 }
 
-/// One byte too many, too few, wrong, or two neighbours changed places.
-fn is_one_slip(a: &[u8], b: &[u8]) -> bool {
+/// One byte too many, too few or wrong, or two neighbours swapped.
+fn is_one_typo(a: &[u8], b: &[u8]) -> bool {
     if a.len().abs_diff(b.len()) > 1 || a == b {
         return false;
     }
@@ -280,11 +285,11 @@ mod tests {
     use super::*;
 
     fn nearness(asked: &str, word: &str) -> Option<Nearness> {
-        let meaning = Meaning::Concept { index: 0, nearness: Nearness::Exact };
-        let lexicon = Lexicon::new(vec![Guise::new(asked, meaning)], true, 5);
+        let target = Target::Term { index: 0, nearness: Nearness::Exact };
+        let lexicon = Lexicon::new(vec![Variant::new(asked, target)], true, 5);
         let mut found = None;
-        lexicon.look_up(word, |meaning| {
-            if let Meaning::Concept { nearness, .. } = meaning {
+        lexicon.look_up(word, |target| {
+            if let Target::Term { nearness, .. } = target {
                 found = Some(nearness);
             }
         });
@@ -293,7 +298,7 @@ mod tests {
 
     #[test]
     fn words_are_recognised_from_near_to_far() {
-        use Nearness::{Alike, Exact, Slip};
+        use Nearness::{Alike, Exact, Typo};
         let near = [
             ("retry", "retries", Some(Exact)),
             ("fly", "flying", Some(Exact)),
@@ -303,8 +308,8 @@ mod tests {
             ("einstellung", "einstellungen", Some(Alike)),
             ("настройка", "настройки", Some(Alike)),
             ("enviroment", "environment", Some(Alike)),
-            ("recieve", "receive", Some(Slip)),
-            ("wrold", "world", Some(Slip)),
+            ("recieve", "receive", Some(Typo)),
+            ("wrold", "world", Some(Typo)),
             ("5173", "5174", None),
             ("form", "from", None),
             ("port", "report", None),
@@ -316,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_one() {
+    fn a_typo_is_one_edit() {
         for (a, b) in [("abcd", "abdc"), ("abcd", "abc"), ("abc", "abcd"), ("abcd", "abxd"), ("aab", "ab")] {
-            assert!(is_one_slip(a.as_bytes(), b.as_bytes()), "{a} {b}");
+            assert!(is_one_typo(a.as_bytes(), b.as_bytes()), "{a} {b}");
         }
         for (a, b) in
             [("abcd", "abcd"), ("abcd", "badc"), ("abcd", "ab"), ("abcd", "axyd"), ("abcd", "acbde")]
         {
-            assert!(!is_one_slip(a.as_bytes(), b.as_bytes()), "{a} {b}");
+            assert!(!is_one_typo(a.as_bytes(), b.as_bytes()), "{a} {b}");
         }
     }
 }

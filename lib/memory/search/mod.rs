@@ -1,15 +1,15 @@
-//! Ranked search over notes: which notes are about what somebody asks?
+//! Ranked search over notes.
 //!
-//! Every note is read and counted on its own, against the words of the query, and may then be dropped; ranking
-//! needs the counts alone. So there is no index that could be out of date, and memory does not grow with the
-//! text. What a word of the query may be found as is settled once, when the query is parsed: the word and its
-//! inflections, its abbreviations, words that mean nearly the same, words that begin alike, slips of the pen.
+//! Each note is read once, its words are counted against the query, and its text is dropped: ranking needs only
+//! the counts. So there is no index that could be out of date, and memory does not grow with the text. The query
+//! decides what counts as a match when it is parsed: the word and its inflections, abbreviations, synonyms, words
+//! with the same beginning, typing errors.
 //!
-//! - `words`: how text becomes words, alike for notes and queries.
-//! - `language`: small tables about English: question words, irregular forms, words of like meaning.
-//! - `query`: what is asked for, and in what guises each word counts.
-//! - `lexicon`: the guises, arranged so that most words of a note are passed over at the cost of one look-up.
-//! - `count`: one note against the query.
+//! - `words`: splits text into words, the same way for notes and queries.
+//! - `language`: the stemmer and word lists for English (`english.txt`).
+//! - `query`: the terms of a query, and the variants of each.
+//! - `lexicon`: an index of the variants that rejects most words of a note with one look-up.
+//! - `count`: counts one note against the query.
 //! - `rank`: BM25 with fields over all counts.
 //! - `line`: the line of a note to show.
 
@@ -25,7 +25,7 @@ pub(crate) use crate::memory::search::count::{Counts, Document};
 pub(crate) use crate::memory::search::query::Query;
 pub(crate) use crate::memory::search::rank::rank;
 
-/// Notes and questions that search is judged by, and likely duplicates too.
+/// Notes and questions that the tests of search and of likely duplicates use.
 #[cfg(test)]
 #[path = "../../../benches/search/corpus.rs"]
 #[allow(dead_code, reason = "each test uses a part")]

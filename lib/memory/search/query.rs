@@ -1,54 +1,55 @@
-//! What somebody asks for.
+//! Parses a query.
 //!
-//! A typed query is words, any of which may match; `"words in quotes"` must stand together in that order;
-//! `tag:x` and a bare `topic__x` or `area__x` name a tag that a note must have. Nothing is an error: a quotation
-//! that is not closed is taken as words. A hyphen before a word excludes nothing, since people look for
-//! flags: `cargo test --no-fail-fast`.
+//! A typed query is a list of words, any of which may match. `"Words in quotes"` must follow each other in that
+//! order; `tag:x` and a bare `topic__x` or `area__x` name a tag that a note must have. Nothing is an error: an
+//! open quote is ignored. A hyphen before a word excludes nothing, since people search for flags:
+//! `cargo test --no-fail-fast`.
 
 use crate::base::text::border;
-use crate::memory::search::language::{Nearness, is_empty_word, is_framing, others, stem};
-use crate::memory::search::lexicon::{Guise, Lexicon, Meaning};
-use crate::memory::search::words::{Kind, each};
+use crate::memory::search::language::{Nearness, is_framing, is_stop_word, stem, synonyms};
+use crate::memory::search::lexicon::{Lexicon, Target, Variant};
+use crate::memory::search::words::{WordKind, each};
 use std::collections::{HashMap, VecDeque};
 
-/// So many different words of a query count: the most telling ones.
-pub(crate) const CONCEPTS: usize = 64;
-/// Up to so many, a query is what somebody typed, and each word is looked for in all its guises.
+/// A query has at most this many terms: the most significant ones.
+pub(super) const TERMS: usize = 64;
+/// A query of up to this many terms was typed by a person, and all variants of its terms match.
 const TYPED: usize = 16;
-/// More than this of a text is not read.
+/// Only this much of a text is read, in bytes.
 const LONGEST_TEXT: usize = 1024 * 1024;
-/// A longer query, or one of several lines, was not typed: quotes and tags in it are just text.
+/// A longer query, or one of several lines, was not typed: quotes and tags in it are plain text. In bytes.
 const LONGEST_LINE: usize = 512;
-/// Phrases of a query, and words of a phrase.
+/// The most phrases of a query, and the most words of a phrase.
 const PHRASES: usize = 8;
 const PHRASE_WORDS: usize = 64;
-/// Shorter words are not looked for in other spellings.
-const SLIP_LENGTH: usize = 5;
+/// Shorter words match without typing errors only. In bytes.
+const TYPO_LENGTH: usize = 5;
 
 /// A parsed query. Cheap to share between threads.
 #[derive(Debug)]
 pub(crate) struct Query {
-    /// One for each different word that counts: its weight.
-    pub(crate) weights: Vec<f64>,
-    pub(crate) lexicon: Lexicon,
-    /// For each phrase the bit of its last word.
-    pub(crate) phrases: Vec<u64>,
-    /// Folded; a note must have all of them.
-    pub(crate) tags: Vec<String>,
+    /// The weight of each term.
+    pub(super) weights: Vec<f64>,
+    pub(super) lexicon: Lexicon,
+    /// For each phrase, the bit of its last word.
+    pub(super) phrases: Vec<u64>,
+    /// In lower case. A note must have all of them.
+    pub(super) tags: Vec<String>,
 }
 
-/// A word of the query before it is known whether it is one of those that count.
+/// A word of the query that may become a term.
 struct Candidate {
     text: String,
     weight: f64,
     times: u32,
+    /// Its index among the different words of the text.
     place: usize,
-    /// The word before, if nothing stands between: `dev server`.
+    /// The word before, if only a space is between: `dev server`.
     joined: Option<String>,
 }
 
 impl Query {
-    /// A typed query; a long text or one of several lines is taken as by [`Query::of_text`].
+    /// A typed query. A long text, or one of several lines, is read by [`Query::of_text`].
     pub(crate) fn parse(text: &str) -> Query {
         let text = text.trim();
         if text.len() > LONGEST_LINE || text.contains('\n') {
@@ -73,48 +74,46 @@ impl Query {
         Query::of_words(&words, &phrases, tags)
     }
 
-    /// Whatever `text` says, as words: to find notes that are about the same.
+    /// All words of a text: to find notes about the same subject.
     pub(crate) fn of_text(text: &str) -> Query {
         Query::of_words(&text[..border(text, LONGEST_TEXT)], &[], Vec::new())
     }
 
-    /// Nothing is asked for.
+    /// The query has no words, phrases or tags.
     pub(crate) fn is_empty(&self) -> bool {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 
     fn of_words(text: &str, phrases: &[String], tags: Vec<String>) -> Query {
-        let concepts = concepts(text);
-        let typed = concepts.len() <= TYPED;
-        let mut guises = Vec::new();
-        for (index, concept) in concepts.iter().enumerate() {
+        let terms = terms(text);
+        let typed = terms.len() <= TYPED;
+        let mut variants = Vec::new();
+        for (index, term) in terms.iter().enumerate() {
             let index = index as u8;
-            let stemmed = stem(&concept.text).into_owned();
+            let stemmed = stem(&term.text).into_owned();
             let mut add = |text: &str, nearness| {
-                guises.push(Guise::new(text, Meaning::Concept { index, nearness }));
+                variants.push(Variant::new(text, Target::Term { index, nearness }));
             };
-            add(&concept.text, Nearness::Exact);
-            for (other, nearness) in others(&concept.text, &stemmed) {
+            add(&term.text, Nearness::Exact);
+            for (other, nearness) in synonyms(&term.text, &stemmed) {
                 if typed || nearness < Nearness::Related {
                     add(other, nearness);
                 }
             }
-            if let Some(before) = concept.joined.as_ref().filter(|_| typed && index > 0) {
-                let joined = format!("{before}{}", concept.text);
+            if let Some(before) = term.joined.as_ref().filter(|_| typed && index > 0) {
+                let joined = format!("{before}{}", term.text);
                 add(&joined, Nearness::Same);
-                guises.push(Guise::new(
-                    &joined,
-                    Meaning::Concept { index: index - 1, nearness: Nearness::Same },
-                ));
+                variants
+                    .push(Variant::new(&joined, Target::Term { index: index - 1, nearness: Nearness::Same }));
             }
         }
         let mut ends = Vec::new();
         for (number, phrase) in phrases.iter().enumerate() {
             let mut length = 0;
             each(phrase, |word| {
-                if word.kind == Kind::Part && length < PHRASE_WORDS {
+                if word.kind == WordKind::Part && length < PHRASE_WORDS {
                     let bit = 1 << length;
-                    guises.push(Guise::new(word.text, Meaning::Phrase { number: number as u8, bit }));
+                    variants.push(Variant::new(word.text, Target::Phrase { number: number as u8, bit }));
                     length += 1;
                 }
             });
@@ -122,24 +121,24 @@ impl Query {
                 ends.push(1 << (length - 1));
             }
         }
-        let weights = concepts.iter().map(|concept| concept.weight).collect();
-        let slips = if typed { SLIP_LENGTH } else { usize::MAX };
-        Query { weights, lexicon: Lexicon::new(guises, typed, slips), phrases: ends, tags }
+        let weights = terms.iter().map(|term| term.weight).collect();
+        let typo_length = if typed { TYPO_LENGTH } else { usize::MAX };
+        Query { weights, lexicon: Lexicon::new(variants, typed, typo_length), phrases: ends, tags }
     }
 }
 
-/// The different words of `text` that tell most, in the order in which they first stand there.
-fn concepts(text: &str) -> Vec<Candidate> {
-    // By the word as it stands, and by its stem.
+/// The most significant words of `text`, each once, in order of first appearance.
+fn terms(text: &str) -> Vec<Candidate> {
+    // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<Candidate> = Vec::new();
     let mut before = String::new();
     let mut end = 0;
-    // Where the newest words stand that may be parts of what is being joined.
+    // The latest words, which may be parts of a compound that is not yet complete.
     let mut parts: VecDeque<(usize, usize)> = VecDeque::new();
     each(text, |word| {
-        if word.kind == Kind::Letter {
+        if word.kind == WordKind::Character {
             return;
         }
         let known = places.get(word.text).copied();
@@ -151,8 +150,8 @@ fn concepts(text: &str) -> Vec<Candidate> {
         match all.get_mut(place) {
             Some(seen) => seen.times += 1,
             None => {
-                let next_door = text.get(end..word.start) == Some(" ") && word.kind == Kind::Part;
-                let joined = next_door && before.len() > 2 && !is_empty_word(&before);
+                let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
+                let joined = is_next && before.len() > 2 && !is_stop_word(&before);
                 all.push(Candidate {
                     text: word.text.to_owned(),
                     weight: weight(word.text),
@@ -162,8 +161,8 @@ fn concepts(text: &str) -> Vec<Candidate> {
                 });
             }
         }
-        if word.kind == Kind::Whole {
-            // The parts of a name count less than the name.
+        if word.kind == WordKind::Compound {
+            // The parts of a name weigh less than the name.
             for (place, start) in parts.drain(..) {
                 if let Some(part) = all.get_mut(place).filter(|part| start >= word.start && part.times == 1) {
                     part.weight *= 0.5;
@@ -179,12 +178,12 @@ fn concepts(text: &str) -> Vec<Candidate> {
         before.clear();
         before.push_str(word.text);
     });
-    if all.iter().any(|word| !is_empty_word(&word.text)) {
-        all.retain(|word| !is_empty_word(&word.text));
+    if all.iter().any(|word| !is_stop_word(&word.text)) {
+        all.retain(|word| !is_stop_word(&word.text));
     }
-    if all.len() > CONCEPTS {
-        all.sort_by(|a, b| telling(b).total_cmp(&telling(a)).then(a.place.cmp(&b.place)));
-        all.truncate(CONCEPTS);
+    if all.len() > TERMS {
+        all.sort_by(|a, b| significance(b).total_cmp(&significance(a)).then(a.place.cmp(&b.place)));
+        all.truncate(TERMS);
         all.sort_by_key(|word| word.place);
     }
     for word in &mut all {
@@ -197,16 +196,15 @@ fn weight(word: &str) -> f64 {
     if is_framing(word) {
         0.35
     } else if word.len() == 1 && word.bytes().all(|b| b.is_ascii_alphabetic()) {
-        // `C` and `x` may be what is meant, and may be the remains of an abbreviation.
+        // `C` and `x` may be the subject, or the remains of an abbreviation.
         0.5
     } else {
         1.0
     }
 }
 
-/// What a word of a long text promises, before any note was read: what stands there often, names with digits
-/// or several parts, and long words tell more.
-fn telling(word: &Candidate) -> f64 {
+/// How significant a word of a long text is likely to be: frequent and long words are more so.
+fn significance(word: &Candidate) -> f64 {
     let shape = match word.text.len() {
         0..=3 => 0.6,
         4..=5 => 0.85,
@@ -215,12 +213,12 @@ fn telling(word: &Candidate) -> f64 {
     word.weight * shape * (1.0 + f64::from(word.times).ln())
 }
 
-/// `text` without its quotations, and these.
+/// `text` without its quoted phrases, and these phrases.
 fn take_phrases(text: &str) -> (String, Vec<String>) {
     let mut rest = String::new();
     let mut phrases = Vec::new();
     let mut text = text.to_owned();
-    // Typographic quotation marks are typed by some keyboards.
+    // Some keyboards type typographic quotes.
     for mark in ['“', '”', '„'] {
         text = text.replace(mark, "\"");
     }
@@ -240,7 +238,7 @@ fn take_phrases(text: &str) -> (String, Vec<String>) {
                 rest.push(' ');
                 rest.push_str(after);
             }
-            // Never closed.
+            // An open quote.
             None => {
                 rest.push(' ');
                 rest.push_str(quoted);
@@ -250,7 +248,7 @@ fn take_phrases(text: &str) -> (String, Vec<String>) {
     (rest, phrases)
 }
 
-/// The tag that a word of a query demands: whole, or `x` for `tag:x`.
+/// The tag that a word of a query requires: a whole one, or `x` for `tag:x`.
 fn tag(word: &str) -> Option<String> {
     if let Some(name) = word.strip_prefix("tag:").filter(|name| !name.is_empty()) {
         return Some(name.to_lowercase());
@@ -266,11 +264,11 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        concepts(text).into_iter().map(|word| word.text).collect()
+        terms(text).into_iter().map(|word| word.text).collect()
     }
 
     #[test]
-    fn questions_are_asked_for_what_they_are_about() {
+    fn a_question_is_reduced_to_its_subject() {
         assert_eq!(words("what did we decide about retry backoff?"), ["decide", "retry", "backoff"]);
         assert_eq!(words("to be or not to be"), ["to", "be", "or", "not"]);
         assert_eq!(words("getUserName"), ["get", "user", "name", "getusername"]);
@@ -278,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_is_taken_out() {
+    fn phrases_and_tags_are_split_off() {
         let query = Query::parse("\"dead letter\" queue tag:Ops topic__x --flag");
         assert_eq!(query.tags, ["ops", "topic__x"]);
         assert_eq!(query.phrases, [0b10]);
@@ -286,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_taken_as_it_reads() {
+    fn malformed_syntax_is_plain_words() {
         assert!(Query::parse("").is_empty());
         assert!(Query::parse(" \t?!\"\"").is_empty());
         assert!(Query::parse("\"open quote").phrases.is_empty());
@@ -299,7 +297,7 @@ mod tests {
     fn a_long_text_is_bounded() {
         let text: String = (0..5_000).map(|n| format!("word{n} \"quoted\" ")).collect();
         let query = Query::parse(&text);
-        assert_eq!(query.weights.len(), CONCEPTS);
+        assert_eq!(query.weights.len(), TERMS);
         assert!(query.phrases.is_empty());
     }
 }

@@ -6,8 +6,8 @@ fn document(note: &Note) -> Document<'_> {
 }
 
 fn line_of(query: &Query, note: &Note) -> Option<String> {
-    let (_, spots) = query.count_and_mark(&document(note));
-    query.matching_line(&document(note), &spots)
+    let (_, matches) = query.count_and_match(&document(note));
+    query.matching_line(&document(note), &matches)
 }
 
 fn search(text: &str, notes: &[Note]) -> Vec<usize> {
@@ -16,10 +16,7 @@ fn search(text: &str, notes: &[Note]) -> Vec<usize> {
     rank(&query, &counts).into_iter().map(|hit| hit.index).collect()
 }
 
-#[allow(
-    clippy::print_stderr,
-    reason = "shows what was not found to who tunes: cargo test search -- --nocapture"
-)]
+#[allow(clippy::print_stderr, reason = "shows the misses while tuning: cargo test search -- --nocapture")]
 fn judge(name: &str, notes: &[Note], questions: &[Question], which: impl Fn(&Question) -> bool) -> Score {
     let mut score = Score::default();
     for question in questions.iter().filter(|question| which(question)) {
@@ -50,12 +47,12 @@ fn the_right_notes_are_found() {
     judge("tuned, other words", &|q| q.tuned && !q.same_words);
     let same = judge("not tuned, same words", &|q| !q.tuned && q.same_words);
     let other = judge("not tuned, other words", &|q| !q.tuned && !q.same_words);
-    // A little below what is reached, so that a small loss is seen and a rounding is not.
+    // A little below the current figures, so that a loss fails and a rounding does not.
     assert!(same.hit_at_1() >= 95.0 && other.hit_at_1() >= 60.0 && other.hit_at_5() >= 80.0);
 }
 
 #[test]
-fn everyday_talk_is_found_too() {
+fn everyday_conversation_is_found_too() {
     let notes = corpus::notes(include_str!("../../../benches/search/everyday-notes.txt"));
     let questions = corpus::questions(include_str!("../../../benches/search/everyday-queries.txt"), false);
     let score = judge("everyday, held out", &notes, &questions, |_| true);
@@ -86,19 +83,19 @@ fn few() -> Vec<Note> {
 }
 
 #[test]
-fn phrases_stand_in_order_and_side_by_side() {
+fn the_words_of_a_phrase_follow_each_other() {
     assert_eq!(search("\"dead letter\"", &few()), [1, 0]);
     assert_eq!(search("\"dead letters\" queue", &few()), [1, 0]);
     assert_eq!(search("\"letter of the dead\"", &few()), [1]);
     assert_eq!(search("\"letter dead\"", &few()), [0usize; 0]);
-    // Nothing stands across the border of two fields.
+    // A phrase does not span two fields.
     assert_eq!(search("\"policy three\"", &few()), [0usize; 0]);
-    // Never closed: words.
+    // An open quote: words.
     assert!(search("\"letter dead", &few()).starts_with(&[1, 0]));
 }
 
 #[test]
-fn tags_are_demanded() {
+fn tags_are_required() {
     assert_eq!(search("tag:ops", &few()), [1]);
     assert_eq!(search("tag:topic__rust", &few()), [2]);
     assert_eq!(search("topic__http dead", &few()), [0]);
@@ -128,7 +125,7 @@ fn names_numbers_and_other_scripts_are_found() {
 }
 
 #[test]
-fn a_query_of_empty_words_finds_them() {
+fn a_query_of_stop_words_finds_them() {
     let notes = [note("a", "", "", "to be or not to be"), note("b", "", "", "something else")];
     assert_eq!(search("to be or not to be", &notes), [0]);
 }
@@ -142,7 +139,7 @@ fn the_better_match_comes_first() {
     ];
     assert_eq!(search("server port", &notes)[0], 1);
     assert_eq!(search("port wine", &notes)[0], 2);
-    // A misspelt word counts only where nobody wrote it so.
+    // A typing error counts only if no note has the word as it was typed.
     let notes = [note("Contest", "", "", ""), note("Context", "", "", "")];
     assert_eq!(search("context", &notes)[0], 1);
 }
@@ -172,7 +169,7 @@ fn the_line_that_matches_is_shown() {
     assert_eq!(line("alert", &escape).as_deref(), Some("red  [31m alert"));
 }
 
-/// A small generator, so that a failure can be seen again.
+/// A small generator, so that a failure can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -193,7 +190,7 @@ impl Random {
 }
 
 #[test]
-fn no_text_is_too_odd() {
+fn any_text_can_be_searched() {
     let mut random = Random(88172645463325252);
     for round in 0..300 {
         let length = random.below(60);

@@ -1,76 +1,76 @@
-//! How text becomes words.
+//! Splits text into words.
 //!
 //! A word is a run of letters and digits of any script, in lower case and without accents. Names of programmers
-//! are taken apart as well: `getUserName`, `user-name`, `lib/user.rs` and `1.89` give their parts and, without
-//! what joins them, the whole. Scripts that put no spaces between words give each pair of neighbouring
-//! characters, which is how such text is searched without a dictionary.
+//! are split as well: `getUserName`, `user-name`, `lib/user.rs` and `1.89` give their parts and, without the
+//! characters between them, the compound. Scripts without spaces between words give each pair of neighbouring
+//! characters, the usual way to search such text without a dictionary.
 
-/// A longer word is known by its first so many bytes.
+/// A longer word is cut to this many bytes.
 const LONGEST: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A word, or a part of a joined one.
+pub(crate) enum WordKind {
+    /// A word, or a part of a compound.
     Part,
-    /// All parts of a joined word; follows the last of them.
-    Whole,
+    /// All parts of a compound, joined; follows the last of them.
+    Compound,
     /// One character of a longer run without spaces.
-    Letter,
+    Character,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
-    pub(crate) kind: Kind,
-    /// Where it stands in the text, in bytes.
+    pub(crate) kind: WordKind,
+    /// Byte offset in the text.
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
 /// What follows a part.
-enum Joint {
-    /// The next part begins here. `keep`: the character that stays in the whole.
-    Next { at: usize, keep: Option<char> },
-    /// No more parts; the text goes on here.
+enum Next {
+    /// Another part begins at `at`. `keep`: the separator that stays in the compound.
+    Part { at: usize, keep: Option<char> },
+    /// No more parts; the text goes on at `at`.
     End { at: usize },
 }
 
 /// Calls `found` with every word of `text`, in order.
 pub(crate) fn each(text: &str, mut found: impl FnMut(Word<'_>)) {
     let bytes = text.as_bytes();
-    let class = |at: usize| bytes.get(at).map_or(Class::Gap, |b| CLASSES[usize::from(*b)]);
+    let class = |at: usize| bytes.get(at).map_or(ByteClass::Gap, |b| CLASSES[usize::from(*b)]);
     let mut part = String::new();
     let mut whole = String::new();
     let mut at = 0;
     while at < bytes.len() {
         match class(at) {
-            Class::Gap | Class::Joint => at += 1,
-            first @ (Class::Small | Class::Capital) => {
-                // Nearly all words are small letters, perhaps after a capital, and need no taking apart.
+            ByteClass::Gap | ByteClass::Separator => at += 1,
+            first @ (ByteClass::Lower | ByteClass::Upper) => {
+                // Nearly all words are lower case, perhaps after a capital, and have one part.
                 let mut end = at + 1;
-                while class(end) == Class::Small {
+                while class(end) == ByteClass::Lower {
                     end += 1;
                 }
                 let plain = match class(end) {
-                    Class::Gap => true,
-                    Class::Joint => class(end + 1) == Class::Gap,
-                    Class::Small | Class::Capital | Class::Other => false,
+                    ByteClass::Gap => true,
+                    ByteClass::Separator => class(end + 1) == ByteClass::Gap,
+                    ByteClass::Lower | ByteClass::Upper | ByteClass::Other => false,
                 };
                 if plain && end - at <= LONGEST {
                     let mut word = &text[at..end];
-                    if first == Class::Capital {
+                    if first == ByteClass::Upper {
                         part.clear();
                         part.push_str(word);
                         part.make_ascii_lowercase();
                         word = &part;
                     }
-                    found(Word { text: word, kind: Kind::Part, start: at, end });
+                    found(Word { text: word, kind: WordKind::Part, start: at, end });
                     at = end;
                 } else {
                     at = compound(text, at, &mut part, &mut whole, &mut found);
                 }
             }
-            Class::Other => {
+            ByteClass::Other => {
                 let Some(c) = char_at(text, at) else { break };
                 if is_unspaced(c) {
                     at = pairs(text, at, &mut part, &mut found);
@@ -84,38 +84,38 @@ pub(crate) fn each(text: &str, mut found: impl FnMut(Word<'_>)) {
     }
 }
 
-/// What a byte is to a word.
+/// What a byte means for the splitting of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Gap,
-    /// A small letter or digit.
-    Small,
-    Capital,
-    /// May join two parts.
-    Joint,
-    /// Of a character beyond ASCII.
+    /// A lower-case letter or digit.
+    Lower,
+    Upper,
+    /// May stand between two parts.
+    Separator,
+    /// Part of a character beyond ASCII.
     Other,
 }
 
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Gap; 256];
+const CLASSES: [ByteClass; 256] = {
+    let mut classes = [ByteClass::Gap; 256];
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = match byte as u8 {
-            b'a'..=b'z' | b'0'..=b'9' => Class::Small,
-            b'A'..=b'Z' => Class::Capital,
-            b'_' | b':' | b'-' | b'.' | b'/' | b'@' | b',' | b'\'' => Class::Joint,
-            128..=255 => Class::Other,
-            _ => Class::Gap,
+            b'a'..=b'z' | b'0'..=b'9' => ByteClass::Lower,
+            b'A'..=b'Z' => ByteClass::Upper,
+            b'_' | b':' | b'-' | b'.' | b'/' | b'@' | b',' | b'\'' => ByteClass::Separator,
+            128..=255 => ByteClass::Other,
+            _ => ByteClass::Gap,
         };
         byte += 1;
     }
     classes
 };
 
-/// The words of `text`, as they are.
+/// The words of `text`.
 #[cfg(test)]
-pub(crate) fn all(text: &str) -> Vec<String> {
+pub(super) fn all(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     each(text, |word| words.push(word.text.to_owned()));
     words
@@ -125,7 +125,7 @@ fn char_at(text: &str, at: usize) -> Option<char> {
     text.get(at..)?.chars().next()
 }
 
-/// One word with its parts, from `start`; tells where it ended.
+/// Reads one word with its parts, from `start`, and returns where it ends.
 fn compound(
     text: &str,
     start: usize,
@@ -138,26 +138,25 @@ fn compound(
     let mut at = start;
     loop {
         part.clear();
-        let (end, joint) = read_part(text, at, part);
-        // Nothing but accents.
+        let (end, following) = read_part(text, at, part);
+        // Empty if it has nothing but accents.
         if !part.is_empty() {
-            found(Word { text: part, kind: Kind::Part, start: at, end });
+            found(Word { text: part, kind: WordKind::Part, start: at, end });
             parts += 1;
         }
-        // One part alone needs no whole, and most words have one part.
-        match joint {
-            Joint::Next { at: next, keep } => {
+        match following {
+            Next::Part { at: next, keep } => {
                 push(whole, part);
                 if let Some(keep) = keep {
                     whole.push(keep);
                 }
                 at = next;
             }
-            Joint::End { at: next } => {
+            Next::End { at: next } => {
                 if parts > 1 {
                     push(whole, part);
                     if whole.len() < LONGEST {
-                        found(Word { text: whole, kind: Kind::Whole, start, end });
+                        found(Word { text: whole, kind: WordKind::Compound, start, end });
                     }
                 }
                 return next.max(start + 1);
@@ -172,22 +171,22 @@ fn push(whole: &mut String, part: &str) {
     }
 }
 
-/// Reads one part into `part`; tells where it ended and what follows.
-fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Joint) {
+/// Reads one part into `part`, and returns where it ends and what follows.
+fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Next) {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     let mut at = start;
     loop {
         let b = byte(at);
         if is_plain(b) {
-            // Nearly all text is such runs: taken whole, they cost a third.
+            // Nearly all text is such runs: copying them whole takes a third of the time.
             let run = bytes[at..].iter().take_while(|b| is_plain(**b)).count();
             let room = LONGEST.saturating_sub(part.len());
             part.push_str(&text[at..at + run.min(room)]);
             at += run;
         } else if b.is_ascii_uppercase() {
             if at > start && is_hump(byte(at - 1), byte(at + 1), byte(at + 2)) {
-                return (at, Joint::Next { at, keep: None });
+                return (at, Next::Part { at, keep: None });
             }
             if part.len() < LONGEST {
                 part.push(char::from(b.to_ascii_lowercase()));
@@ -200,15 +199,15 @@ fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Joint) {
                     part.push('t');
                     at = next + 1;
                 }
-                Apostrophe::Ending(length) => return (at, joint(text, at, next + length)),
-                Apostrophe::Joint => return (at, Joint::Next { at: next, keep: None }),
-                Apostrophe::Quote => return (at, Joint::End { at: next }),
+                Apostrophe::Ending(length) => return (at, next_part(text, at, next + length)),
+                Apostrophe::Separator => return (at, Next::Part { at: next, keep: None }),
+                Apostrophe::Quote => return (at, Next::End { at: next }),
             }
         } else if b.is_ascii() {
-            return (at, joint(text, at, at));
+            return (at, next_part(text, at, at));
         } else {
             let Some(c) = char_at(text, at).filter(|c| !is_unspaced(*c) && is_in_word(*c)) else {
-                return (at, Joint::End { at });
+                return (at, Next::End { at });
             };
             if part.len() < LONGEST {
                 fold(c, part);
@@ -222,7 +221,7 @@ fn is_plain(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit()
 }
 
-/// `userName`, `HTTPServer`: does a part begin at a capital? Not at that of `URLs`' last one.
+/// Whether a part begins at a capital, as in `userName` and `HTTPServer`; not at the last one of `URLs`.
 fn is_hump(before: u8, after: u8, second: u8) -> bool {
     let plural = after == b's' && !second.is_ascii_lowercase();
     before.is_ascii_lowercase() || (before.is_ascii_uppercase() && after.is_ascii_lowercase() && !plural)
@@ -231,11 +230,11 @@ fn is_hump(before: u8, after: u8, second: u8) -> bool {
 enum Apostrophe {
     /// `don't`: the letter belongs to the word.
     Letter,
-    /// `Ann's`, `we're`: so many bytes that say nothing.
+    /// `Ann's`, `we're`: an ending of this many bytes, which is skipped.
     Ending(usize),
     /// `l'eau`, `O'Brien`.
-    Joint,
-    /// The end of a quotation.
+    Separator,
+    /// A closing quote.
     Quote,
 }
 
@@ -251,34 +250,34 @@ fn apostrophe(text: &str, at: usize, part: &str) -> Apostrophe {
         return Apostrophe::Ending(letters);
     }
     match char_at(text, at) {
-        Some(c) if c.is_alphanumeric() && !is_unspaced(c) => Apostrophe::Joint,
+        Some(c) if c.is_alphanumeric() && !is_unspaced(c) => Apostrophe::Separator,
         _ => Apostrophe::Quote,
     }
 }
 
-/// What stands between a part's end and `at`, where nothing of a word stands.
-fn joint(text: &str, end: usize, at: usize) -> Joint {
+/// What follows a part that ended at `end`, looking from `at` on.
+fn next_part(text: &str, end: usize, at: usize) -> Next {
     let bytes = text.as_bytes();
-    let Some(&b) = bytes.get(at) else { return Joint::End { at } };
+    let Some(&b) = bytes.get(at) else { return Next::End { at } };
     let next = match b {
         b'_' => at + bytes[at..].iter().take(8).take_while(|b| **b == b'_').count(),
         b':' if bytes.get(at + 1) == Some(&b':') => at + 2,
         b'-' | b'.' | b'/' | b'@' | b':' | b',' => at + 1,
-        _ => return Joint::End { at },
+        _ => return Next::End { at },
     };
     let Some(c) = char_at(text, next).filter(|c| c.is_alphanumeric() && !is_unspaced(*c)) else {
-        return Joint::End { at };
+        return Next::End { at };
     };
     let numbers = c.is_ascii_digit() && end.checked_sub(1).is_some_and(|last| bytes[last].is_ascii_digit());
     match b {
-        b',' | b':' if next == at + 1 && !numbers => Joint::End { at },
-        // 3,000 is 3000, but 1.89 is not 189, nor is 8:15 815.
-        b'.' | b':' | b'/' if numbers => Joint::Next { at: next, keep: Some(char::from(b)) },
-        _ => Joint::Next { at: next, keep: None },
+        b',' | b':' if next == at + 1 && !numbers => Next::End { at },
+        // 3,000 becomes 3000, but 1.89 stays 1.89, and 8:15 stays 8:15.
+        b'.' | b':' | b'/' if numbers => Next::Part { at: next, keep: Some(char::from(b)) },
+        _ => Next::Part { at: next, keep: None },
     }
 }
 
-/// A run of a script without spaces: every two neighbours, and every one for queries of a single character.
+/// A run of a script without spaces: each pair of neighbours, and each character for queries of one character.
 fn pairs(text: &str, start: usize, part: &mut String, found: &mut impl FnMut(Word<'_>)) -> usize {
     let mut before: Option<(usize, char)> = None;
     let mut at = start;
@@ -288,9 +287,9 @@ fn pairs(text: &str, start: usize, part: &mut String, found: &mut impl FnMut(Wor
         if let Some((from, first)) = before {
             part.clear();
             part.push(first);
-            found(Word { text: part, kind: Kind::Letter, start: from, end: at });
+            found(Word { text: part, kind: WordKind::Character, start: from, end: at });
             part.push(c);
-            found(Word { text: part, kind: Kind::Part, start: from, end });
+            found(Word { text: part, kind: WordKind::Part, start: from, end });
         }
         before = Some((at, c));
         at = end;
@@ -299,13 +298,13 @@ fn pairs(text: &str, start: usize, part: &mut String, found: &mut impl FnMut(Wor
     if let Some((from, last)) = before {
         part.clear();
         part.push(last);
-        let kind = if length == 1 { Kind::Part } else { Kind::Letter };
+        let kind = if length == 1 { WordKind::Part } else { WordKind::Character };
         found(Word { text: part, kind, start: from, end: at });
     }
     at
 }
 
-/// Scripts whose words are not parted by spaces; Hangul, whose words carry endings that pairs see through.
+/// Scripts without spaces between words, and Hangul, whose word endings do not matter to pairs.
 fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0E01..=0x0EFF          // Thai, Lao
@@ -324,7 +323,7 @@ fn is_in_word(c: char) -> bool {
     c.is_alphanumeric() || is_accent(c)
 }
 
-/// U+00C0 to U+017F in lower case, without what is above, below or through them.
+/// U+00C0 to U+017F in lower case, without diacritics.
 const LATIN: &[u8; 192] = b"\
     aaaaaaaceeeeiiiidnooooo?ouuuuytsaaaaaaaceeeeiiiidnooooo?ouuuuyty\
     aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkklllllll\
@@ -345,7 +344,7 @@ fn fold(c: char, to: &mut String) {
         'þ' | 'Þ' => to.push_str("th"),
         '\u{c0}'..='\u{17f}' => to.push(latin(LATIN, u32::from(c) - 0xC0)),
         '\u{1e00}'..='\u{1eff}' => to.push(latin(LATIN_MORE, u32::from(c) - 0x1E00)),
-        // Letters as wide as a Han character.
+        // Full-width letters and digits.
         '\u{ff10}'..='\u{ff5a}' => {
             to.extend(char::from_u32(u32::from(c) - 0xFEE0).map(|c| c.to_ascii_lowercase()));
         }
@@ -380,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_words_give_their_parts_and_the_whole() {
+    fn compounds_give_their_parts_and_the_whole() {
         assert_eq!(all("getUserName"), ["get", "user", "name", "getusername"]);
         assert_eq!(all("parseHTTPHeader"), ["parse", "http", "header", "parsehttpheader"]);
         assert_eq!(all("topic__x"), ["topic", "x", "topicx"]);
@@ -414,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn long_words_are_cut_and_places_are_true() {
+    fn long_words_are_cut_and_offsets_are_right() {
         let long = "x".repeat(1000);
         assert_eq!(all(&long), ["x".repeat(LONGEST)]);
         let text = "é naïve-Été x";

@@ -3,31 +3,31 @@
 
 /// A line that opens or closes a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fence {
+pub(super) struct Fence {
     mark: u8,
-    pub(crate) length: usize,
-    /// Nothing follows the marks: only such a line closes.
-    pub(crate) is_bare: bool,
+    pub(super) length: usize,
+    /// Nothing follows the marks. Only such a line closes a fence.
+    pub(super) is_bare: bool,
 }
 
 impl Fence {
-    /// One number for each of the two marks.
-    pub(crate) fn index(self) -> usize {
+    /// 0 for backticks, 1 for tildes.
+    pub(super) fn index(self) -> usize {
         usize::from(self.mark == b'~')
     }
 
-    pub(crate) fn closes(self, open: &Fence) -> bool {
+    pub(super) fn closes(self, open: &Fence) -> bool {
         self.is_bare && self.mark == open.mark && self.length >= open.length
     }
 
-    /// The line that closes it.
-    pub(crate) fn closing(self) -> String {
+    /// A line that closes it.
+    pub(super) fn closing(self) -> String {
         char::from(self.mark).to_string().repeat(self.length)
     }
 }
 
-/// `line`, whatever its indentation, as a fence's first or last.
-pub(crate) fn fence(line: &[u8]) -> Option<Fence> {
+/// `line` as the first or last line of a fence, whatever its indentation.
+pub(super) fn fence(line: &[u8]) -> Option<Fence> {
     let line = line.trim_ascii();
     let mark = *line.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
     let length = line.iter().take_while(|byte| **byte == mark).count();

@@ -1,4 +1,4 @@
-//! Which notes an audience is shown, and how much of each.
+//! Selects the notes for each audience, and how much of each note it sees.
 
 use crate::base::error::Result;
 use crate::memory::section::note::{self, Link};
@@ -8,15 +8,15 @@ use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::topics::Topics;
 
-/// What a token is taken for.
-pub(crate) const BYTES_A_TOKEN: u64 = 4;
+/// The estimate of tokens is this many bytes per token.
+pub(super) const BYTES_A_TOKEN: u64 = 4;
 
-/// What a section holds.
+/// The number of notes that a section has whole, as links, and not at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct NoteCounts {
     pub(crate) hot: usize,
     pub(crate) warm: usize,
-    /// Counted only.
+    /// Only counted.
     pub(crate) cold: usize,
 }
 
@@ -35,32 +35,32 @@ impl Limits {
     }
 }
 
-/// What one audience is shown, in the order of titles.
+/// What one audience sees, ordered by title.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
-    /// Notes as they stand in the section.
-    pub(crate) hot: Vec<String>,
+pub(crate) struct Selection {
+    /// Notes as in the section.
+    pub(super) hot: Vec<String>,
     /// Lines of a list.
-    pub(crate) warm: Vec<String>,
-    pub(crate) cold: usize,
-    /// How many of the cold are warm ones that there was no room for.
-    pub(crate) beyond: usize,
-    /// What all that are hot would take.
-    pub(crate) hot_bytes: u64,
-    /// Titles of hot notes that are among the warm for want of room.
-    pub(crate) crowded_out: Vec<String>,
+    pub(super) warm: Vec<String>,
+    pub(super) cold: usize,
+    /// How many of the cold notes are warm ones beyond the limit.
+    pub(super) beyond: usize,
+    /// The size of all hot notes together.
+    pub(super) hot_bytes: u64,
+    /// Titles of hot notes that are listed as warm because the limit is reached.
+    pub(super) crowded_out: Vec<String>,
 }
 
-impl Shelf {
-    pub(crate) fn shown(&self) -> Shown {
-        Shown { hot: self.hot.len(), warm: self.warm.len(), cold: self.cold }
+impl Selection {
+    pub(super) fn counts(&self) -> NoteCounts {
+        NoteCounts { hot: self.hot.len(), warm: self.warm.len(), cold: self.cold }
     }
 }
 
-/// What is kept of a note once its file is forgotten.
+/// What is left of a note after its file was read.
 #[derive(Debug, Clone)]
-struct Kept {
-    /// The order of the section: lower case, so that it is the same for everybody.
+struct Excerpt {
+    /// The sort key. In lower case, so that the order does not depend on a locale.
     order: (String, EntryId),
     link: Link,
     hot: Option<Hot>,
@@ -70,51 +70,55 @@ struct Kept {
 struct Hot {
     is_pinned: bool,
     bytes: u64,
-    /// `None` if it would not fit even alone.
+    /// `None` if it is larger than the limit on its own.
     block: Option<String>,
 }
 
-/// What each audience is shown: a repository's notes, or for `None` those for everybody.
-pub(crate) fn gather(
+/// What each audience sees: the notes of a repository, or for `None` the global ones.
+pub(super) fn gather(
     root: &Root,
     audiences: &[Option<&str>],
     limits: Limits,
-) -> Result<(Vec<Shelf>, Vec<Broken>)> {
-    let scan = Topics::at(root).scan(&[Place::Topics], |found| share(&found, audiences, limits))?;
-    Ok((shelves(scan.found.into_iter().flatten(), audiences.len(), limits), scan.broken))
+) -> Result<(Vec<Selection>, Vec<Broken>)> {
+    let scan = Topics::at(root).scan(&[Place::Topics], |found| candidate(&found, audiences, limits))?;
+    Ok((selections(scan.found.into_iter().flatten(), audiences.len(), limits), scan.broken))
 }
 
-/// A note that somebody is shown.
-pub(crate) struct Share {
-    /// Whose it is, by their numbers.
+/// A note that at least one audience may see.
+pub(crate) struct Candidate {
+    /// Indices of its audiences.
     audiences: Vec<usize>,
-    /// `None`: it is only counted.
-    kept: Option<Kept>,
+    /// `None` for a cold note, which is only counted.
+    excerpt: Option<Excerpt>,
 }
 
-pub(crate) fn share(found: &Note, audiences: &[Option<&str>], limits: Limits) -> Option<Share> {
+pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], limits: Limits) -> Option<Candidate> {
     let meta = found.entry.meta();
     let wanted: Vec<usize> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
-    (!wanted.is_empty()).then(|| Share { audiences: wanted, kept: kept(found, limits) })
+    (!wanted.is_empty()).then(|| Candidate { audiences: wanted, excerpt: excerpt(found, limits) })
 }
 
-/// What so many audiences are shown.
-pub(crate) fn shelves(shares: impl Iterator<Item = Share>, audiences: usize, limits: Limits) -> Vec<Shelf> {
-    let mut all: Vec<(Vec<Kept>, usize)> = (0..audiences).map(|_| Default::default()).collect();
-    for Share { audiences, kept } in shares {
+/// What each of `audiences` audiences sees.
+pub(crate) fn selections(
+    candidates: impl Iterator<Item = Candidate>,
+    audiences: usize,
+    limits: Limits,
+) -> Vec<Selection> {
+    let mut all: Vec<(Vec<Excerpt>, usize)> = (0..audiences).map(|_| Default::default()).collect();
+    for Candidate { audiences, excerpt } in candidates {
         let Some((last, others)) = audiences.split_last() else { continue };
         for index in others {
-            put(&mut all, *index, kept.clone());
+            add(&mut all, *index, excerpt.clone());
         }
-        put(&mut all, *last, kept);
+        add(&mut all, *last, excerpt);
     }
-    all.into_iter().map(|(notes, cold)| shelf(notes, cold, limits)).collect()
+    all.into_iter().map(|(notes, cold)| select(notes, cold, limits)).collect()
 }
 
-fn put(all: &mut [(Vec<Kept>, usize)], index: usize, kept: Option<Kept>) {
+fn add(all: &mut [(Vec<Excerpt>, usize)], index: usize, excerpt: Option<Excerpt>) {
     let Some((notes, cold)) = all.get_mut(index) else { return };
-    match kept {
-        Some(kept) => notes.push(kept),
+    match excerpt {
+        Some(excerpt) => notes.push(excerpt),
         None => *cold += 1,
     }
 }
@@ -127,7 +131,7 @@ fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
 }
 
 /// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
-fn kept(found: &Note, limits: Limits) -> Option<Kept> {
+fn excerpt(found: &Note, limits: Limits) -> Option<Excerpt> {
     let meta = found.entry.meta();
     let is_hot = meta.pinned || meta.tier == Tier::Hot;
     if meta.tier == Tier::Cold && !is_hot {
@@ -135,61 +139,61 @@ fn kept(found: &Note, limits: Limits) -> Option<Kept> {
     }
     let hot = is_hot.then(|| {
         let raw = found.entry.body().len() as u64;
-        // One that is far too large is not even made ready.
+        // One that is much too large is not even sanitized.
         let block = (raw <= limits.hot_bytes).then(|| note::block(found));
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Some(Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot })
+    Some(Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot })
 }
 
-fn shelf(mut notes: Vec<Kept>, cold: usize, limits: Limits) -> Shelf {
+fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
     notes.sort_by(|a, b| a.order.cmp(&b.order));
-    let mut shelf = Shelf { cold, ..Shelf::default() };
+    let mut selection = Selection { cold, ..Selection::default() };
     let mut room = limits.hot_bytes;
     let mut is_whole = vec![false; notes.len()];
     for pinned in [true, false] {
         for (note, whole) in notes.iter().zip(&mut is_whole) {
             let Some(hot) = note.hot.as_ref().filter(|hot| hot.is_pinned == pinned) else { continue };
-            shelf.hot_bytes += hot.bytes;
+            selection.hot_bytes += hot.bytes;
             if hot.block.is_some() && hot.bytes <= room {
                 room -= hot.bytes;
                 *whole = true;
             }
         }
     }
-    // Hot ones that did not fit come before those that are only warm.
+    // Hot notes beyond the limit have priority over warm ones.
     let crowded_out =
         notes.iter().zip(&is_whole).filter(|(note, whole)| note.hot.is_some() && !**whole).count();
     let mut for_warm = limits.warm.saturating_sub(crowded_out);
     let mut for_hot = limits.warm;
     for (note, whole) in notes.into_iter().zip(is_whole) {
-        let places = match note.hot {
+        let left = match note.hot {
             Some(Hot { block: Some(block), .. }) if whole => {
-                shelf.hot.push(block);
+                selection.hot.push(block);
                 continue;
             }
             Some(_) => {
-                shelf.crowded_out.push(note.link.title.clone());
+                selection.crowded_out.push(note.link.title.clone());
                 &mut for_hot
             }
             None => &mut for_warm,
         };
-        if *places > 0 {
-            *places -= 1;
-            shelf.warm.push(note.link.line());
+        if *left > 0 {
+            *left -= 1;
+            selection.warm.push(note.link.line());
         } else {
-            shelf.cold += 1;
-            shelf.beyond += 1;
+            selection.cold += 1;
+            selection.beyond += 1;
         }
     }
-    shelf
+    selection
 }
 
 /// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
-pub(crate) fn chosen(found: &Note, limits: Limits) -> Share {
+pub(super) fn chosen(found: &Note, limits: Limits) -> Candidate {
     let meta = found.entry.meta();
     let cold =
-        || Kept { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot: None };
-    Share { audiences: vec![0], kept: Some(kept(found, limits).unwrap_or_else(cold)) }
+        || Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot: None };
+    Candidate { audiences: vec![0], excerpt: Some(excerpt(found, limits).unwrap_or_else(cold)) }
 }

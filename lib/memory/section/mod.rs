@@ -1,118 +1,118 @@
-//! The managed section of AGENTS.md files (US-007): hot notes whole, warm ones as links, cold ones as a number.
+//! The managed section of AGENTS.md files: hot notes whole, warm ones as links, cold ones as a number.
 //!
-//! Its bytes depend on the notes alone, never on when or how often they were read: who runs this twice finds
-//! the files untouched. *gather* reads the notes and chooses, *note*, *defuse* and *render* make text of them,
-//! *splice* puts that into a file's bytes, *target* writes the file.
+//! Its bytes depend only on the notes, not on when or how often they were read, so a second run changes no file.
+//! *gather* reads and selects the notes, *note*, *sanitize* and *render* turn them into text, *splice* puts the text
+//! into the bytes of a file, *target* writes the file.
 
-mod defuse;
 mod fences;
 pub(crate) mod gather;
-pub(crate) mod note;
+mod note;
 pub(crate) mod render;
+mod sanitize;
 pub(crate) mod splice;
 mod target;
 
-pub(crate) use crate::memory::section::gather::{Share, Shown};
+pub(crate) use crate::memory::section::gather::{Candidate, NoteCounts};
 pub(crate) use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::config::memory::{MemoryConfig, Target};
-use crate::memory::section::gather::{Limits, Shelf, gather};
+use crate::memory::section::gather::{Limits, Selection, gather};
 use crate::memory::section::target::{File, Placed};
 use crate::store::entry::Tier;
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
 use std::path::PathBuf;
 
-/// So many notes that did not fit are named.
+/// A warning names at most this many notes.
 const NAMED: usize = 5;
 
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// As configured.
+    /// As in the configuration.
     pub(crate) path: PathBuf,
     pub(crate) repo: Option<String>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: NoteCounts,
     pub(crate) standing: Result<Standing>,
 }
 
-/// What the hot notes of everybody, or of a repository, take of the room for them.
+/// How much of the limit for hot notes one audience uses.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HotUse {
     pub(crate) repo: Option<String>,
-    /// What all would take that are hot or pinned, at four bytes a token.
+    /// All hot and pinned notes, at four bytes per token.
     pub(crate) tokens: u64,
     /// `agentsMd.maxHotTokens`
     pub(crate) most: u64,
-    /// Titles of those that are shown as warm ones for it.
+    /// Titles of the notes that are listed as warm ones because the limit is reached.
     pub(crate) crowded_out: Vec<String>,
 }
 
-/// Refreshes all configured targets. One that fails does not stop the others; `Err` is for the store itself.
-/// Warns of notes that cannot be read, and of hot ones that there is no room for.
+/// Refreshes all configured targets. One that fails does not stop the others; `Err` means that the store failed.
+/// Warns of notes that cannot be read, and of hot notes beyond the limit.
 pub(crate) fn refresh(config: &MemoryConfig, root: &Root, reporter: &Reporter) -> Result<Vec<Outcome>> {
     each_target(config, root, Some(reporter), true)
 }
 
-/// The same, touching nothing and saying nothing: which targets are stale, or cannot be refreshed and why.
+/// Reports which targets are stale or cannot be refreshed. Writes no file, and no warning.
 pub(crate) fn check(config: &MemoryConfig, root: &Root) -> Result<Vec<Outcome>> {
     each_target(config, root, None, false)
 }
 
-/// The section as it would stand in a file: of a repository's notes, or of those for everybody.
+/// The section as it would be in a file: for a repository, or with the global notes.
 pub(crate) fn text(
     config: &MemoryConfig,
     root: &Root,
     repo: Option<&str>,
     reporter: &Reporter,
-) -> Result<(String, Shown)> {
-    let (shelves, broken) = gather(root, &[repo], limits(config))?;
+) -> Result<(String, NoteCounts)> {
+    let (selections, broken) = gather(root, &[repo], limits(config))?;
     warn_of(&broken, reporter);
-    let shelf = shelves.into_iter().next().unwrap_or_default();
-    warn_of_room(&shelf, repo, config, reporter);
-    Ok((render::section(&shelf), shelf.shown()))
+    let selection = selections.into_iter().next().unwrap_or_default();
+    warn_of_room(&selection, repo, config, reporter);
+    Ok((render::section(&selection), selection.counts()))
 }
 
-/// The look of somebody who reads all notes anyway: how the targets stand, and what the hot notes take.
-pub(crate) struct Glance<'a> {
+/// The state of the targets and of the limit for hot notes, for a caller that reads all notes anyway.
+pub(crate) struct Inspection<'a> {
     config: &'a MemoryConfig,
-    /// Everybody first, and each repository that a target is for.
+    /// The global one first, then each repository with a target.
     audiences: Vec<Option<&'a str>>,
 }
 
-impl<'a> Glance<'a> {
-    pub(crate) fn of(config: &'a MemoryConfig) -> Glance<'a> {
+impl<'a> Inspection<'a> {
+    pub(crate) fn of(config: &'a MemoryConfig) -> Inspection<'a> {
         let mut all = vec![None];
         all.extend(audiences(config).into_iter().flatten().map(Some));
-        Glance { config, audiences: all }
+        Inspection { config, audiences: all }
     }
 
-    /// What is to be kept of a note; `None` for one that nobody is shown.
-    pub(crate) fn share(&self, note: &Note) -> Option<Share> {
-        // Without a target only what hot notes take counts.
+    /// What to keep of a note; `None` if no audience sees it.
+    pub(crate) fn candidate(&self, note: &Note) -> Option<Candidate> {
+        // Without targets, only the size of hot notes matters.
         let meta = note.entry.meta();
         if self.config.agents_md.targets.is_empty() && !meta.pinned && meta.tier != Tier::Hot {
             return None;
         }
-        gather::share(note, &self.audiences, limits(self.config))
+        gather::candidate(note, &self.audiences, limits(self.config))
     }
 
-    /// Touches nothing.
-    pub(crate) fn judge(&self, shares: impl Iterator<Item = Share>) -> (Vec<Outcome>, Vec<HotUse>) {
-        let shelves = gather::shelves(shares, self.audiences.len(), limits(self.config));
-        let outcomes = place(self.config, &self.audiences, &shelves, false);
-        let hot_use = |(repo, shelf): (&Option<&str>, Shelf)| HotUse {
+    /// Writes nothing.
+    pub(crate) fn judge(&self, candidates: impl Iterator<Item = Candidate>) -> (Vec<Outcome>, Vec<HotUse>) {
+        let selections = gather::selections(candidates, self.audiences.len(), limits(self.config));
+        let outcomes = place(self.config, &self.audiences, &selections, false);
+        let hot_use = |(repo, selection): (&Option<&str>, Selection)| HotUse {
             repo: repo.map(str::to_owned),
-            tokens: shelf.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
+            tokens: selection.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
             most: self.config.agents_md.max_hot_tokens,
-            crowded_out: shelf.crowded_out,
+            crowded_out: selection.crowded_out,
         };
-        (outcomes, self.audiences.iter().zip(shelves).map(hot_use).collect())
+        (outcomes, self.audiences.iter().zip(selections).map(hot_use).collect())
     }
 }
 
-/// Whom the targets are for.
+/// The audiences of all targets, each once.
 fn audiences(config: &MemoryConfig) -> Vec<Option<&str>> {
     let mut audiences: Vec<Option<&str>> = Vec::new();
     for target in &config.agents_md.targets {
@@ -135,29 +135,30 @@ fn each_target(
     is_to_write: bool,
 ) -> Result<Vec<Outcome>> {
     let targets = &config.agents_md.targets;
-    // Without a target not even the notes are read.
+    // Without targets, the notes are not even read.
     if targets.is_empty() {
         return Ok(Vec::new());
     }
     let audiences = audiences(config);
-    let (shelves, broken) = gather(root, &audiences, limits(config))?;
-    if let Some(notes) = reporter {
-        for (repo, shelf) in audiences.iter().zip(&shelves) {
-            warn_of_room(shelf, *repo, config, notes);
+    let (selections, broken) = gather(root, &audiences, limits(config))?;
+    if let Some(reporter) = reporter {
+        for (repo, selection) in audiences.iter().zip(&selections) {
+            warn_of_room(selection, *repo, config, reporter);
         }
-        warn_of(&broken, notes);
+        warn_of(&broken, reporter);
     }
-    Ok(place(config, &audiences, &shelves, is_to_write))
+    Ok(place(config, &audiences, &selections, is_to_write))
 }
 
 fn place(
     config: &MemoryConfig,
     audiences: &[Option<&str>],
-    shelves: &[Shelf],
+    selections: &[Selection],
     is_to_write: bool,
 ) -> Vec<Outcome> {
     let targets = &config.agents_md.targets;
-    let sections: Vec<_> = shelves.iter().map(|shelf| (render::section(shelf), shelf.shown())).collect();
+    let sections: Vec<_> =
+        selections.iter().map(|selection| (render::section(selection), selection.counts())).collect();
     let mut seen: Vec<(PathBuf, &Target)> = Vec::new();
     let mut outcomes = Vec::with_capacity(targets.len());
     for target in targets {
@@ -167,7 +168,7 @@ fn place(
         let standing = file.and_then(|file| {
             only_one_section(&file, target, &seen)?;
             seen.push((file.real.clone(), target));
-            let placed = Placed { text: &section, is_empty: shown == Shown::default() };
+            let placed = Placed { text: &section, is_empty: shown == NoteCounts::default() };
             if is_to_write { file.refresh(&placed) } else { file.check(&placed) }
         });
         outcomes.push(Outcome { path: target.path.clone(), repo: target.repo.clone(), shown, standing });
@@ -175,7 +176,7 @@ fn place(
     outcomes
 }
 
-/// A file that two targets lead to, for different notes, would change with every run.
+/// A file with two targets for different notes would change with every run.
 fn only_one_section(file: &File, target: &Target, seen: &[(PathBuf, &Target)]) -> Result<()> {
     match seen.iter().find(|(real, other)| *real == file.real && other.repo != target.repo) {
         Some((_, other)) => Err(Error::io(format!(
@@ -188,10 +189,10 @@ fn only_one_section(file: &File, target: &Target, seen: &[(PathBuf, &Target)]) -
     }
 }
 
-fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, reporter: &Reporter) {
-    let crowded_out = &shelf.crowded_out;
+fn warn_of_room(selection: &Selection, repo: Option<&str>, config: &MemoryConfig, reporter: &Reporter) {
+    let crowded_out = &selection.crowded_out;
     let most = config.agents_md.max_hot_tokens;
-    // Who leaves no room at all wants none shown whole.
+    // A limit of 0 is deliberate: no note is to be whole.
     if crowded_out.is_empty() || most == 0 {
         return;
     }
@@ -202,15 +203,15 @@ fn warn_of_room(shelf: &Shelf, repo: Option<&str>, config: &MemoryConfig, report
     let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
     reporter.warn(&format!(
         "hot notes{whose} take {} tokens, and agentsMd.maxHotTokens is {most}; shown as links: {}",
-        shelf.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
+        selection.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
         named.join(", ")
     ));
 }
 
 /// The section of just these notes.
-pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, Shown) {
-    let shares = notes.iter().map(|note| gather::chosen(note, limits(config)));
-    let shelf = gather::shelves(shares, 1, limits(config)).into_iter().next().unwrap_or_default();
-    warn_of_room(&shelf, None, config, reporter);
-    (render::section(&shelf), shelf.shown())
+pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
+    let candidates = notes.iter().map(|note| gather::chosen(note, limits(config)));
+    let selection = gather::selections(candidates, 1, limits(config)).into_iter().next().unwrap_or_default();
+    warn_of_room(&selection, None, config, reporter);
+    (render::section(&selection), selection.counts())
 }

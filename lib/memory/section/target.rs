@@ -1,7 +1,7 @@
-//! One file with a section: read, compared, and written only if it differs.
+//! A file with a section: reads it, compares, and writes only if something differs.
 //!
-//! What somebody else writes meanwhile is not lost: two of our runs exclude each other by a lock, and right before
-//! the new file takes its place the old one is read again. If it has changed, all begins anew.
+//! Nothing that another program writes meanwhile is lost: our own runs exclude each other by a lock, and right before
+//! the new file replaces the old one, the old one is read again. If it has changed, everything starts again.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 
 /// The largest file that is read, in bytes.
 const CAP: u64 = 8 << 20;
-/// So often it may change under our hands.
+/// How often the file may change meanwhile before we give up.
 const TRIES: usize = 5;
-/// Of a new file, less the umask.
+/// The mode of a new file, before the umask.
 const MODE: u32 = 0o644;
 
-/// How a target stands after it was looked at.
+/// The state of a target after a refresh or a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// There was no such file.
+    /// The file did not exist and was created.
     Made,
     Written,
-    /// Nothing was to be done: it is as it should be, or there is nothing to put into a new file.
+    /// The section is up to date, or there is nothing to put into a new file.
     Unchanged,
-    /// It is not as it should be, and was left so: only where it was only looked at.
+    /// The section is out of date. Only a check returns this.
     Stale,
 }
 
@@ -42,20 +42,20 @@ impl Standing {
     }
 }
 
-/// What is to stand in a file.
-pub(crate) struct Placed<'a> {
-    pub(crate) text: &'a str,
-    /// There is no note: not worth a new file, or a section where there is none.
-    pub(crate) is_empty: bool,
+/// The section for a file.
+pub(super) struct Placed<'a> {
+    pub(super) text: &'a str,
+    /// There are no notes, so no file and no section is created for it.
+    pub(super) is_empty: bool,
 }
 
-pub(crate) struct File {
+pub(super) struct File {
     path: PathBuf,
-    /// Without symlinks, so that two names of one file are known.
-    pub(crate) real: PathBuf,
+    /// Without symlinks, so that two names of one file are recognised.
+    pub(super) real: PathBuf,
 }
 
-/// What is to be done.
+/// What a refresh has to do.
 enum Step {
     Nothing,
     Make(Vec<u8>),
@@ -63,8 +63,8 @@ enum Step {
 }
 
 impl File {
-    /// With `strictly` no symlink may lead to it: its path was resolved before, and a link in it is a later one.
-    pub(crate) fn of(path: &Path, strictly: bool) -> Result<File> {
+    /// With `strictly`, a symlink in the path is an error: the path was resolved before, so the link is newer.
+    pub(super) fn of(path: &Path, strictly: bool) -> Result<File> {
         let real = real(path)?;
         if strictly && real != path {
             return Err(Error::io(format!(
@@ -77,14 +77,14 @@ impl File {
         Ok(File { path: path.to_path_buf(), real })
     }
 
-    pub(crate) fn check(&self, placed: &Placed) -> Result<Standing> {
+    pub(super) fn check(&self, placed: &Placed) -> Result<Standing> {
         Ok(match self.step(placed)? {
             Step::Nothing => Standing::Unchanged,
             Step::Make(_) | Step::Replace { .. } => Standing::Stale,
         })
     }
 
-    pub(crate) fn refresh(&self, placed: &Placed) -> Result<Standing> {
+    pub(super) fn refresh(&self, placed: &Placed) -> Result<Standing> {
         file::sweep_aged(&self.real, file::LEFT_BEHIND, |left| {
             left.is_empty() || memchr::memmem::find(left, START.as_bytes()).is_some()
         });
@@ -98,7 +98,7 @@ impl File {
                 return Ok(standing);
             }
         }
-        Err(self.error("somebody else keeps changing it").hint("try again"))
+        Err(self.error("another program keeps changing it").hint("try again"))
     }
 
     fn step(&self, placed: &Placed) -> Result<Step> {
@@ -107,14 +107,14 @@ impl File {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Ok(Step::Make(spliced(b"", None, placed.text)));
             }
-            Err(e) => return Err(Error::io(e.to_string())),
+            Err(e) => return Err(e.into()),
             Ok(old) => old,
         };
         if old.starts_with(b"\xff\xfe") || old.starts_with(b"\xfe\xff") {
             return Err(self.error("it is UTF-16").hint("save it as UTF-8"));
         }
-        let at = find(&old).map_err(|why| {
-            self.error(&format!("its markers are broken: {why}"))
+        let at = find(&old).map_err(|error| {
+            self.error(&format!("its markers are broken: {}", error.message()))
                 .hint("keep one section from start to end, or none, and delete the other markers")
         })?;
         if at.is_none() && placed.is_empty {
@@ -124,11 +124,11 @@ impl File {
         Ok(if new == old { Step::Nothing } else { Step::Replace { old, new } })
     }
 
-    /// `false`: somebody else has made it meanwhile.
+    /// `false` if another program has created it meanwhile.
     fn make(&self, bytes: &[u8]) -> Result<bool> {
         self.make_dir()?;
         let is_missing = |beside: &AtomicWriteFile| {
-            // The sync takes the time in which somebody may make it.
+            // The sync is slow enough for another program to create the file.
             beside.sync_all()?;
             match self.real.symlink_metadata() {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
@@ -136,21 +136,21 @@ impl File {
                 Ok(_) => Ok(false),
             }
         };
-        file::install_if(&self.real, bytes, MODE, is_missing).map_err(|e| Error::io(e.to_string()))
+        file::install_if(&self.real, bytes, MODE, is_missing).map_err(Error::from)
     }
 
-    /// One missing directory is made, as that of a program which has not run yet. More are rather a slip.
+    /// Creates one missing directory, like that of a program which has not run yet. More are probably a typing error.
     fn make_dir(&self) -> Result<()> {
         let Some(dir) = self.real.parent().filter(|dir| !dir.exists()) else { return Ok(()) };
         match dir.parent() {
             Some(above) if !above.is_dir() => Err(self
                 .error(&format!("there is no directory \"{}\"", above.display()))
                 .hint("make it, or correct the path")),
-            _ => file::make_dir(dir).map_err(|e| Error::io(e.to_string())),
+            _ => file::make_dir(dir).map_err(Error::from),
         }
     }
 
-    /// `false`: somebody else has changed it meanwhile.
+    /// `false` if another program has changed it meanwhile.
     fn replace(&self, placed: &Placed) -> Result<bool> {
         let metadata = fs::metadata(&self.real)?;
         if metadata.permissions().readonly() {
@@ -165,12 +165,12 @@ impl File {
         let Some(_lock) = file::lock_for_change(&self.real, false)? else {
             return Ok(false);
         };
-        // Read again, now that no other run of ours writes.
+        // Read again under the lock.
         let Step::Replace { old, new } = self.step(placed)? else { return Ok(false) };
         let mut has_changed = false;
         let replaced = file::replace(&self.real, |beside| {
             beside.write_all(&new)?;
-            // The sync takes the time in which somebody may save the old one.
+            // The sync is slow enough for another program to write the old one.
             beside.sync_all()?;
             has_changed = file::read(&self.real, CAP)? != old;
             if has_changed { Err(io::Error::other("it has changed meanwhile")) } else { Ok(()) }
@@ -178,7 +178,7 @@ impl File {
         match replaced {
             Ok(()) => Ok(true),
             Err(_) if has_changed => Ok(false),
-            Err(e) => Err(Error::io(e.to_string())),
+            Err(e) => Err(e.into()),
         }
     }
 
@@ -187,7 +187,7 @@ impl File {
     }
 }
 
-/// The file that a path leads to. A link to nothing is refused: nobody has said what is to be made there.
+/// The file that a path leads to. A dangling symlink is an error, since it is unclear what to create.
 fn real(path: &Path) -> Result<PathBuf> {
     let failed = |why: String| Error::io(format!("\"{}\": {why}", path.display()));
     match path.symlink_metadata() {

@@ -1,23 +1,19 @@
-//! Lines of a front matter replaced, all others kept byte for byte.
+//! Replaces lines of a front matter, and keeps all others byte for byte.
 
+use crate::base::error::{Error, Result};
 use crate::store::entry::yaml::Document;
 use std::ops::Range;
 
-/// A key, and the lines it shall have: without the last one's end, `None` for no lines at all.
-pub(crate) type Change<'a> = (&'a str, Option<String>);
+/// A key and its new lines, without the last line end. `None` removes the lines.
+pub(super) type Change<'a> = (&'a str, Option<String>);
 
-/// `text`, which reads as `document`, with each key's lines replaced, or added at the end where it has none.
+/// `text`, which was read as `document`, with the lines of each key replaced, or added at the end if there are none.
 ///
-/// Comments among the replaced lines stay: one on the key's own line there, others below. The caller must
-/// read the result again and compare: anchors, `? key` and the like can make this wrong.
-pub(crate) fn replace(
-    text: &str,
-    document: &Document,
-    changes: &[Change],
-    newline: &str,
-) -> Result<String, String> {
+/// Comments among the replaced lines stay: one on the line of the key stays there, others move below. The caller must
+/// read the result again and compare: anchors, `? key` and the like can make it wrong.
+pub(super) fn replace(text: &str, document: &Document, changes: &[Change], newline: &str) -> Result<String> {
     let (Some(first), false) = (document.starts.first(), document.in_braces) else {
-        return Err("no lines of keys".to_owned());
+        return Err(Error::corrupt("no lines of keys"));
     };
     let indent = &text[line_start(text, *first)..*first];
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
@@ -39,7 +35,7 @@ pub(crate) fn replace(
     let mut edited = String::with_capacity(text.len() + 64);
     let mut kept = 0;
     for (old, new) in edits {
-        edited.push_str(text.get(kept..old.start).ok_or("keys overlap")?);
+        edited.push_str(text.get(kept..old.start).ok_or_else(|| Error::corrupt("keys overlap"))?);
         edited.push_str(&new);
         kept = old.end;
     }
@@ -51,13 +47,13 @@ fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// The whole lines of a key and its value, without the comments and empty lines that follow.
-fn lines_of(text: &str, document: &Document, position: usize) -> Result<Range<usize>, String> {
+/// The whole lines of a key and its value, without the comments and empty lines after them.
+fn lines_of(text: &str, document: &Document, position: usize) -> Result<Range<usize>> {
     let key = document.starts[position];
     let start = line_start(text, key);
     let next = document.starts.get(position + 1).map_or(text.len(), |next| line_start(text, *next));
     if !text[start..key].bytes().all(|byte| byte == b' ') || next <= start {
-        return Err(format!("{} does not begin a line", document.fields[position].key));
+        return Err(Error::corrupt(format!("{} does not begin a line", document.fields[position].key)));
     }
     let mut end = next;
     loop {
@@ -73,7 +69,7 @@ fn lines_of(text: &str, document: &Document, position: usize) -> Result<Range<us
     }
 }
 
-/// The new lines, with the comments that stood in the old ones.
+/// The new lines, with the comments of the old ones.
 fn with_comments(text: &str, document: &Document, old: &Range<usize>, new: String, newline: &str) -> String {
     let first_end = text[old.clone()].find('\n').map_or(old.end, |end| old.start + end);
     let mut beside = String::new();
@@ -84,7 +80,7 @@ fn with_comments(text: &str, document: &Document, old: &Range<usize>, new: Strin
         if comment.start < first_end && !new.is_empty() {
             beside = format!("{blanks}{}", &text[comment.clone()]);
         } else {
-            // Of a comment behind something that goes, the blanks go too.
+            // A comment behind removed text loses the spaces before it.
             let blanks = if blanks.len() == before.len() { blanks } else { "" };
             below.extend([blanks, &text[comment.clone()], newline]);
         }

@@ -1,45 +1,46 @@
-//! Where a note's parts lie: the line `---`, lines of YAML, a line `---`, an empty line, the body.
+//! Splits a note into its parts: the line `---`, lines of YAML, a line `---`, an empty line, the body.
 //!
-//! Nothing here looks into the YAML or the body. A BOM may come first, lines may end in CRLF, blanks may
-//! follow the dashes.
+//! A byte order mark may come first, lines may end in CRLF, and spaces may follow the dashes. The YAML and the body are
+//! not looked at.
 
+use crate::base::error::{Error, Result};
 use std::ops::Range;
 
-/// More front matter than this is refused: it bounds what reading a stranger's file can cost.
-pub(crate) const CAP: usize = 64 * 1024;
+/// The most front matter that is read, in bytes: a limit on what reading a stranger's file can cost.
+pub(super) const CAP: usize = 64 * 1024;
 /// Line 1 is the opening one.
-pub(crate) const LINES_BEFORE: usize = 1;
+pub(super) const LINES_BEFORE: usize = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(super) struct Frame {
     /// The lines between the two of dashes.
-    pub(crate) yaml: Range<usize>,
+    pub(super) yaml: Range<usize>,
     /// Where the body begins.
-    pub(crate) body: usize,
-    /// An empty line stands between, so that whatever follows is the body.
-    pub(crate) separated: bool,
+    pub(super) body: usize,
+    /// An empty line is between front matter and body.
+    pub(super) separated: bool,
     /// How the opening line ends.
-    pub(crate) newline: &'static str,
+    pub(super) newline: &'static str,
 }
 
 impl Frame {
-    pub(crate) fn of(bytes: &[u8]) -> Result<Frame, String> {
+    pub(super) fn of(bytes: &[u8]) -> Result<Frame> {
         const BOM: &[u8] = "\u{feff}".as_bytes();
         let start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
         let opening = line_at(bytes, start);
         if !is_dashes(&bytes[opening.clone()]) {
-            return Err("line 1: no front matter: the first line must be ---".to_owned());
+            return Err(Error::corrupt("line 1: no front matter: the first line must be ---"));
         }
         let newline = if bytes[opening.clone()].ends_with(b"\r\n") { "\r\n" } else { "\n" };
         let mut line = line_at(bytes, opening.end);
         while !is_dashes(&bytes[line.clone()]) {
             if line.is_empty() {
-                return Err(
-                    "the front matter that begins in line 1 has no end: no second line is ---".to_owned()
-                );
+                return Err(Error::corrupt(
+                    "the front matter that begins in line 1 has no end: no second line is ---",
+                ));
             }
             if line.end - opening.end > CAP {
-                return Err(too_large());
+                return Err(Error::corrupt(too_large()));
             }
             line = line_at(bytes, line.end);
         }
@@ -50,7 +51,8 @@ impl Frame {
     }
 }
 
-pub(crate) fn too_large() -> String {
+/// The message for more front matter than [`CAP`].
+pub(super) fn too_large() -> String {
     format!("the front matter is larger than {} KiB, or its second line of --- is missing", CAP >> 10)
 }
 
@@ -61,7 +63,7 @@ fn line_at(bytes: &[u8], start: usize) -> Range<usize> {
 }
 
 fn is_dashes(line: &[u8]) -> bool {
-    // The first byte spares most lines the rest.
+    // A fast path: most lines differ in the first byte.
     line.first() == Some(&b'-') && line.strip_prefix(b"---").is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_front_matter_is_told() {
+    fn a_missing_front_matter_is_an_error() {
         for text in [
             "",
             "\n---\n---\n",
@@ -97,15 +99,15 @@ mod tests {
             "\u{feff}\u{feff}---\n---\n",
         ] {
             assert!(
-                Frame::of(text.as_bytes()).unwrap_err().starts_with("line 1: no front matter"),
+                Frame::of(text.as_bytes()).unwrap_err().message().starts_with("line 1: no front matter"),
                 "{text:?}"
             );
         }
         for text in ["---", "---\n", "---\na: b\n", "---\na: b\n--- x\n----\n ---"] {
-            assert!(Frame::of(text.as_bytes()).unwrap_err().contains("has no end"), "{text:?}");
+            assert!(Frame::of(text.as_bytes()).unwrap_err().message().contains("has no end"), "{text:?}");
         }
         let long = format!("---\n{}---\n", "a: b\n".repeat(2_000_000));
-        assert!(Frame::of(long.as_bytes()).unwrap_err().contains("larger than 64 KiB"));
+        assert!(Frame::of(long.as_bytes()).unwrap_err().message().contains("larger than 64 KiB"));
         let just = format!("---\n{}\n---\n", "a".repeat(CAP - 1));
         assert_eq!(Frame::of(just.as_bytes()).unwrap().yaml.len(), CAP);
     }

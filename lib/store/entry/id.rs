@@ -1,6 +1,7 @@
-//! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and the
-//! time of its making, and never changes; links, file names and aliases hang on it.
+//! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and time of
+//! creation, and never changes: links, file names and aliases refer to it.
 
+use crate::base::error::Error;
 use crate::base::text::base58;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -10,13 +11,13 @@ use std::fmt;
 const PREFIX: &str = "id__";
 const DIGITS: usize = 6;
 
-/// The whole of it, as in `id__a1B2c3`.
+/// The id with its prefix, like `id__a1B2c3`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct EntryId(String);
 
 impl EntryId {
-    /// What people and models write: `id__a1B2c3`, `a1B2c3` or `[[id__a1B2c3]]`.
+    /// Accepts what people and models write: `id__a1B2c3`, `a1B2c3` or `[[id__a1B2c3]]`.
     pub(crate) fn parse(text: &str) -> Option<EntryId> {
         let linked = text.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]"));
         match linked {
@@ -25,7 +26,7 @@ impl EntryId {
         }
     }
 
-    /// Only `id__a1B2c3`, as it stands in a file.
+    /// Accepts only `id__a1B2c3`, the form in files.
     pub(crate) fn whole(text: &str) -> Option<EntryId> {
         EntryId::of_digits(text.strip_prefix(PREFIX)?)
     }
@@ -39,10 +40,10 @@ impl EntryId {
         &self.0
     }
 
-    /// The id of a note that was made at `created_at_ms` (Unix time in milliseconds).
+    /// The id of a note that was created at `created_at_ms` (Unix time in milliseconds).
     ///
     /// SHA-256 over the title, a NUL and the decimal time; its first eight bytes as a big-endian number,
-    /// modulo 58⁶. While that is taken, the byte 1 (2, 3 …, then two bytes) stands at the end of the input.
+    /// modulo 58⁶. While that id is taken, the byte 1 (2, 3 …, then two bytes) is appended to the input.
     pub(crate) fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
         let input = format!("{title}\0{created_at_ms}");
         let mut attempt = 0_u64;
@@ -71,14 +72,15 @@ impl fmt::Display for EntryId {
 }
 
 impl TryFrom<String> for EntryId {
-    type Error = String;
+    type Error = Error;
 
-    fn try_from(text: String) -> Result<EntryId, String> {
-        EntryId::parse(&text).ok_or_else(|| format!("\"{text}\" is not an id like id__a1B2c3"))
+    fn try_from(text: String) -> Result<EntryId, Error> {
+        EntryId::parse(&text)
+            .ok_or_else(|| Error::corrupt(format!("\"{text}\" is not an id like id__a1B2c3")))
     }
 }
 
-/// Every `[[id__XXXXXX]]` in a text, in order, as often as it stands there.
+/// Every `[[id__XXXXXX]]` in a text, in order, repeated ones too.
 pub(crate) fn links(body: &str) -> Vec<EntryId> {
     const LENGTH: usize = "[[".len() + PREFIX.len() + DIGITS + "]]".len();
     memmem::find_iter(body.as_bytes(), b"[[id__")

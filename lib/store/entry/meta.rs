@@ -1,4 +1,4 @@
-//! What a note says of itself: the front matter, as values.
+//! A note's metadata: the front matter as typed values.
 
 use crate::store::entry::id::EntryId;
 use crate::store::entry::value::Value;
@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
-/// A closed set of words: an enum, its words in files and JSON, and the way back.
+/// An enum with its words in files and JSON, in both directions.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*
@@ -43,26 +43,26 @@ macro_rules! words {
 }
 
 words! {
-    /// How far a note has come.
+    /// The stage of a note.
     Status {
         Captured = "captured",
         Consolidated = "consolidated",
-        /// Exactly while its tier is hot.
+        /// If and only if its tier is hot.
         Promoted = "promoted",
     }
 }
 
 words! {
-    /// How much of a note every agent is shown: all, its summary, nothing.
+    /// How much of a note every agent sees: all, its summary, nothing.
     Tier { Hot = "hot", Warm = "warm", Cold = "cold" }
 }
 
 words! {
-    /// Whom a note concerns: everybody, or who works in one of its sources' repositories.
+    /// Who sees a note: everybody, or whoever works in one of its sources' repositories.
     Scope { Global = "global", Repo = "repo" }
 }
 
-/// The front matter's keys that are ours. JSON has the same names, and all of them always.
+/// Our keys of the front matter. JSON has the same names, and always all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Meta {
     pub id: EntryId,
@@ -70,13 +70,13 @@ pub struct Meta {
     pub title: String,
     /// One line.
     pub summary: String,
-    /// As they stand in the file, valid or not.
+    /// As in the file, valid or not.
     pub tags: Vec<String>,
     pub status: Status,
     pub tier: Tier,
     pub scope: Scope,
     pub pinned: bool,
-    /// How often it was read.
+    /// The number of reads.
     pub used: u64,
     #[serde(serialize_with = "time")]
     pub last_used: Option<Timestamp>,
@@ -86,15 +86,15 @@ pub struct Meta {
     #[serde(rename = "updatedAt")]
     pub updated_at: i64,
     pub sources: Vec<Source>,
-    /// Ids of notes that were merged into this one. Links to them lead here.
+    /// Ids of notes that were merged into this one. Links to them resolve to it.
     pub aliases: Vec<EntryId>,
-    /// The note that took this one's place.
+    /// The note that replaced this one.
     #[serde(rename = "supersededBy")]
     pub superseded_by: Option<EntryId>,
 }
 
 impl Meta {
-    /// A note without a title, as a file that says nothing else is read.
+    /// The defaults, with an empty title.
     pub(crate) fn new(id: EntryId) -> Meta {
         Meta {
             id,
@@ -116,7 +116,7 @@ impl Meta {
     }
 }
 
-/// Where a note came from.
+/// A session that a note comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Source {
     pub harness: Option<String>,
@@ -124,14 +124,14 @@ pub struct Source {
     /// `host/owner/name`, or `local:<path>`.
     pub repo: Option<String>,
     pub cwd: Option<String>,
-    /// Keys that are not ours, kept through every rewrite.
+    /// Foreign keys, which every rewrite keeps.
     pub(crate) other: Vec<(String, Value<'static>)>,
 }
 
 impl Source {
     pub(crate) const KEYS: [&str; 4] = ["harness", "threadId", "repo", "cwd"];
 
-    /// The keys of ours, in order.
+    /// Our keys that have a value, in order.
     pub(crate) fn known(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let values = [&self.harness, &self.thread_id, &self.repo, &self.cwd];
         Source::KEYS.into_iter().zip(values).filter_map(|(key, value)| Some((key, value.as_deref()?)))
@@ -158,11 +158,11 @@ fn time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok,
     }
 }
 
-/// A title or a summary as a file has it: one line, no control characters, no blanks at its ends.
+/// A title or a summary as files have it: one line, without control characters, trimmed.
 ///
-/// Line ends and control characters, however many stand together, become one blank.
+/// A run of line ends and control characters becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
-    // Most text is such a line, and thousands of notes have two each.
+    // A fast path: most text is such a line, and thousands of notes have two each.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.trim().to_owned();
     }

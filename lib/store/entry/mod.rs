@@ -1,7 +1,7 @@
 //! One note: Markdown under a YAML front matter, as people edit it too.
 //!
-//! A note is its bytes. What we change is the lines of the keys that changed, or the body; all else, comments
-//! and other people's keys included, stays as it was found.
+//! A note is its bytes. An update changes the lines of the keys that changed, or the body; everything else, comments
+//! and other people's keys included, stays as it was.
 
 mod edit;
 mod front_matter;
@@ -21,6 +21,7 @@ pub(crate) use crate::store::entry::meta::one_line;
 pub use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
 
+use crate::base::error::{Error, Result};
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
 use crate::store::entry::schema::KEYS;
 use crate::store::entry::yaml::Document;
@@ -38,7 +39,7 @@ pub struct Entry {
 impl Entry {
     /// A new note. Its title and summary are made one line each, see [`one_line`].
     ///
-    /// It can be read again unless its front matter is larger than 64 KiB: [`Entry::fits`] tells.
+    /// It cannot be read again if its front matter is too large, see [`Entry::fits`].
     pub fn new(mut meta: Meta, body: &[u8]) -> Entry {
         meta.title = one_line(&meta.title);
         meta.summary = one_line(&meta.summary);
@@ -50,8 +51,8 @@ impl Entry {
         Entry { bytes: [head.as_bytes(), body].concat(), frame, meta }
     }
 
-    /// Reads a file's bytes. An error is one line, with the line's number where one is to blame.
-    pub fn parse(bytes: Vec<u8>) -> Result<Entry, String> {
+    /// Parses the bytes of a file. The message of an error is one line, with the number of the faulty line if one is.
+    pub fn parse(bytes: Vec<u8>) -> Result<Entry> {
         let frame = Frame::of(&bytes)?;
         let meta = read_meta(yaml_text(&bytes, &frame)?)?;
         Ok(Entry { bytes, frame, meta })
@@ -74,7 +75,7 @@ impl Entry {
         &self.bytes
     }
 
-    /// The file without the lines that count reads: what has to be the same for a note to count as unchanged.
+    /// The file without the lines that count reads: a note is unchanged if the rest is.
     pub(crate) fn without_counters(&self) -> Vec<u8> {
         let is_counter = |line: &&[u8]| line.starts_with(b"used:") || line.starts_with(b"last_used:");
         let yaml = &self.bytes[self.frame.yaml.clone()];
@@ -87,8 +88,8 @@ impl Entry {
         bytes
     }
 
-    /// A hash of that.
-    pub(crate) fn mark(&self) -> String {
+    /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
+    pub(crate) fn fingerprint(&self) -> String {
         let digest = Sha256::digest(self.without_counters());
         digest.iter().take(8).fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
@@ -96,17 +97,17 @@ impl Entry {
         })
     }
 
-    /// Whether the file can be read again, which a front matter of more than 64 KiB cannot.
-    pub(crate) fn fits(&self) -> Result<(), String> {
-        if self.frame.yaml.len() > CAP { Err(too_large()) } else { Ok(()) }
+    /// An error if the front matter is larger than 64 KiB: such a file could not be read again.
+    pub(crate) fn fits(&self) -> Result<()> {
+        if self.frame.yaml.len() > CAP { Err(Error::usage(too_large())) } else { Ok(()) }
     }
 
-    /// Changes values, and in the file the lines of these keys alone. A changed title or summary is made one
-    /// line. An id never changes.
+    /// Changes values, and in the file only the lines of their keys. A changed title or summary is made one line.
+    /// The id cannot change.
     ///
-    /// The result is read again before it counts: every other key must be as before and every comment still
-    /// there. Where that fails, as with anchors or a front matter in braces, nothing has changed.
-    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Meta)) -> Result<(), String> {
+    /// The result is read again before it is accepted: all other keys and all comments must be as before. If they are
+    /// not, as with anchors or a front matter in braces, that is an error and nothing changes.
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Meta)) -> Result<()> {
         let mut meta = self.meta.clone();
         change(&mut meta);
         for (new, old) in [(&mut meta.title, &self.meta.title), (&mut meta.summary, &self.meta.summary)] {
@@ -115,7 +116,7 @@ impl Entry {
             }
         }
         if meta.id != self.meta.id {
-            return Err(format!("an id never changes: {} to {}", self.meta.id, meta.id));
+            return Err(Error::usage(format!("an id never changes: {} to {}", self.meta.id, meta.id)));
         }
         let changes: Vec<_> = KEYS
             .into_iter()
@@ -126,18 +127,17 @@ impl Entry {
             return Ok(());
         }
         let changed = |key: &str| changes.iter().any(|(changed, _)| *changed == key);
-        let by_hand = |why: String| {
+        let by_hand = |error: Error| {
             let keys: Vec<_> = changes.iter().map(|(key, _)| *key).collect();
-            format!(
-                "{} cannot be changed without touching other lines: {why}; edit it by hand",
-                keys.join(", ")
-            )
+            error
+                .context(format_args!("{} cannot be changed without touching other lines", keys.join(", ")))
+                .hint("edit it by hand")
         };
         let text = yaml_text(&self.bytes, &self.frame)?;
         let before = Document::read(text)?;
         let edited = edit::replace(text, &before, &changes, self.frame.newline).map_err(by_hand)?;
         if edited.len() > CAP {
-            return Err(too_large());
+            return Err(Error::usage(too_large()));
         }
         let after = self.with_yaml(&edited).map_err(by_hand)?;
         verify(&before, text, &after, &meta, changed).map_err(by_hand)?;
@@ -145,7 +145,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Changes the body. Where the file has no empty line after the front matter, it gets one.
+    /// Replaces the body. If the file has no empty line after the front matter, it gets one.
     pub(crate) fn set_body(&mut self, body: &[u8]) {
         if body == self.body() {
             return;
@@ -162,50 +162,49 @@ impl Entry {
         self.bytes.extend(body);
     }
 
-    /// This note with another front matter, read from its bytes.
-    fn with_yaml(&self, yaml: &str) -> Result<Entry, String> {
+    /// This note with another front matter, parsed anew.
+    fn with_yaml(&self, yaml: &str) -> Result<Entry> {
         let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
         Entry::parse([before, yaml.as_bytes(), after].concat())
     }
 }
 
-fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str, String> {
+fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str> {
     let yaml = &bytes[frame.yaml.clone()];
     std::str::from_utf8(yaml).map_err(|error| {
         let good = &yaml[..error.valid_up_to()];
-        yaml::at(memchr::memchr_iter(b'\n', good).count() + 1, "not UTF-8")
+        yaml::in_line(memchr::memchr_iter(b'\n', good).count() + 1, Error::corrupt("not UTF-8"))
     })
 }
 
-/// Keys, and what their values are, in words.
+/// Keys and values, for a comparison.
 #[cfg(any(test, fuzzing))]
-type Told = Vec<(String, String)>;
+type Pairs = Vec<(String, String)>;
 
-/// The fields of a front matter by the quick reader, where it is sure of them, and by the YAML parser.
+/// The fields of a front matter as the quick reader and the YAML parser read them; `None` where they cannot.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn read_both(text: &str) -> (Option<Told>, Result<Told, String>) {
-    let told = |fields: Vec<value::Field>| {
+pub(crate) fn read_both(text: &str) -> (Option<Pairs>, Option<Pairs>) {
+    let pairs = |fields: Vec<value::Field>| {
         fields.into_iter().map(|field| (field.key.into_owned(), format!("{:?}", field.value))).collect()
     };
-    (quick::read(text).map(told), Document::read(text).map(|document| told(document.fields)))
+    (quick::read(text).map(pairs), Document::read(text).ok().map(|document| pairs(document.fields)))
 }
 
-fn read_meta(text: &str) -> Result<Meta, String> {
+fn read_meta(text: &str) -> Result<Meta> {
     match quick::read(text) {
         Some(fields) => schema::meta(fields),
         None => schema::meta(Document::read(text)?.fields),
     }
 }
 
-/// Whether `after` says `meta`, and else what `before` said, in the same order, with the same comments and
-/// the same body.
+/// An error unless `after` reads as `meta`, and all else, comments included, is as in `before`.
 fn verify(
     before: &Document,
     text: &str,
     after: &Entry,
     meta: &Meta,
     changed: impl Fn(&str) -> bool,
-) -> Result<(), String> {
+) -> Result<()> {
     let new_text = yaml_text(&after.bytes, &after.frame)?;
     let new = Document::read(new_text)?;
     let kept = |document: &Document| -> Vec<_> {
@@ -216,13 +215,13 @@ fn verify(
         document.comments.iter().map(|comment| text[comment.clone()].to_owned()).collect()
     };
     if after.meta != *meta {
-        return Err("it would read otherwise".to_owned());
+        return Err(Error::corrupt("it would read differently"));
     }
     if kept(before) != kept(&new) {
-        return Err("another key would change".to_owned());
+        return Err(Error::corrupt("another key would change"));
     }
     if comments(before, text) != comments(&new, new_text) {
-        return Err("a comment would be lost".to_owned());
+        return Err(Error::corrupt("a comment would be lost"));
     }
     Ok(())
 }

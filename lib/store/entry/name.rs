@@ -1,19 +1,18 @@
-//! What a note is called: slugs, tags and file names.
+//! Slugs, tags and file names.
 //!
-//! `<slug> -- topic__x area__y id__XXXXXX.md`, so that a directory listing can be read and grepped.
+//! A file is called `<slug> -- topic__x area__y id__XXXXXX.md`, so that a directory listing can be read and grepped.
 
 use crate::store::entry::meta::Meta;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What most file systems allow, in bytes, less what the name of the temporary file adds while a note is written:
-/// `.NAME.XXXXXX`.
+/// What most file systems allow, in bytes, less the additions in the name of the temporary file, `.NAME.XXXXXX`.
 const NAME_CAP: usize = 255 - 8;
 const SLUG_CAP: usize = 80;
-/// The longest tag that is taken from outside, in bytes: the front matter has to hold them all.
+/// The longest tag that is accepted from outside, in bytes: the front matter must have room for all of them.
 const TAG_CAP: usize = 80;
 
 impl Meta {
-    /// Tags that are no valid tags stay out of the name; so do the last ones where the name would be too long.
+    /// Without invalid tags, and without the last tags if the name would be too long.
     pub(crate) fn file_name(&self) -> String {
         let slug = slug(&self.title);
         let mut tags: Vec<&str> = self.tags.iter().map(String::as_str).filter(|tag| is_tag(tag)).collect();
@@ -27,7 +26,7 @@ impl Meta {
     }
 }
 
-/// The letters and digits of a title, in lower case, of any script, with one `-` for whatever stands between.
+/// The letters and digits of a title, of any script, in lower case, with one `-` for everything between them.
 /// At most 80 bytes; `untitled` if nothing is left.
 pub(crate) fn slug(title: &str) -> String {
     let mut slug = if title.is_ascii() { ascii_slug(title) } else { unicode_slug(title) };
@@ -36,7 +35,7 @@ pub(crate) fn slug(title: &str) -> String {
     if slug.is_empty() { "untitled".to_owned() } else { slug }
 }
 
-/// The same as [`unicode_slug`] where a character is a byte, in a hundredth of the time.
+/// The same as [`unicode_slug`] for ASCII, in a hundredth of the time.
 fn ascii_slug(title: &str) -> String {
     let mut slug = String::with_capacity(title.len().min(SLUG_CAP));
     for byte in title.bytes() {
@@ -60,7 +59,7 @@ fn unicode_slug(title: &str) -> String {
         let dash = if letters.is_empty() && !slug.is_empty() && !slug.ends_with('-') { "-" } else { "" };
         let room = SLUG_CAP - slug.len();
         if letters.len() + dash.len() > room {
-            // A letter with a hundred marks is cut between them rather than lost.
+            // A letter with a hundred marks is cut between them, not lost.
             if slug.is_empty() {
                 let fits = letters.char_indices().take_while(|(at, c)| at + c.len_utf8() <= room);
                 slug.extend(fits.map(|(_, c)| c));
@@ -73,7 +72,7 @@ fn unicode_slug(title: &str) -> String {
     slug
 }
 
-/// A letter or digit and the marks that belong to it; nothing of a grapheme that has no letter.
+/// A letter or digit with its marks; empty for a grapheme without a letter.
 fn letters(grapheme: &str) -> String {
     let mut letters = String::new();
     for c in grapheme.chars() {
@@ -84,20 +83,20 @@ fn letters(grapheme: &str) -> String {
     letters
 }
 
-/// Of what a grapheme holds after its letter: the marks, without joiners, variation selectors, emoji and the
-/// like, which one would not see in a name or not expect there.
+/// A mark that may follow a letter: not a joiner, variation selector, emoji or the like, which are invisible or
+/// unexpected in a name.
 fn is_mark(c: char) -> bool {
     !matches!(c,
         '\u{0}'..='\u{2ff}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{20e3}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{1f000}'..='\u{1ffff}' | '\u{e0000}'..)
 }
 
-/// A tag as people and models write it: `x` is `topic__x`, case and blanks around it do not matter. `None` if
-/// it is neither a bare word of letters a to z, digits and `-`, nor `topic__` or `area__` with one.
+/// A tag as people and models write it: `x` is `topic__x`, and case and surrounding spaces do not matter. `None` unless
+/// it is a word of the letters a to z, digits and `-`, with or without `topic__` or `area__` before it.
 pub(crate) fn tag(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let tag = if is_word(&text) { format!("topic__{text}") } else { text };
-    // The whole of it: it is read again as it was written.
+    // The limit is for the whole tag, since that is what is read again.
     (tag.len() <= TAG_CAP && is_tag(&tag)).then_some(tag)
 }
 
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_slugs_are_no_others() {
+    fn ascii_slugs_are_the_same() {
         for title in
             ["", "-", "a", "A b--c_", "\r\n x\0y\t", "3 ways: out!", &"ab, ".repeat(40), &"a".repeat(81)]
         {
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_leave_a_name_that_is_too_long_from_the_end() {
+    fn a_name_that_is_too_long_loses_its_last_tags() {
         let long = format!("topic__{}", "a".repeat(100));
         let title = "ü".repeat(60);
         let name = meta(&title, &[&long, "area__y", &long, "topic__z"]).file_name();

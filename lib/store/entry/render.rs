@@ -1,22 +1,22 @@
-//! The front matter as we write it.
+//! Writes front matter.
 
 use crate::store::entry::meta::{Meta, Source};
-use crate::store::entry::scalar::{Place, written};
+use crate::store::entry::scalar::{Context, written};
 use crate::store::entry::schema::KEYS;
 use crate::store::entry::value::{Text, Value};
 
 /// All of it, without the lines of dashes.
-pub(crate) fn front_matter(meta: &Meta) -> String {
+pub(super) fn front_matter(meta: &Meta) -> String {
     KEYS.iter().filter_map(|key| lines(meta, key)).map(|lines| lines + "\n").collect()
 }
 
-/// A key with its value, without the last line's end. `None` where saying nothing says it.
-pub(crate) fn lines(meta: &Meta, key: &str) -> Option<String> {
+/// A key with its value, without the last line end. `None` if the default needs no line.
+pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
     let line = |value: &str| Some(format!("{key}: {value}"));
     match key {
         "id" => line(meta.id.as_str()),
-        "title" => line(&written(&meta.title, Place::Line)),
-        "summary" => line(&written(&meta.summary, Place::Line)),
+        "title" => line(&written(&meta.title, Context::Block)),
+        "summary" => line(&written(&meta.summary, Context::Block)),
         "tags" => line(&list(&meta.tags)),
         "status" => line(meta.status.as_str()),
         "tier" => line(meta.tier.as_str()),
@@ -38,23 +38,23 @@ pub(crate) fn lines(meta: &Meta, key: &str) -> Option<String> {
 }
 
 fn list(items: &[String]) -> String {
-    let items: Vec<_> = items.iter().map(|item| written(item, Place::Flow)).collect();
+    let items: Vec<_> = items.iter().map(|item| written(item, Context::Flow)).collect();
     format!("[{}]", items.join(", "))
 }
 
 fn source(source: &Source) -> String {
-    let known = source.known().map(|(key, value)| format!("{key}: {}", written(value, Place::Flow)));
+    let known = source.known().map(|(key, value)| format!("{key}: {}", written(value, Context::Flow)));
     let other =
-        source.other.iter().map(|(key, value)| format!("{}: {}", written(key, Place::Flow), flow(value)));
+        source.other.iter().map(|(key, value)| format!("{}: {}", written(key, Context::Flow), flow(value)));
     format!("{{{}}}", known.chain(other).collect::<Vec<_>>().join(", "))
 }
 
-/// A value of somebody else's, on one line. What stood without quotes and can stays so: it may be a number.
+/// A value of a foreign key, on one line. One without quotes stays so if it can: it may be a number.
 fn flow(value: &Value) -> String {
     match value {
         value if value.is_null() => "~".to_owned(),
         Value::Text(Text { text, plain: true }) if is_bare(text) => text.clone().into_owned(),
-        Value::Text(text) => written(&text.text, Place::Flow),
+        Value::Text(text) => written(&text.text, Context::Flow),
         Value::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Map(pairs) => {
             let pairs: Vec<_> =
@@ -69,7 +69,7 @@ fn is_bare(text: &str) -> bool {
     let mut before = b' ';
     let bytes = text.as_bytes();
     bytes.iter().enumerate().all(|(at, byte)| {
-        // A colon or a dash that ends a word would be YAML's own.
+        // A colon or a dash at the end of a word has a meaning in YAML.
         let inside = at > 0 && before.is_ascii_alphanumeric();
         let follows = bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
         before = *byte;

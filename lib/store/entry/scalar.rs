@@ -1,27 +1,27 @@
-//! YAML's scalars: which text may stand without quotes, and how it stands with them.
+//! Writes scalars for YAML, with or without quotes.
 //!
-//! YAML 1.1 and 1.2 disagree about what is a string. We write without quotes only what both read as the
-//! string that it is, and are more careful than either demands.
+//! YAML 1.1 and 1.2 disagree about what is a string. We omit the quotes only if both read the text as the same
+//! string, and are stricter than either requires.
 
 use std::fmt::Write;
 
-/// Where a scalar stands.
+/// The context of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(super) enum Context {
     /// After `key: ` or `- `, up to the end of the line.
-    Line,
+    Block,
     /// Inside `[…]` or `{…}`.
     Flow,
 }
 
-/// `text` as we write it.
-pub(crate) fn written(text: &str, place: Place) -> String {
-    if is_plain(text, place) && !has_another_type(text) { text.to_owned() } else { quoted(text) }
+/// `text` as we write it in this context.
+pub(super) fn written(text: &str, context: Context) -> String {
+    if is_plain(text, context) && !has_another_type(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether `text`, standing there without quotes, is one scalar of exactly these characters. Says no to
-/// some that would be: what begins with anything but a letter, a digit, `_`, `/` or `(`.
-pub(crate) fn is_plain(text: &str, place: Place) -> bool {
+/// Whether `text` without quotes is one scalar of exactly these characters. Also false for some that would be: those
+/// that begin with anything but a letter, a digit, `_`, `/` or `(`.
+pub(super) fn is_plain(text: &str, context: Context) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
     if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'(' | 0x80..)) || *last == b' ' {
@@ -29,16 +29,16 @@ pub(crate) fn is_plain(text: &str, place: Place) -> bool {
     }
     let mut is_ascii = true;
     for (at, byte) in bytes.iter().enumerate() {
-        // Nearly all of them are letters, and there are many.
+        // A fast path: nearly all bytes are letters.
         if byte.is_ascii_alphabetic() {
             continue;
         }
         is_ascii &= byte.is_ascii();
         let fits = match byte {
             0..0x20 | 0x7f => false,
-            b':' => place == Place::Line && bytes.get(at + 1).is_some_and(|next| *next != b' '),
+            b':' => context == Context::Block && bytes.get(at + 1).is_some_and(|next| *next != b' '),
             b'#' => at > 0 && bytes[at - 1] != b' ',
-            b',' | b'[' | b']' | b'{' | b'}' | b'?' => place == Place::Line,
+            b',' | b'[' | b']' | b'{' | b'}' | b'?' => context == Context::Block,
             _ => true,
         };
         if !fits {
@@ -48,7 +48,7 @@ pub(crate) fn is_plain(text: &str, place: Place) -> bool {
     is_ascii || !text.chars().any(is_escaped)
 }
 
-/// A number, a date, a truth value or nothing, to some reader of YAML 1.1 or 1.2 or nearly so.
+/// Whether some reader of YAML 1.1 or 1.2 may take it for a number, a date, a boolean or null.
 fn has_another_type(text: &str) -> bool {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let numeric = |byte| b"0123456789abcdefABCDEFxXoOtTzZ_.:+- ".contains(&byte);
@@ -56,15 +56,15 @@ fn has_another_type(text: &str) -> bool {
         || (text.starts_with(|c: char| c.is_ascii_digit() || c == '_') && text.bytes().all(numeric))
 }
 
-/// Characters that are escaped between quotes: YAML forbids them, takes them for a line end or a mark at the
-/// start of a text, or an editor would show the line in another order than it has.
+/// Characters that are escaped between quotes: YAML forbids them, or takes them for a line end or a byte order mark,
+/// or they change the order in which an editor shows the line.
 fn is_escaped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// Between double quotes, on one line.
-pub(crate) fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {
@@ -112,12 +112,12 @@ mod tests {
             "a - b",
             "a & b * c ! | > % @ `",
         ] {
-            assert_eq!(written(text, Place::Line), text);
+            assert_eq!(written(text, Context::Block), text);
         }
     }
 
     #[test]
-    fn what_some_reader_takes_for_something_else_is_quoted() {
+    fn text_that_some_reader_takes_for_another_type_is_quoted() {
         for text in [
             "",
             "no",
@@ -181,11 +181,11 @@ mod tests {
             ": a",
             "_1",
         ] {
-            assert!(written(text, Place::Line).starts_with('"'), "{text:?}");
-            assert!(written(text, Place::Flow).starts_with('"'), "{text:?}");
+            assert!(written(text, Context::Block).starts_with('"'), "{text:?}");
+            assert!(written(text, Context::Flow).starts_with('"'), "{text:?}");
         }
         for text in ["a, b", "a[0]", "{x}", "a]", "local:/home/u", "a?b"] {
-            assert!(written(text, Place::Flow).starts_with('"'), "{text:?}");
+            assert!(written(text, Context::Flow).starts_with('"'), "{text:?}");
         }
     }
 

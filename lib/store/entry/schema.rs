@@ -1,18 +1,19 @@
 //! From the fields of a front matter to what they mean: our keys, their types and defaults.
 //!
-//! Lenient about how a value is written, strict about what it is: a wrong one is told with its line, key and
-//! value, because the next rewrite would else lose what somebody meant.
+//! Lenient about how a value is written, strict about what it is: a wrong one is an error with its line, key and
+//! value, because the next rewrite would lose it otherwise.
 
+use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
 use crate::store::entry::value::{Field, Text, Value};
-use crate::store::entry::yaml::at;
+use crate::store::entry::yaml::in_line;
 use std::borrow::Cow;
 
-/// The keys that are ours, in the order in which we write them.
-pub(crate) const KEYS: [&str; 15] = [
+/// Our keys, in the order in which we write them.
+pub(super) const KEYS: [&str; 15] = [
     "id",
     "title",
     "summary",
@@ -31,33 +32,34 @@ pub(crate) const KEYS: [&str; 15] = [
 ];
 const TITLE: usize = 1;
 
-pub(crate) fn meta(fields: Vec<Field>) -> Result<Meta, String> {
-    let id = fields.iter().find(|field| field.key == "id").ok_or("id is missing")?;
-    let mut meta = Meta::new(entry_id(&id.value).map_err(|why| at(id.line, &format!("id: {why}")))?);
+pub(super) fn meta(fields: Vec<Field>) -> Result<Meta> {
+    let id = fields.iter().find(|field| field.key == "id").ok_or_else(|| Error::corrupt("id is missing"))?;
+    let mut meta = Meta::new(entry_id(&id.value).map_err(|error| in_line(id.line, error.context("id")))?);
     let mut lines = [0; KEYS.len()];
-    // Keys mostly come in our order, so that the next one is looked for first.
+    // Keys are mostly in our order, so the search begins at the next one.
     let mut next = 0;
     for Field { key, value, line } in fields {
         let mut places = (next..KEYS.len()).chain(0..next);
         let Some(position) = places.find(|place| KEYS[*place] == key) else { continue };
         next = position + 1;
-        let told = |why: String| at(line, &format!("{key}: {why}"));
+        let with_place = |error: Error| in_line(line, error.context(&key));
         if lines[position] > 0 {
-            return Err(told(format!("given twice, first in line {}", lines[position] + LINES_BEFORE)));
+            let first = lines[position] + LINES_BEFORE;
+            return Err(with_place(Error::corrupt(format!("given twice, first in line {first}"))));
         }
         lines[position] = line;
-        take(&mut meta, &key, value).map_err(told)?;
+        take(&mut meta, &key, value).map_err(with_place)?;
     }
     if lines[TITLE] == 0 {
-        return Err("title is missing".to_owned());
+        return Err(Error::corrupt("title is missing"));
     }
     Ok(meta)
 }
 
-fn take(meta: &mut Meta, key: &str, value: Value) -> Result<(), String> {
+fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
     match key {
         "title" if matches!(&value, Value::Text(Text { text, plain: true }) if text.is_empty()) => {
-            return Err("nothing stands there".to_owned());
+            return Err(Error::corrupt("it is empty"));
         }
         "title" => meta.title = string(value)?,
         "summary" => meta.summary = string(value)?,
@@ -79,50 +81,50 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<(), String> {
     Ok(())
 }
 
-fn string(value: Value) -> Result<String, String> {
+fn string(value: Value) -> Result<String> {
     text(value).map(Cow::into_owned)
 }
 
-fn text(value: Value<'_>) -> Result<Cow<'_, str>, String> {
+fn text(value: Value<'_>) -> Result<Cow<'_, str>> {
     match value {
         Value::Text(text) => Ok(text.text),
         other => Err(not_text(&other)),
     }
 }
 
-fn not_text(value: &Value) -> String {
+fn not_text(value: &Value) -> Error {
     let kind = if matches!(value, Value::List(_)) { "list" } else { "mapping" };
-    format!("a {kind} stands where text should")
+    Error::corrupt(format!("a {kind} instead of text"))
 }
 
-fn items(value: Value<'_>) -> Result<Vec<Value<'_>>, String> {
+fn items(value: Value<'_>) -> Result<Vec<Value<'_>>> {
     match value {
         Value::List(items) => Ok(items),
-        _ => Err("not a list".to_owned()),
+        _ => Err(Error::corrupt("not a list")),
     }
 }
 
-fn wrong(text: &str, allowed: &str) -> String {
-    format!("\"{}\" is not {allowed}", one_line(text, 60))
+fn wrong(text: &str, allowed: &str) -> Error {
+    Error::corrupt(format!("\"{}\" is not {allowed}", one_line(text, 60)))
 }
 
-fn entry_id(value: &Value) -> Result<EntryId, String> {
+fn entry_id(value: &Value) -> Result<EntryId> {
     let Value::Text(Text { text, .. }) = value else { return Err(not_text(value)) };
     EntryId::whole(text).ok_or_else(|| wrong(text, "an id like id__a1B2c3"))
 }
 
-fn word<T>(value: Value, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T, String> {
+fn word<T>(value: Value, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T> {
     let text = text(value)?;
     parse(&text).ok_or_else(|| wrong(&text, &format!("one of {}", words.join(", "))))
 }
 
-fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T, String> {
+fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T> {
     let text = text(value)?;
     text.parse().map_err(|_| wrong(&text, what))
 }
 
-/// YAML 1.1's words too, which some editors write.
-fn truth(value: Value) -> Result<bool, String> {
+/// Also the words of YAML 1.1, which some editors write.
+fn truth(value: Value) -> Result<bool> {
     let text = text(value)?;
     let is_one_of = |words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     match (is_one_of(["false", "no", "off"]), is_one_of(["true", "yes", "on"])) {
@@ -132,8 +134,8 @@ fn truth(value: Value) -> Result<bool, String> {
     }
 }
 
-/// A list, or one text with commas or blanks between.
-fn tags(value: Value) -> Result<Vec<String>, String> {
+/// A list, or one text with commas or spaces between the tags.
+fn tags(value: Value) -> Result<Vec<String>> {
     match value {
         Value::List(items) => items.into_iter().map(string).collect(),
         value => {
@@ -144,26 +146,26 @@ fn tags(value: Value) -> Result<Vec<String>, String> {
     }
 }
 
-fn source(value: Value) -> Result<Source, String> {
+fn source(value: Value) -> Result<Source> {
     let Value::Map(pairs) = value else {
-        return Err("an item is not like {harness: …, threadId: …}".to_owned());
+        return Err(Error::corrupt("an item is not like {harness: …, threadId: …}"));
     };
     let mut source = Source::default();
     let mut seen = [false; Source::KEYS.len()];
     for (key, value) in pairs {
-        let key = text(key).map_err(|_| "a key in an item is no text")?;
+        let key = text(key).map_err(|_| Error::corrupt("a key of an item is not text"))?;
         let Some(position) = Source::KEYS.iter().position(|known| *known == key) else {
             source.other.push((key.into_owned(), value.into_owned()));
             continue;
         };
         let known = Source::KEYS[position];
         if std::mem::replace(&mut seen[position], true) {
-            return Err(format!("{known} is given twice in an item"));
+            return Err(Error::corrupt(format!("{known} is given twice in an item")));
         }
         if value.is_null() {
             continue;
         }
-        let text = string(value).map_err(|why| format!("{known}: {why}"))?;
+        let text = string(value).map_err(|error| error.context(known))?;
         match known {
             "harness" => source.harness = Some(text),
             "threadId" => source.thread_id = Some(text),

@@ -175,7 +175,7 @@ fn parse(text: &str) -> Entry {
 }
 
 fn fault(text: &str) -> String {
-    Entry::parse(text.as_bytes().to_vec()).unwrap_err()
+    Entry::parse(text.as_bytes().to_vec()).unwrap_err().line()
 }
 
 fn text(entry: &Entry) -> &str {
@@ -183,7 +183,7 @@ fn text(entry: &Entry) -> &str {
 }
 
 /// What the YAML parser alone makes of a note.
-fn slowly(entry: &Entry) -> Result<Meta, String> {
+fn slowly(entry: &Entry) -> Result<Meta> {
     schema::meta(Document::read(yaml_text(&entry.bytes, &entry.frame)?)?.fields)
 }
 
@@ -298,9 +298,9 @@ fn a_wrong_value_is_told_with_its_line() {
     assert_eq!(told("createdAt: 1e3"), "line 4: createdAt: \"1e3\" is not a whole number of milliseconds");
     assert_eq!(told("aliases: [x]"), "line 4: aliases: \"x\" is not an id like id__a1B2c3");
     assert_eq!(told("sources: [x]"), "line 4: sources: an item is not like {harness: …, threadId: …}");
-    assert_eq!(told("sources: [{repo: []}]"), "line 4: sources: repo: a list stands where text should");
-    assert_eq!(told("tags: {a: b}"), "line 4: tags: a mapping stands where text should");
-    assert_eq!(told("summary: [a]"), "line 4: summary: a list stands where text should");
+    assert_eq!(told("sources: [{repo: []}]"), "line 4: sources: repo: a list instead of text");
+    assert_eq!(told("tags: {a: b}"), "line 4: tags: a mapping instead of text");
+    assert_eq!(told("summary: [a]"), "line 4: summary: a list instead of text");
     assert_eq!(told("title: y"), "line 4: title: given twice, first in line 3");
     assert_eq!(
         fault("---\ntitle: x\nid: banana\n---\n"),
@@ -308,8 +308,8 @@ fn a_wrong_value_is_told_with_its_line() {
     );
     assert_eq!(fault("---\ntitle: x\n---\n"), "id is missing");
     assert_eq!(fault("---\nid: id__a1B2c3\n---\n"), "title is missing");
-    assert_eq!(fault("---\nid: id__a1B2c3\ntitle:\n---\n"), "line 3: title: nothing stands there");
-    assert_eq!(Entry::parse(b"---\na: b\nc: \xff\n---\n".to_vec()).unwrap_err(), "line 3: not UTF-8");
+    assert_eq!(fault("---\nid: id__a1B2c3\ntitle:\n---\n"), "line 3: title: it is empty");
+    assert_eq!(Entry::parse(b"---\na: b\nc: \xff\n---\n".to_vec()).unwrap_err().line(), "line 3: not UTF-8");
     assert!(!told("a: b: c").ends_with('.'));
 }
 
@@ -397,14 +397,14 @@ fn what_cannot_be_changed_surely_is_not() {
     ] {
         let before = parse(&format!("---\n{yaml}---\n\nbody"));
         let mut entry = before.clone();
-        let why = entry.update(|meta| meta.title = "y".to_owned()).unwrap_err();
+        let why = entry.update(|meta| meta.title = "y".to_owned()).unwrap_err().line();
         assert!(why.starts_with("title cannot be changed") && why.ends_with("edit it by hand"), "{why}");
         assert_eq!(entry, before);
     }
     let mut entry = parse(CONTRACT);
     let other = EntryId::whole("id__Zz9yX1").unwrap();
-    assert!(entry.update(|meta| meta.id = other).unwrap_err().contains("never changes"));
-    let why = entry.update(|meta| meta.tags = vec!["x".repeat(1000); 100]).unwrap_err();
+    assert!(entry.update(|meta| meta.id = other).unwrap_err().message().contains("never changes"));
+    let why = entry.update(|meta| meta.tags = vec!["x".repeat(1000); 100]).unwrap_err().line();
     assert!(why.contains("larger than 64 KiB"), "{why}");
     assert_eq!(text(&entry), CONTRACT);
     let mut meta = entry.meta().clone();
@@ -620,7 +620,7 @@ fn no_bytes_make_it_panic_and_no_change_goes_wrong_unseen() {
         let Ok(mut entry) = Entry::parse(bytes.clone()) else { continue };
         read += 1;
         assert_eq!(entry.bytes(), bytes);
-        assert_eq!(slowly(&entry).as_ref(), Ok(entry.meta()), "{}", String::from_utf8_lossy(&bytes));
+        assert_eq!(slowly(&entry).unwrap(), *entry.meta(), "{}", String::from_utf8_lossy(&bytes));
         let before = entry.clone();
         match entry.update(|meta| (meta.title, meta.tags) = ("new".to_owned(), vec!["n".to_owned()])) {
             Ok(()) => {

@@ -1,10 +1,9 @@
-//! What a key of the front matter holds, whoever wrote it.
+//! The values of front matter, whoever wrote it.
 
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
-/// A scalar is the text that was written: `no`, `1984` and `2026-01-01` are text, and each key of ours knows
-/// what it makes of it.
+/// A scalar is the text as written: `no`, `1984` and `2026-01-01` are text, and each of our keys interprets it.
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'a> {
     Text(Text<'a>),
@@ -15,11 +14,11 @@ pub(crate) enum Value<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// It stands without quotes, so that other readers may see a number, a date or nothing in it.
+    /// Written without quotes, so other readers may take it for a number, a date or null.
     pub(crate) plain: bool,
 }
 
-/// One of the top-level keys.
+/// A top-level key with its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Field<'a> {
     pub(crate) key: Cow<'a, str>,
@@ -49,14 +48,14 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Nothing, `~` or `null`.
+    /// Empty, `~` or `null`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Value::Text(Text { text, plain: true })
             if text.len() < 5 && matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 }
 
-/// Quotes are dress: `x` and `"x"` are equal. So are the ways of saying nothing.
+/// Quotes do not matter: `x` and `"x"` are equal. So are all ways to write null.
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Value<'_>) -> bool {
         match (self, other) {
@@ -70,7 +69,7 @@ impl PartialEq for Value<'_> {
     }
 }
 
-/// For JSON: scalars are strings. A key that is no scalar becomes the JSON of it.
+/// In JSON, scalars are strings. A key that is not a scalar becomes its JSON.
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

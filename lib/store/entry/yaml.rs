@@ -1,8 +1,9 @@
-//! Front matter read by a YAML parser: values, and where keys and comments stand.
+//! Reads front matter with a YAML parser: the values, and the positions of keys and comments.
 //!
-//! The parser's events are enough, and better than a mapping onto types: scalars stay as written, comments
-//! and offsets come along. Aliases are copied out; depth and size are bounded before and after.
+//! It uses the parser's events instead of mapping onto types, since they keep scalars as written, and have comments
+//! and offsets. Aliases are replaced by copies; depth and size are limited before and after that.
 
+use crate::base::error::{Error, Result};
 use crate::store::entry::front_matter::{CAP, LINES_BEFORE};
 use crate::store::entry::value::{Field, Text, Value};
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
@@ -11,22 +12,22 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 const DEPTH_CAP: usize = 32;
-/// Values and bytes of text, aliases copied out. What fits into a front matter without aliases has less.
+/// The limit for values plus bytes of text, copies of aliases included. Front matter without aliases stays below it.
 const COST_CAP: usize = 4 * CAP;
 
 #[derive(Debug, Default)]
-pub(crate) struct Document {
-    pub(crate) fields: Vec<Field<'static>>,
-    /// Where the key of each field begins, in bytes.
-    pub(crate) starts: Vec<usize>,
+pub(super) struct Document {
+    pub(super) fields: Vec<Field<'static>>,
+    /// The byte offset of each field's key.
+    pub(super) starts: Vec<usize>,
     /// In the order of the file, without line ends.
-    pub(crate) comments: Vec<Range<usize>>,
-    /// All of it stands in `{…}`.
-    pub(crate) in_braces: bool,
+    pub(super) comments: Vec<Range<usize>>,
+    /// The whole front matter is one `{…}`.
+    pub(super) in_braces: bool,
 }
 
 impl Document {
-    pub(crate) fn read(text: &str) -> Result<Document, String> {
+    pub(super) fn read(text: &str) -> Result<Document> {
         let options = granit_parser::options! {
             disallow_directives: true,
             flow_nesting_limit: DEPTH_CAP,
@@ -36,23 +37,25 @@ impl Document {
         let mut tree = Tree::default();
         let mut document = Document::default();
         for next in Parser::new_from_str_with_options(text, options) {
-            let (event, span) = next.map_err(|error| fault(&error))?;
+            let (event, span) = next.map_err(syntax_error)?;
             if let Event::Comment(..) = event {
                 document.comments.push(range(&span));
                 continue;
             }
-            tree.take(event, &span).map_err(|why| at(span.start.line(), &why))?;
+            tree.take(event, &span).map_err(|error| in_line(span.start.line(), error))?;
         }
         document.comments.sort_by_key(|comment| comment.start);
         document.in_braces = tree.in_braces;
         let pairs = match tree.root {
             Some(Value::Map(pairs)) => pairs,
-            Some(value) if !value.is_null() => return Err("the front matter has no keys".to_owned()),
+            Some(value) if !value.is_null() => {
+                return Err(Error::corrupt("the front matter has no keys"));
+            }
             _ => Vec::new(),
         };
         for ((key, value), place) in pairs.into_iter().zip(tree.keys) {
             let Value::Text(Text { text: key, .. }) = key else {
-                return Err(at(place.line, "a key that is no text"));
+                return Err(in_line(place.line, Error::corrupt("a key is not text")));
             };
             document.starts.push(place.start);
             document.fields.push(Field { key, value, line: place.line });
@@ -61,30 +64,30 @@ impl Document {
     }
 }
 
-/// Values under construction.
+/// The values that are being built from events.
 #[derive(Default)]
 struct Tree {
     root: Option<Value<'static>>,
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     anchors: HashMap<usize, Node>,
-    /// Where the keys of the outermost mapping stand.
-    keys: Vec<Key>,
+    /// The positions of the keys of the outermost mapping.
+    keys: Vec<KeyPosition>,
     in_braces: bool,
     documents: usize,
     cost: usize,
 }
 
-struct Key {
+struct KeyPosition {
     start: usize,
     line: usize,
 }
 
-struct Open {
+struct OpenNode {
     value: Value<'static>,
     key: Option<Value<'static>>,
     anchor: usize,
     cost: usize,
-    /// How many levels lie inside, so far.
+    /// The number of levels inside, so far.
     depth: usize,
 }
 
@@ -96,7 +99,7 @@ struct Node {
 }
 
 impl Tree {
-    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), String> {
+    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<()> {
         if event.is_node() {
             self.note_key(span);
         }
@@ -104,13 +107,13 @@ impl Tree {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    return Err("a second YAML document begins here".to_owned());
+                    return Err(Error::corrupt("a second YAML document begins here"));
                 }
                 Ok(())
             }
             Event::Scalar(text, style, anchor, _) => {
                 let plain = style == ScalarStyle::Plain;
-                // The parser says ~ where nothing stands.
+                // The parser reports an empty value as ~.
                 let text = if plain && span.is_empty() { String::new() } else { text.into_owned() };
                 let cost = 1 + text.len();
                 self.spend(cost)?;
@@ -118,7 +121,10 @@ impl Tree {
                 self.place(Node { value: Value::Text(text), cost, depth: 0 }, anchor)
             }
             Event::Alias(anchor) => {
-                let node = self.anchors.get(&anchor).ok_or("an alias inside of what it stands for")?;
+                let node = self
+                    .anchors
+                    .get(&anchor)
+                    .ok_or_else(|| Error::corrupt("an alias inside its own anchor"))?;
                 let cost = node.cost;
                 let node = node.clone();
                 self.spend(cost)?;
@@ -141,22 +147,22 @@ impl Tree {
         }
     }
 
-    /// Keeps where a node begins if it is a key of the outermost mapping.
+    /// Records the position of a node that is a key of the outermost mapping.
     fn note_key(&mut self, span: &Span) {
-        if let [Open { value: Value::Map(_), key: None, .. }] = self.open.as_slice() {
-            self.keys.push(Key { start: range(span).start, line: span.start.line() });
+        if let [OpenNode { value: Value::Map(_), key: None, .. }] = self.open.as_slice() {
+            self.keys.push(KeyPosition { start: range(span).start, line: span.start.line() });
         }
     }
 
-    fn begin(&mut self, value: Value<'static>, anchor: usize) -> Result<(), String> {
-        self.open.push(Open { value, key: None, anchor, cost: 0, depth: 0 });
+    fn begin(&mut self, value: Value<'static>, anchor: usize) -> Result<()> {
+        self.open.push(OpenNode { value, key: None, anchor, cost: 0, depth: 0 });
         Ok(())
     }
 
-    /// Puts a whole value where it belongs.
-    fn place(&mut self, node: Node, anchor: usize) -> Result<(), String> {
+    /// Adds a complete value to its parent.
+    fn place(&mut self, node: Node, anchor: usize) -> Result<()> {
         if self.open.len() + node.depth > DEPTH_CAP {
-            return Err(format!("more than {DEPTH_CAP} levels, aliases copied out"));
+            return Err(Error::corrupt(format!("more than {DEPTH_CAP} levels, aliases copied out")));
         }
         if anchor > 0 {
             self.spend(node.cost)?;
@@ -179,10 +185,10 @@ impl Tree {
         Ok(())
     }
 
-    fn spend(&mut self, cost: usize) -> Result<(), String> {
+    fn spend(&mut self, cost: usize) -> Result<()> {
         self.cost += cost;
         if self.cost > COST_CAP {
-            return Err(format!("more than {} KiB, aliases copied out", COST_CAP >> 10));
+            return Err(Error::corrupt(format!("more than {} KiB, aliases copied out", COST_CAP >> 10)));
         }
         Ok(())
     }
@@ -192,13 +198,13 @@ fn range(span: &Span) -> Range<usize> {
     span.byte_range().unwrap_or_default()
 }
 
-fn fault(error: &ScanError) -> String {
-    at(error.marker().line(), &error.info())
+fn syntax_error(error: ScanError) -> Error {
+    in_line(error.marker().line(), Error::corrupt(error.info()))
 }
 
-/// A fault, with the line in the note's file.
-pub(crate) fn at(line: usize, why: &str) -> String {
-    format!("line {}: {why}", line + LINES_BEFORE)
+/// The error, with the number of the line in the note's file.
+pub(super) fn in_line(line: usize, error: Error) -> Error {
+    error.context(format_args!("line {}", line + LINES_BEFORE))
 }
 
 #[cfg(test)]
@@ -206,7 +212,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        Document::read(text).unwrap_err()
+        Document::read(text).unwrap_err().message().to_owned()
     }
 
     #[test]
@@ -255,8 +261,8 @@ mod tests {
         assert!(fault("a: \tb\n\tc: d\n").starts_with("line "));
         assert_eq!(fault("a: b\n--- c\n"), "line 3: a second YAML document begins here");
         assert_eq!(fault("- a\n"), "the front matter has no keys");
-        assert_eq!(fault("a: b\n? [c]\n: d\n"), "line 3: a key that is no text");
-        assert_eq!(fault("a: &x [*x]\n"), "line 2: an alias inside of what it stands for");
+        assert_eq!(fault("a: b\n? [c]\n: d\n"), "line 3: a key is not text");
+        assert_eq!(fault("a: &x [*x]\n"), "line 2: an alias inside its own anchor");
         assert!(fault("%YAML 1.2\n--- {a: b}\n").starts_with("line 2: "));
         assert!(Document::read("").unwrap().fields.is_empty());
         assert!(Document::read("# a\n").unwrap().fields.is_empty());

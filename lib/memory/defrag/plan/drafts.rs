@@ -98,14 +98,16 @@ impl<'a> Drafts<'a> {
         }
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
         let mut entry = draft.entry.clone();
-        entry.update(|meta| {
-            if let Some(heir) = heir {
-                meta.superseded_by = Some(heir.clone());
-            }
-            if meta.tier == Tier::Hot {
-                cool(meta, Tier::Cold);
-            }
-        })?;
+        entry
+            .update(|meta| {
+                if let Some(heir) = heir {
+                    meta.superseded_by = Some(heir.clone());
+                }
+                if meta.tier == Tier::Hot {
+                    cool(meta, Tier::Cold);
+                }
+            })
+            .map_err(|error| error.line())?;
         let after = Version::new(Place::Archive, &draft.name, &entry);
         draft.entry = entry;
         draft.done.insert(op);

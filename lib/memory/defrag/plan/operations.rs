@@ -84,13 +84,15 @@ impl Drafts<'_> {
         let metas: Vec<Meta> =
             others.iter().filter_map(|id| self.drafts.get(id)).map(|d| d.entry.meta().clone()).collect();
         entry.set_body(written.body.as_bytes());
-        entry.update(|meta| {
-            written.fill(meta, at);
-            for other in &metas {
-                join(meta, other);
-            }
-            cool(meta, meta.tier);
-        })?;
+        entry
+            .update(|meta| {
+                written.fill(meta, at);
+                for other in &metas {
+                    join(meta, other);
+                }
+                cool(meta, meta.tier);
+            })
+            .map_err(|error| error.line())?;
         let mut revisions = vec![self.revise(heir, Op::Merge, entry)?];
         for id in others {
             revisions.push(self.put_away(id, Op::Merge, Some(heir))?);
@@ -151,14 +153,14 @@ impl Drafts<'_> {
             };
             part.fill(&mut meta, at);
             let entry = Entry::new(meta, part.body.as_bytes());
-            entry.fits()?;
+            entry.fits().map_err(|error| error.line())?;
             looks.push(Look::of(&entry, Place::Topics));
             let after = Version::new(Place::Topics, &entry.meta().file_name(), &entry);
             revisions.push(Revision { id: new.clone(), before: None, after: Some(after) });
         }
         let mut entry = old;
         entry.set_body(parts[0].body.as_bytes());
-        entry.update(|meta| parts[0].fill(meta, at))?;
+        entry.update(|meta| parts[0].fill(meta, at)).map_err(|error| error.line())?;
         // Last: until then the note stands whole.
         revisions.push(self.revise(id, Op::Split, entry)?);
         looks.splice(0..0, self.look(id, Place::Topics));
@@ -248,11 +250,11 @@ impl Drafts<'_> {
         id: &EntryId,
         op: Op,
         lost: Vec<String>,
-        change: impl FnOnce(&mut Entry) -> Result<(), String>,
+        change: impl FnOnce(&mut Entry) -> crate::base::error::Result<()>,
     ) -> Result<Option<Planned>, String> {
         let old = &self.draft(id)?.entry;
         let mut entry = old.clone();
-        change(&mut entry)?;
+        change(&mut entry).map_err(|error| error.line())?;
         if entry == *old {
             return Ok(None);
         }

@@ -20,7 +20,7 @@ fn note(digits: &str, title: &str, body: &str, change: impl FnOnce(&mut Meta)) -
     meta.created_at = 1000;
     change(&mut meta);
     let entry = Entry::new(meta, body.as_bytes());
-    CorpusNote { name: entry.meta().file_name(), mark: entry.mark(), entry }
+    CorpusNote { name: entry.meta().file_name(), mark: entry.fingerprint(), entry }
 }
 
 fn plain(digits: &str, title: &str, body: &str) -> CorpusNote {
@@ -265,7 +265,7 @@ fn hot_is_promoted_and_nothing_else_is() {
     let (_, hot) = after(&plan, "a1B2c3");
     assert_eq!((hot.meta().tier, hot.meta().status), (Tier::Hot, Status::Promoted));
     assert_eq!(hot.meta().updated_at, 0, "how much is shown of a note does not make it newer");
-    let hot = CorpusNote { name: "a.md".to_owned(), mark: hot.mark(), entry: hot };
+    let hot = CorpusNote { name: "a.md".to_owned(), mark: hot.fingerprint(), entry: hot };
     let plan = planned(vec![hot], vec![tier("a1B2c3", Tier::Cold)]);
     assert_eq!(after(&plan, "a1B2c3").1.meta().status, Status::Consolidated);
 }
@@ -323,7 +323,7 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
     let mut changed = plain("a1B2c3", "A", "a");
     let shown = BTreeMap::from([(changed.id().clone(), changed.mark.clone())]);
     changed.entry.set_body(b"b");
-    changed.mark = changed.entry.mark();
+    changed.mark = changed.entry.fingerprint();
     let known = Known {
         found: Found {
             at: Timestamp::UNIX_EPOCH,

@@ -1,11 +1,11 @@
-//! Where a section stands, and what stays around it.
+//! The position of a section, and what stays around it.
 
 use super::*;
 
 const SECTION: &str =
     "<!-- agent-memory:start -->\n## Memory\n\ntext\n```\ncode\n```\n<!-- agent-memory:end -->";
 
-/// `S` is a start, `E` an end, `H` our heading, each a line of its own where it stands alone.
+/// `S` is a start, `E` an end, `H` our heading, each a marker if it is alone on its line.
 fn file(text: &str) -> String {
     let line = |line: &str| match line.trim_start_matches('\u{feff}').trim() {
         "S" => line.replace('S', START),
@@ -17,15 +17,14 @@ fn file(text: &str) -> String {
 }
 
 /// The lines that the section begins and ends in, or the fault.
-fn found(text: &str) -> Result<Option<(usize, usize)>, String> {
+fn found(text: &str) -> std::result::Result<Option<(usize, usize)>, String> {
     let text = file(text);
     let number = |at: usize| text[..at].matches('\n').count() + 1;
-    find(text.as_bytes()).map(|range| {
-        range.map(|range| {
-            assert!(text[range.clone()].starts_with(START) && text[range.clone()].ends_with(END));
-            (number(range.start), number(range.end))
-        })
-    })
+    let range = find(text.as_bytes()).map_err(|error| error.line())?;
+    Ok(range.map(|range| {
+        assert!(text[range.clone()].starts_with(START) && text[range.clone()].ends_with(END));
+        (number(range.start), number(range.end))
+    }))
 }
 
 #[test]
@@ -70,7 +69,7 @@ fn markers_in_a_fence_are_text() {
 }
 
 #[test]
-fn a_fence_that_somebody_forgot_to_close_hides_no_section() {
+fn an_open_fence_hides_no_section() {
     for (text, lines) in [
         ("```\nS\nE", (2, 3)),
         ("~~~\n```\nS\nH\nE", (3, 5)),
@@ -83,7 +82,7 @@ fn a_fence_that_somebody_forgot_to_close_hides_no_section() {
 }
 
 #[test]
-fn broken_markers_are_told_with_their_lines() {
+fn broken_markers_are_reported_with_their_lines() {
     for (text, fault) in [
         ("a\nS\nb", "the start on line 2 has no end"),
         ("a\nE", "the end on line 2 has no start before it"),
@@ -108,7 +107,7 @@ fn broken_markers_are_told_with_their_lines() {
 #[test]
 fn a_file_of_nothing_but_fences_or_markers_is_read_once() {
     for line in ["```x\n", "```\n", "~~~\n```\n", "````\n```\n~~~\n"] {
-        assert_eq!(find(line.repeat(300_000).as_bytes()), Ok(None));
+        assert_eq!(find(line.repeat(300_000).as_bytes()).unwrap(), None);
     }
     assert!(find(file("S\n").repeat(100_000).as_bytes()).is_err());
     assert!(find(file("S\nE\n").repeat(100_000).as_bytes()).is_err());
@@ -169,7 +168,7 @@ fn whatever_a_file_holds_it_stays_and_the_section_is_found_again() {
         assert_eq!(spliced(&new, Some(&place), SECTION), new, "{}", told());
         let shorter = spliced(&new, Some(&place), "<!-- agent-memory:start -->\n<!-- agent-memory:end -->");
         let again = find(&shorter);
-        // A fence of the file's own that was open: without our heading nobody can know.
+        // If the file has an open fence, only our heading shows that the markers are real.
         if let Ok(Some(again)) = again {
             assert_eq!(spliced(&shorter, Some(&again), SECTION), new, "{}", told());
         }

@@ -24,9 +24,13 @@ pub(crate) fn holds(bytes: &[u8]) {
         if query.is_empty() {
             assert!(hits.is_empty());
         }
-        let (counted, spots) = query.count_and_mark(&document);
-        assert_eq!(format!("{counted:?}"), format!("{:?}", counts[0]), "marking counts otherwise");
-        if let Some(line) = query.matching_line(&document, &spots) {
+        let (counted, matches) = query.count_and_match(&document);
+        assert_eq!(
+            format!("{counted:?}"),
+            format!("{:?}", counts[0]),
+            "counting with matches gives other counts"
+        );
+        if let Some(line) = query.matching_line(&document, &matches) {
             assert!(!line.contains(char::is_control) && line.chars().count() < 180, "{line:?}");
         }
     }

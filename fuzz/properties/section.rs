@@ -1,24 +1,25 @@
 //! The managed section: markers in a file that somebody else writes, around notes that say anything.
 
+use crate::base::text::is_odd;
 use crate::fuzz::{choice, is_told, parts, text};
 use crate::harness::recalled::{END, START};
-use crate::memory::section::gather::{Limits, share, shelves};
+use crate::memory::section::gather::{Limits, candidate, selections};
 use crate::memory::section::render::section;
 use crate::memory::section::splice::{find, spliced};
 use crate::store::entry::{Entry, EntryId, Meta, Tier};
 use crate::store::persistence::{Note, Place};
-use pulldown_cmark::{Event, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::path::PathBuf;
 
 pub(crate) fn holds(bytes: &[u8]) {
     let (tier, bytes) = choice(bytes, 3);
     let [file, title, summary, body] = parts::<4>(bytes);
     let section = rendered([Tier::Hot, Tier::Warm, Tier::Cold][tier], &text(title), &text(summary), body);
-    is_closed(&section);
+    assert_contained(&section);
     assert!(tier == 2 || section.contains("zzzz"));
     let at = match find(file) {
         Ok(at) => at,
-        Err(why) => return is_told(&why),
+        Err(error) => return is_told(&error.line()),
     };
     let (before, after) = match &at {
         Some(at) => (&file[..at.start], &file[at.end..]),
@@ -57,36 +58,52 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
     };
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
     let limits = Limits::of(1 << 20, 100);
-    let shares = notes.iter().filter_map(|note| share(note, &[None], limits));
-    let [shelf] = &shelves(shares, 1, limits)[..] else { panic!("one audience") };
-    section(shelf)
+    let candidates = notes.iter().filter_map(|note| candidate(note, &[None], limits));
+    let [selection] = &selections(candidates, 1, limits)[..] else { panic!("one audience") };
+    section(selection)
 }
 
-/// Its markers are the only ones, and no fence that a note opens stays open.
-fn is_closed(section: &str) {
+/// Its markers are the only ones, its structure ends at its end, and nothing in it is live. The judge is a Markdown
+/// parser, which reads the section as part of a page.
+pub(crate) fn assert_contained(section: &str) {
     assert!(section.starts_with(START) && section.ends_with(END));
-    assert_eq!(find(section.as_bytes()), Ok(Some(0..section.len())));
+    assert_eq!(find(section.as_bytes()).unwrap(), Some(0..section.len()));
     let markers = section.split(['\n', '\r']).map(str::trim).filter(|line| [START, END].contains(line));
     assert_eq!(markers.count(), 2, "{section:?}");
-    // Another's eyes: what a Markdown parser sees of it, and of what follows it.
+    let is_seen = |c: char| c == '\n' || c == '\t' || !(c.is_control() || is_odd(c));
+    assert!(section.chars().all(is_seen), "{section:?}");
     let page = format!("above\n\n{section}\n\n# AFTER\n\nbelow\n");
-    let (mut depth, mut seen) = (0, Vec::new());
-    for event in Parser::new(&page) {
-        match event {
-            Event::Start(tag) => {
-                if let (0, Tag::Heading { level, .. }) = (depth, &tag) {
-                    seen.push(*level as usize);
+    for options in
+        [Options::empty(), Options::ENABLE_GFM | Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES]
+    {
+        let (mut depth, mut is_code, mut seen) = (0, false, Vec::new());
+        for (event, range) in Parser::new_ext(&page, options).into_offset_iter() {
+            match event {
+                Event::Start(tag) => {
+                    assert!(!matches!(tag, Tag::Image { .. }), "an image: {page}");
+                    if let (0, Tag::Heading { level, .. }) = (depth, &tag) {
+                        seen.push(*level as usize);
+                    }
+                    is_code |= matches!(tag, Tag::CodeBlock(_));
+                    depth += 1;
                 }
-                depth += 1;
+                Event::End(tag) => {
+                    is_code &= tag != TagEnd::CodeBlock;
+                    depth -= 1;
+                }
+                Event::Html(html) if depth == 1 && [START, END].contains(&html.trim()) => seen.push(0),
+                Event::Html(_) | Event::InlineHtml(_) => panic!("HTML: {page}"),
+                Event::Text(_) if !is_code => {
+                    for at in page[range.clone()].match_indices('@').map(|(at, _)| range.start + at) {
+                        let is_inert = page[..at].ends_with(|c: char| c.is_alphanumeric() || c == '\\')
+                            || page[at + 1..].starts_with(char::is_whitespace);
+                        assert!(is_inert, "an import: {page}");
+                    }
+                }
+                _ => {}
             }
-            Event::End(_) => depth -= 1,
-            Event::Html(html) if [START, END].contains(&html.trim()) => {
-                assert_eq!(depth, 1, "a marker is not on the page itself: {page}");
-                seen.push(0);
-            }
-            _ => {}
         }
+        let [0, 2, inside @ .., 0, 1] = &seen[..] else { panic!("{seen:?} of {page}") };
+        assert!(inside.iter().all(|level| *level > 2), "{seen:?} of {page}");
     }
-    let [0, 2, inside @ .., 0, 1] = &seen[..] else { panic!("{seen:?} of {page}") };
-    assert!(inside.iter().all(|level| *level > 2), "{seen:?} of {page}");
 }

@@ -1,7 +1,8 @@
-//! What must hold whatever bytes come in: a function for each parser of foreign bytes, which asserts it.
+//! The properties that must hold for any input: one function for each parser of foreign bytes asserts them.
 //!
-//! `fuzz/` has a fuzzer make the bytes up. The tests here take its seeds, and copies of them that are damaged in
-//! the same way each time, so that `cargo test` holds the same properties.
+//! A part of the library when it is built for tests or for a fuzzer, and never shipped. The targets in
+//! `fuzz_targets/` call these functions with a fuzzer's bytes; the tests here call them with the seeds and with
+//! damaged copies of these, the same ones each time.
 #![allow(clippy::unwrap_used, reason = "what fails here is found")]
 
 mod agent_file;
@@ -20,7 +21,7 @@ mod run_log;
 mod schedule;
 mod scratch;
 mod search;
-mod section;
+pub(crate) mod section;
 mod service_reply;
 mod transcript;
 mod words;
@@ -30,10 +31,10 @@ mod tests;
 
 use crate::base::error::Error;
 
-/// Asserts what must hold for these bytes.
+/// Asserts the properties for these bytes.
 type Holds = fn(&[u8]);
 
-/// Every target, by the name of its file in `fuzz/fuzz_targets` and of its seeds' directory.
+/// Every target, by the name of its file in `fuzz_targets/` and of its directory in `seeds/`.
 const TARGETS: &[(&str, Holds)] = &[
     ("agent_file", agent_file::holds),
     ("consolidate_reply", consolidate_reply::holds),
@@ -62,10 +63,10 @@ pub fn run(name: &str, bytes: &[u8]) {
     holds(bytes);
 }
 
-/// Between the parts of an input that has several: a line of its own.
+/// The line between two parts of an input.
 const BORDER: &[u8] = b"\n====\n";
 
-/// The parts of an input, always so many: missing ones are empty, and the last one has all that is left.
+/// Splits an input into `N` parts. Missing ones are empty, and the last one has the rest.
 fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     let mut rest = Some(bytes);
     std::array::from_fn(|n| {
@@ -83,7 +84,7 @@ fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     })
 }
 
-/// The first byte, that chooses what the rest is, as a number below `limit`. Digits choose what they say.
+/// The first byte as a number below `limit`, which selects the format of the rest. A digit selects its value.
 fn choice(bytes: &[u8], limit: usize) -> (usize, &[u8]) {
     match bytes {
         [first, rest @ ..] => (usize::from(first.wrapping_sub(b'0')) % limit, rest),
@@ -95,7 +96,7 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// One line that says something, with nothing in it that a terminal obeys.
+/// A message is one line, and not empty.
 fn is_told(message: &str) {
     assert!(!message.trim().is_empty(), "nothing is said");
     assert!(!message.contains('\n'), "{message:?} is more than one line");

@@ -143,7 +143,7 @@ fn corpus() -> Vec<CorpusNote> {
         meta.status = Status::Consolidated;
         change(&mut meta);
         let entry = Entry::new(meta, body);
-        CorpusNote { name: entry.meta().file_name(), mark: entry.mark(), entry }
+        CorpusNote { name: entry.meta().file_name(), mark: entry.fingerprint(), entry }
     };
     vec![
         note("a1B2c3", "Ports", b"The server listens at 8081.\n", |meta| {

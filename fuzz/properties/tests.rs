@@ -1,11 +1,11 @@
-//! The targets over their seeds, and over copies of them that are damaged in the same way each time.
+//! Runs each target with its seeds, and with copies that are damaged in the same way each time.
 
 use super::*;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-/// So many places of a seed are damaged.
+/// Each seed is damaged in this many places.
 const PLACES: usize = 6;
 
 fn fuzz() -> PathBuf {
@@ -18,7 +18,7 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     paths.map(|path| (path.display().to_string(), fs::read(&path).unwrap())).collect()
 }
 
-/// Cut short, cut out of, flipped, and said twice.
+/// Copies that are cut short, have a gap, a flipped byte, something inserted, or the seed twice.
 fn damaged(seed: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![seed.to_vec(), seed.repeat(2)];
     for n in 0..PLACES.min(seed.len()) {
