@@ -339,7 +339,7 @@ fn the_queue_is_looked_at() {
     store.put("inbox/bad.json", "{\"version\": 1}");
     let (line, _) = only(&store);
     assert!(
-        line.starts_with("error inbox/bad.json is no queue entry: ") && line.contains("timestamp"),
+        line.starts_with("error inbox/bad.json is not a queue entry: ") && line.contains("timestamp"),
         "{line}"
     );
     fs::remove_file(store.root().join("inbox/bad.json")).unwrap();
@@ -430,7 +430,7 @@ fn ledgers_that_cannot_be_read_are_errors() {
     }
     let store = healthy();
     fs::create_dir_all(store.root().join(".agent-memory/calls.jsonl")).unwrap();
-    assert!(only(&store).0.starts_with("error .agent-memory/calls.jsonl the ledger of LLM calls "));
+    assert!(only(&store).0.starts_with("error .agent-memory/calls.jsonl no LLM call is made, because "));
 }
 
 #[test]
@@ -628,7 +628,7 @@ mod history {
         age(&path, 72 * HOUR);
         assert!(told(&store).starts_with("is no git repository yet"));
         fs::write(store.root().join(".git"), "x").unwrap();
-        assert!(told(&store).contains("\".git\" is there, but is no repository"));
+        assert!(told(&store).contains("\".git\" exists but is not a repository"));
     }
 
     #[test]
@@ -651,7 +651,7 @@ mod history {
 
         let identity = store.sandbox.home().join(".gitconfig");
         fs::write(&identity, "[user]\nuseConfigOnly = true\n").unwrap();
-        assert!(told(&store).starts_with("git does not know who commits, so that \"agent-memory\" does: "));
+        assert!(told(&store).starts_with("git has no user.name, so commits are made as \"agent-memory\": "));
         fs::write(&identity, "[user]\nname = Ann\nemail = ann@example.org\n").unwrap();
 
         store.config(r#"{"storage": {"commitHook": "no-such-hook {message}"}}"#);
@@ -681,7 +681,7 @@ mod history {
             [
                 "error topics/one -- id__AAAAAA.md a merge left two versions of it".to_owned(),
                 format!(
-                    "warning {} a merge is under way: nothing is committed before its end",
+                    "warning {} a merge is in progress: nothing is committed until it ends",
                     store.root().display()
                 ),
             ]

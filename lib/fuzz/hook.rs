@@ -52,8 +52,8 @@ pub(crate) fn holds(bytes: &[u8]) {
             let context: Context = context(cwd);
             let timestamp = "2026-02-28T15:04:05Z".parse().unwrap();
             let entry = QueueEntry { version: 1, timestamp, harness, retrieval, context };
-            if let Err(faults) = entry.check() {
-                faults.iter().for_each(|fault| is_told(fault));
+            if let Err(error) = entry.check() {
+                error.faults().iter().for_each(|fault| is_told(&fault.to_string()));
             }
         }
         Err(error) => {

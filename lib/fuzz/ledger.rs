@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::budget::{Budget, Call};
+use crate::memory::budget::{Allowance, Budget, Call};
 use crate::memory::{consolidate, defrag};
 use crate::store::batch::{Batches, bears_an_id};
 use crate::store::entry::EntryId;
@@ -86,18 +86,18 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
 fn calls_are_counted(root: &Root, now: Timestamp) {
     let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
     let budget = Budget::of(root, 3, 5);
-    let before = match budget.left(now) {
+    let before = match budget.allowance(now) {
         Err(error) => return is_told(&error.line()),
-        Ok(Err(spent)) => return is_told(&spent.to_string()),
-        Ok(Ok(left)) => left,
+        Ok(Allowance::Spent(spent)) => return is_told(&spent.to_string()),
+        Ok(Allowance::Left(left)) => left,
     };
     assert!((1..=3).contains(&before));
     for left in (0..before).rev() {
         budget.start(call, now).unwrap();
         budget.end(call, now, std::time::Duration::from_millis(7), 3, "ok").unwrap();
-        match budget.left(now).unwrap() {
-            Ok(more) => assert_eq!(more, left),
-            Err(_) => assert_eq!(left, 0),
+        match budget.allowance(now).unwrap() {
+            Allowance::Left(more) => assert_eq!(more, left),
+            Allowance::Spent(_) => assert_eq!(left, 0),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What LLM calls cost, kept in bounds: each is written down before it is made, and none is made beyond the caps.
+//! The caps on LLM calls. Each call is written to a ledger before it is made; at the cap, none is made.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -17,20 +17,20 @@ pub(crate) struct Budget {
     per_run: u64,
     per_day: u64,
     made: Cell<u64>,
-    /// What has been counted already: a long session asks hundreds of times, and the ledger grows with each.
+    /// The count so far: a long session asks hundreds of times, and the ledger grows with each call.
     counted: Cell<Counted>,
 }
 
-/// The calls of a day, up to a place in the ledger.
+/// The calls of one day, up to an offset in the ledger.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     day: i64,
-    /// Where the first line begins that is not counted yet, in bytes.
+    /// The offset of the first line that has not been counted, in bytes.
     end: u64,
     made: u64,
 }
 
-/// One line of `calls.jsonl`. Each call has two: before it is made, and after.
+/// A line of `calls.jsonl`. Each call has two: one before it is made and one after.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
@@ -38,14 +38,14 @@ struct Line<'a> {
     event: Event,
     program: &'a str,
     batch: &'a str,
-    /// What for: `ask`, `repair`, `dry-run`.
+    /// `ask`, `repair`, `dry-run`
     purpose: &'a str,
     prompt_bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<u128>,
-    /// `ok`, or what went wrong.
+    /// `ok`, or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a str>,
 }
@@ -57,7 +57,7 @@ enum Event {
     Ended,
 }
 
-/// What a call is for.
+/// What the ledger says about a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) program: &'a str,
@@ -66,7 +66,15 @@ pub(crate) struct Call<'a> {
     pub(crate) prompt_bytes: usize,
 }
 
-/// Why no call may be made now.
+/// How many calls may still be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// At least one.
+    Left(u64),
+    Spent(Spent),
+}
+
+/// The cap that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spent {
     Run(u64),
@@ -98,20 +106,19 @@ impl Budget {
         }
     }
 
-    /// How many calls may still be made; the error says why none.
-    pub(crate) fn left(&self, now: Timestamp) -> Result<Result<u64, Spent>> {
+    pub(crate) fn allowance(&self, now: Timestamp) -> Result<Allowance> {
         let made = self.made.get();
         if made >= self.per_run {
-            return Ok(Err(Spent::Run(self.per_run)));
+            return Ok(Allowance::Spent(Spent::Run(self.per_run)));
         }
         let today = self.made_today(now)?;
         if today >= self.per_day {
-            return Ok(Err(Spent::Day(self.per_day)));
+            return Ok(Allowance::Spent(Spent::Day(self.per_day)));
         }
-        Ok(Ok((self.per_run - made).min(self.per_day - today)))
+        Ok(Allowance::Left((self.per_run - made).min(self.per_day - today)))
     }
 
-    /// Writes down that a call is about to be made. Without that line on disk none is.
+    /// Records that a call is about to be made. No call is made unless this line is on disk.
     pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
         self.write(&Line {
             at: now,
@@ -128,7 +135,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Writes down how it ended. `result` is `ok`, or what went wrong.
+    /// Records how the call ended. `result` is `ok`, or the error.
     pub(crate) fn end(
         &self,
         call: Call,
@@ -153,7 +160,7 @@ impl Budget {
     fn write(&self, line: &Line) -> Result<()> {
         let mut text = serde_json::to_vec(line).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         text.push(b'\n');
-        // A stranger's store may have one that leads to a file of yours.
+        // In a store that came from elsewhere, a symlink may lead to one of the user's files.
         if self.ledger.is_symlink() {
             return Err(self.unusable(&std::io::Error::other("it is a symlink")));
         }
@@ -162,17 +169,16 @@ impl Budget {
 
     fn unusable(&self, e: &std::io::Error) -> Error {
         Error::io(format!(
-            "the ledger of LLM calls \"{}\" cannot be used, so none is made: {e}",
+            "no LLM call is made, because the ledger of calls \"{}\" cannot be used: {e}",
             self.ledger.display()
         ))
-        .hint("mend or move the file")
+        .hint("repair the file, or move it away")
     }
 
-    /// How many calls began on the UTC day of `now`. A line that cannot be read counts as one of them: better one
-    /// call too few.
+    /// How many calls began on the UTC day of `now`. An unreadable line counts as one: better one call too few.
     fn made_today(&self, now: Timestamp) -> Result<u64> {
         #[derive(Deserialize)]
-        struct Known {
+        struct ReadLine {
             at: Timestamp,
             event: Event,
         }
@@ -181,7 +187,7 @@ impl Budget {
             return Ok(0);
         };
         let today = day(now);
-        // Lines are only ever added. Where that is not so, or another day has begun, all are counted anew.
+        // Lines are only added. If the file shrank, or a new day has begun, all lines are counted again.
         let mut counted = self.counted.get();
         if counted.day != today || counted.end > length {
             counted = Counted { day: today, ..Counted::default() };
@@ -196,12 +202,12 @@ impl Budget {
                 self.counted.set(counted);
                 return Ok(counted.made);
             }
-            let more = match serde_json::from_slice::<Known>(&line) {
-                Ok(known) => u64::from(known.event == Event::Started && day(known.at) == today),
+            let more = match serde_json::from_slice::<ReadLine>(&line) {
+                Ok(line) => u64::from(line.event == Event::Started && day(line.at) == today),
                 Err(_) => u64::from(!line.trim_ascii().is_empty()),
             };
             if !line.ends_with(b"\n") && (line.len() as u64) < LINE_CAP {
-                // The last line has no end yet: it is counted, and read again the next time.
+                // The last line is not complete yet: it counts now, and is read again next time.
                 self.counted.set(counted);
                 return Ok(counted.made + more);
             }
@@ -255,15 +261,15 @@ mod tests {
         let (_dir, root) = store();
         let now = time("2026-02-28T15:00:00Z");
         let one = Budget::of(&root, 2, 3);
-        assert_eq!(one.left(now).unwrap(), Ok(2));
+        assert_eq!(one.allowance(now).unwrap(), Allowance::Left(2));
         one.start(CALL, now).unwrap();
         one.start(CALL, now).unwrap();
-        assert_eq!(one.left(now).unwrap(), Err(Spent::Run(2)));
+        assert_eq!(one.allowance(now).unwrap(), Allowance::Spent(Spent::Run(2)));
         let two = Budget::of(&root, 2, 3);
-        assert_eq!(two.left(now).unwrap(), Ok(1));
+        assert_eq!(two.allowance(now).unwrap(), Allowance::Left(1));
         two.start(CALL, now).unwrap();
-        assert_eq!(two.left(now).unwrap(), Err(Spent::Day(3)));
-        assert_eq!(Budget::of(&root, 0, 9).left(now).unwrap(), Err(Spent::Run(0)));
+        assert_eq!(two.allowance(now).unwrap(), Allowance::Spent(Spent::Day(3)));
+        assert_eq!(Budget::of(&root, 0, 9).allowance(now).unwrap(), Allowance::Spent(Spent::Run(0)));
     }
 
     #[test]
@@ -272,10 +278,13 @@ mod tests {
         let budget = Budget::of(&root, 9, 1);
         let late = time("2026-02-28T23:59:59.999Z");
         budget.start(CALL, late).unwrap();
-        assert_eq!(budget.left(late).unwrap(), Err(Spent::Day(1)));
-        // The same instant, told in another zone.
-        assert_eq!(budget.left(time("2026-03-01T01:59:59+02:00")).unwrap(), Err(Spent::Day(1)));
-        assert_eq!(budget.left(time("2026-03-01T00:00:00Z")).unwrap(), Ok(1));
+        assert_eq!(budget.allowance(late).unwrap(), Allowance::Spent(Spent::Day(1)));
+        // The same instant in another time zone.
+        assert_eq!(
+            budget.allowance(time("2026-03-01T01:59:59+02:00")).unwrap(),
+            Allowance::Spent(Spent::Day(1))
+        );
+        assert_eq!(budget.allowance(time("2026-03-01T00:00:00Z")).unwrap(), Allowance::Left(1));
     }
 
     #[test]
@@ -287,7 +296,10 @@ mod tests {
             b"{\"at\":\"2026-02-\n\n\xff\xfe\n{\"at\":\"2020-01-01T00:00:00Z\",\"event\":\"started\"}\n",
         )
         .unwrap();
-        assert_eq!(Budget::of(&root, 9, 9).left(time("2026-02-28T15:00:00Z")).unwrap(), Ok(7));
+        assert_eq!(
+            Budget::of(&root, 9, 9).allowance(time("2026-02-28T15:00:00Z")).unwrap(),
+            Allowance::Left(7)
+        );
     }
 
     #[test]
@@ -295,8 +307,8 @@ mod tests {
         let (_dir, root) = store();
         file::make_private_dir(&root.state().join("calls.jsonl")).unwrap();
         let budget = Budget::of(&root, 9, 9);
-        let why = budget.left(Timestamp::UNIX_EPOCH).unwrap_err().line();
-        assert!(why.contains("calls.jsonl") && why.contains("none is made"), "{why}");
+        let why = budget.allowance(Timestamp::UNIX_EPOCH).unwrap_err().line();
+        assert!(why.contains("calls.jsonl") && why.contains("no LLM call is made"), "{why}");
         assert!(budget.start(CALL, Timestamp::UNIX_EPOCH).is_err());
     }
 }

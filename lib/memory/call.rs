@@ -10,7 +10,7 @@ use crate::base::exec::{self, Fault, Job, What};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
-use crate::memory::budget::{Budget, Call, Spent};
+use crate::memory::budget::{Allowance, Budget, Call, Spent};
 use crate::memory::prompt;
 use crate::memory::redact::Redactor;
 use crate::memory::reply::batch_of;
@@ -162,7 +162,7 @@ impl Caller<'_> {
             return Ok(Asked::NotStarted("no LLM command is configured".to_owned()));
         };
         let now = self.env.now();
-        if let Err(spent) = self.budget.left(now)? {
+        if let Allowance::Spent(spent) = self.budget.allowance(now)? {
             return Ok(Asked::Spent(spent));
         }
         if !is_repair {

@@ -17,7 +17,7 @@ mod span;
 mod tokens;
 mod value;
 
-use crate::base::error::Error;
+use crate::base::error::Result;
 use crate::config::memory::Redact;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -50,10 +50,10 @@ pub(crate) struct Redacted<'a> {
 }
 
 impl Redactor {
-    /// As the configuration has it; a pattern that is none is the configuration's fault.
-    pub(crate) fn of(settings: &Redact) -> Result<Redactor, Error> {
+    /// The redactor that the configuration asks for.
+    pub(crate) fn of(settings: &Redact) -> Result<Redactor> {
         Redactor::new(settings.enabled, &settings.patterns)
-            .map_err(|why| Error::config(format!("redact.patterns: {why}")).hint("see: memory-config path"))
+            .map_err(|error| error.context("redact.patterns").hint("see: memory-config path"))
     }
 
     /// The text without its secrets.
@@ -61,8 +61,8 @@ impl Redactor {
         self.redact(text).text.into_owned()
     }
 
-    /// Errors name the pattern by its number, its text, and what is wrong with it.
-    pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor, String> {
+    /// The error names a pattern by its number and its text.
+    pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
         Ok(Redactor { enabled, tokens: Tokens::new(), places: Places::new(), custom: Custom::all(patterns)? })
     }
 

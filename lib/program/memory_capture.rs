@@ -9,7 +9,7 @@ mod forms;
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory;
@@ -158,7 +158,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
             let direct = note.direct;
             let harness = note.harness;
             let entry = entry(inline(note, &reporter)?, harness, context, env);
-            entry.check().map_err(|faults| of_note(&faults))?;
+            entry.check().map_err(|error| of_note(&error))?;
             return match direct {
                 true => {
                     let config = memory::load(args.config.as_deref(), env, &reporter)?;
@@ -283,22 +283,21 @@ fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
     Ok(Retrieval::Inline { title, body, tags, scope: note.scope, thread_id: note.thread_id })
 }
 
-/// The faults of a note under the names that they have on the command line.
-fn of_note(faults: &[String]) -> Error {
-    let renamed: Vec<String> = faults
-        .iter()
-        .map(|fault| match fault.strip_prefix("retrieval.") {
-            Some(rest) => format!("--{rest}"),
-            None => fault.clone(),
-        })
-        .collect();
-    Error::usage(format!("not a note that can be kept: {}", renamed.join("; ")))
+/// The same faults, with the names of the flags instead of the entry's keys.
+fn of_note(error: &Error) -> Error {
+    let mut faults = error.faults().to_vec();
+    for fault in &mut faults {
+        if let Some(flag) = fault.path.strip_prefix("retrieval.") {
+            fault.path = format!("--{flag}");
+        }
+    }
+    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    Error::usage(format!("not a note that can be kept: {}", list.join("; "))).with_faults(faults)
 }
 
 fn whole_entry(reporter: &Reporter) -> Result<QueueEntry> {
     let bytes = json_on_stdin(PATIENCE, true, reporter)?.unwrap_or_default();
     QueueEntry::parse(&bytes)
-        .map_err(|faults| Error::usage(format!("not a queue entry: {}", faults.join("; "))))
 }
 
 fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {

@@ -38,8 +38,8 @@ impl Store {
 
     /// Takes what was written into the history, where that is wanted. What goes wrong is a warning.
     pub(crate) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
-        if let Err(why) = history::record(&self.root, &self.config.storage, message, changed, env) {
-            reporter.warn(&why);
+        if let Err(error) = history::record(&self.root, &self.config.storage, message, changed, env) {
+            reporter.warn(&error.line());
         }
     }
 }

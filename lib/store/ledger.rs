@@ -276,13 +276,13 @@ fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
             .hint("mend it, or move it away to begin anew")
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
-        Err(e) => Err(Error::io(e.to_string())),
+        Err(e) => Err(e.into()),
     }
 }
 
 fn save(value: &impl Serialize, path: &Path) -> Result<()> {
     let text = serde_json::to_vec_pretty(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    file::install(path, &text, 0o600).map_err(|e| Error::io(e.to_string()))
+    Ok(file::install(path, &text, 0o600)?)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::config::memory::read;
 use crate::config::memory::settings::Settings;
 use fs_err as fs;
@@ -49,7 +50,7 @@ pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Re
             }
             theirs.apply(settings, file);
         }
-        Err(why) => reporter.warn(&format!("left out, and not trusted: {why}")),
+        Err(error) => reporter.warn(&format!("left out, and not trusted: {}", error.message())),
     }
 }
 
@@ -64,11 +65,11 @@ struct Theirs {
     left_out: Vec<String>,
 }
 
-fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String> {
-    let dir = fs::canonicalize(file.parent().unwrap_or(file)).map_err(|e| e.to_string())?;
-    let bytes = read::bytes(file).map_err(|e| e.message().to_owned())?;
+fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs> {
+    let dir = fs::canonicalize(file.parent().unwrap_or(file))?;
+    let bytes = read::bytes(file)?;
     let mut theirs = Theirs { dir, ..Theirs::default() };
-    for found in read::settings(&bytes, file, env).map_err(|e| e.message().to_owned())? {
+    for found in read::settings(&bytes, file, env)? {
         match found {
             Ok(("storage.root", value)) => match theirs.inside(&value) {
                 Some(root) => theirs.root = Some(json!(root)),
@@ -84,7 +85,7 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String
                 }
             }
             Ok((key, _)) => theirs.left_out.push(key.to_owned()),
-            Err(fault) if fault.spot.key.is_empty() => return Err(fault.error(file).message().to_owned()),
+            Err(fault) if fault.spot.key.is_empty() => return Err(fault.error(file)),
             Err(fault) => theirs.left_out.push(fault.spot.key),
         }
     }

@@ -171,7 +171,7 @@ impl Adapters for Desk<'_> {
             // The queue is looked at once for each batch, and the file is still in it.
             let name = file.path.display().to_string();
             if self.seen.insert(name.clone()) {
-                self.reporter.warn(&format!("\"{name}\" is no queue entry: {}", file.faults.join("; ")));
+                self.reporter.warn(&format!("\"{name}\" is {}", file.error.message()));
             }
         }
         let tries = Tries::load(self.root)?;
@@ -387,8 +387,8 @@ impl Adapters for Desk<'_> {
             [one] => format!("consolidate: {}", one.title),
             all => format!("consolidate: {} notes", all.len()),
         };
-        if let Err(why) = history::record(self.root, &self.config.storage, message, &written, self.env) {
-            self.reporter.warn(&why);
+        if let Err(error) = history::record(self.root, &self.config.storage, message, &written, self.env) {
+            self.reporter.warn(&error.line());
         }
         Ok(())
     }

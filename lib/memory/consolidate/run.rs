@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::memory::budget::Allowance;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
 use crate::memory::consolidate::desk::Desk;
 use crate::memory::consolidate::plan::Plan;
@@ -85,8 +86,8 @@ impl Desk<'_> {
         }
         while self.limit > 0 && !self.is_down {
             // Asked for before anything is claimed, so that nothing is read that cannot be asked about.
-            if let (true, Err(spent)) =
-                (self.config.llm.command.is_some(), self.caller.budget.left(self.env.now())?)
+            if let (true, Allowance::Spent(spent)) =
+                (self.config.llm.command.is_some(), self.caller.budget.allowance(self.env.now())?)
             {
                 if self.waiting()? == 0 {
                     break;

@@ -66,8 +66,8 @@ impl Desk<'_> {
         let ids: BTreeSet<&EntryId> = ids.collect();
         let topics = self.topics();
         let changed: Vec<Note> = ids.into_iter().filter_map(|id| topics.find_own(id).ok()).collect();
-        if let Err(why) = history::record(self.root, &self.config.storage, message, &changed, self.env) {
-            self.reporter.warn(&why);
+        if let Err(error) = history::record(self.root, &self.config.storage, message, &changed, self.env) {
+            self.reporter.warn(&error.line());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::memory::budget::Allowance;
 use crate::memory::call::{BY_HAND, Kind, Why, reply_name, reply_path};
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
@@ -77,7 +78,10 @@ impl Desk<'_> {
             Some(Ended::NoCommand)
         } else {
             // Asked for before anything is read that cannot be asked about.
-            self.caller.budget.left(self.env.now())?.err().map(|spent| Ended::Spent(spent.to_string()))
+            match self.caller.budget.allowance(self.env.now())? {
+                Allowance::Left(_) => None,
+                Allowance::Spent(spent) => Some(Ended::Spent(spent.to_string())),
+            }
         };
         if let Some(ended) = stays {
             // A target may be new, and what people changed by hand is for agents too.

@@ -36,9 +36,9 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     }
     let state = match HistoryState::of(root, patient.env) {
         Ok(state) => state,
-        Err(why) => {
-            let what = format!("git cannot be asked about the history: {why}");
-            return vec![warning(root.path(), what, "mend what it names; until then nothing is committed")];
+        Err(error) => {
+            let what = format!("git cannot read the history: {}", error.message());
+            return vec![warning(root.path(), what, "nothing is committed until that is repaired")];
         }
     };
     let mut findings = Vec::new();
@@ -61,20 +61,21 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
         let what = "git's lock was left behind: no commit can be made".to_owned();
         findings.push(warning(&lock, what, "if no git is at work there, remove it"));
     }
-    if let Some(what) = state.under_way {
-        let told = format!("a {what} is under way: nothing is committed before its end");
-        findings.push(warning(root.path(), told, &format!("end it: git {what} --continue, or --abort")));
+    if let Some(operation) = state.unfinished {
+        let what = format!("a {operation} is in progress: nothing is committed until it ends");
+        let mend = format!("finish it: git {operation} --continue, or --abort");
+        findings.push(warning(root.path(), what, &mend));
     }
     for file in &state.in_conflict {
         let what = "a merge left two versions of it";
         let mend = "choose in an editor, then git add it";
         findings.push(Finding::error(Check::History, file, what, mend));
     }
-    if let Some(why) = state.nobody.filter(|_| hook == "git") {
+    if let Some(error) = state.missing_identity.filter(|_| hook == "git") {
         let mend = "git config --global user.name YOU; git config --global user.email YOU@EXAMPLE.ORG";
         findings.push(warning(
             root.path(),
-            format!("git does not know who commits, so that \"agent-memory\" does: {why}"),
+            format!("git has no user.name, so commits are made as \"agent-memory\": {}", error.message()),
             mend,
         ));
     }

@@ -1,7 +1,7 @@
 //! What is looked at, and with what.
 
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::config::memory::MemoryConfig;
 use crate::memory::redact::Redactor;
 use crate::store::place::Root;
@@ -25,8 +25,7 @@ impl<'a> Patient<'a> {
         env: &'a Env,
     ) -> Result<Patient<'a>> {
         // Where a pattern of the user's is none, what is known without it is looked for; `setup` tells.
-        let redactor = Redactor::of(&config.redact)
-            .or_else(|_| Redactor::new(config.redact.enabled, &[]).map_err(Error::config))?;
+        let redactor = Redactor::of(&config.redact).or_else(|_| Redactor::new(config.redact.enabled, &[]))?;
         let config_file = config_file.unwrap_or_else(|| root.path().to_path_buf());
         Ok(Patient { config, root, env, config_file, redactor })
     }

@@ -29,7 +29,7 @@ pub(crate) fn look_at_entries(patient: &Patient) -> Vec<Finding> {
     let (waiting, unreadable) = Journal::entries_in(&inbox).unwrap_or_default();
     for entry in &unreadable {
         let mend = "mend it in an editor, or move it away";
-        let what = format!("is no queue entry: {}", entry.faults.join("; "));
+        let what = format!("is {}", entry.error.message());
         findings.push(Finding::error(Check::Queue, &entry.path, what, mend));
     }
     let now = patient.env.now();
@@ -103,7 +103,7 @@ pub(crate) fn look_at_ledgers(patient: &Patient) -> Vec<Finding> {
     let (root, state, caps) = (patient.root, patient.root.state(), &patient.config.llm);
     let budget = Budget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
     let all = [
-        ("calls.jsonl", budget.left(patient.env.now()).err()),
+        ("calls.jsonl", budget.allowance(patient.env.now()).err()),
         ("sessions.json", Sessions::load(root).err()),
         ("tries.json", Tries::load(root).err()),
         ("defrag.json", Seen::load(root).err()),

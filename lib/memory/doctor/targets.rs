@@ -23,8 +23,7 @@ pub(crate) fn look(patient: &Patient, shares: impl Iterator<Item = Share>) -> Ve
             }
             Ok(Standing::Made | Standing::Written | Standing::Unchanged) => {}
             Err(error) => {
-                let mend =
-                    error.next_step().unwrap_or("mend it, or take it out of agentsMd.targets");
+                let mend = error.next_step().unwrap_or("mend it, or take it out of agentsMd.targets");
                 findings.push(Finding::error(Check::Target, &outcome.path, error.message(), mend));
             }
         }

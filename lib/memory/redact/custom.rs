@@ -2,6 +2,7 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
+use crate::base::error::{Error, Result};
 use crate::base::text::{border, one_line};
 use crate::memory::redact::span::{Rank, Span};
 
@@ -23,13 +24,17 @@ pub(crate) struct Custom {
 }
 
 impl Custom {
-    /// All patterns, or which of them cannot be used and why.
-    pub(crate) fn all(patterns: &[String]) -> Result<Vec<Custom>, String> {
+    /// Compiles all patterns. The error quotes the one that cannot be used.
+    pub(crate) fn all(patterns: &[String]) -> Result<Vec<Custom>> {
         if patterns.len() > PATTERNS {
-            return Err(format!("{} patterns: at most {PATTERNS} are allowed", patterns.len()));
+            return Err(Error::config(format!(
+                "{} patterns: at most {PATTERNS} are allowed",
+                patterns.len()
+            )));
         }
         let compile = |(at, pattern): (usize, &String)| {
-            let fault = |why: &str| format!("pattern {} '{}': {why}", at + 1, one_line(pattern, 60));
+            let fault =
+                |why: &str| Error::config(format!("pattern {} '{}': {why}", at + 1, one_line(pattern, 60)));
             match pattern {
                 empty if empty.is_empty() => Err(fault("it is empty")),
                 long if long.len() > LENGTH => Err(fault(&format!("it is longer than {LENGTH} bytes"))),
