@@ -3,11 +3,11 @@
 use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::budget::{Allowance, Budget, Call};
+use crate::memory::budget::{Allowance, Call, CallBudget};
 use crate::memory::{consolidate, defrag};
 use crate::store::batch::{Batches, bears_an_id};
 use crate::store::entry::EntryId;
-use crate::store::ledger::{Next, Seen, Sessions, Tries};
+use crate::store::ledger::{DefragLedger, NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use jiff::Timestamp;
 
@@ -29,9 +29,9 @@ pub(crate) fn holds(bytes: &[u8]) {
         }
         2 => {
             scratch.put(&state(names[2]), bytes);
-            given(Seen::load(&root), |mut seen| {
+            given(DefragLedger::load(&root), |mut seen| {
                 seen.save(&root).unwrap();
-                assert_eq!(Seen::load(&root).unwrap(), seen);
+                assert_eq!(DefragLedger::load(&root).unwrap(), seen);
                 let id = EntryId::parse("id__a1B2c3").unwrap();
                 seen.see(id.clone(), "m".to_owned());
                 seen.keep(|other| *other == id);
@@ -76,7 +76,7 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
         tries.set_alone(id);
         assert!(tries.is_alone(id));
         let last = (0..3).map(|n| tries.fail(id, "no", &format!("own batch {n}"), now)).last().unwrap();
-        assert!(matches!(last, Next::Never(_)), "{last:?}");
+        assert!(matches!(last, NextTry::Never(_)), "{last:?}");
         tries.forget(id);
         assert!(tries.may_be_tried(id, now) && !tries.is_alone(id));
     }
@@ -85,7 +85,7 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
 /// No line, whatever it says, makes room for more calls than the caps allow.
 fn calls_are_counted(root: &Root, now: Timestamp) {
     let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
-    let budget = Budget::of(root, 3, 5);
+    let budget = CallBudget::of(root, 3, 5);
     let before = match budget.allowance(now) {
         Err(error) => return is_told(&error.line()),
         Ok(Allowance::Spent(spent)) => return is_told(&spent.to_string()),

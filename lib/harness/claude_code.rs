@@ -6,10 +6,10 @@
 //! stands in it once. A fork is a new file that begins with the parent's records, uuids and all.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, Part};
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Seen, each_line, parse};
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::content::{self, ContentPart};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -85,7 +85,7 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Claude Code session")?;
     let mut session = Session::default();
     each_line(path, &mut reader, "Claude Code", out, |line, out| session.line(line, out))
@@ -101,7 +101,7 @@ struct Session {
 }
 
 impl Session {
-    fn line(&mut self, line: Line, out: &mut Out) -> Result<Seen> {
+    fn line(&mut self, line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
         let record: Record = match parse(line.text) {
             Ok(record) => record,
             Err(seen) => return Ok(seen),
@@ -110,13 +110,13 @@ impl Session {
         if !conversation {
             let known = OTHER.contains(&&*record.kind) && record.session_id.is_some();
             return Ok(if known || record.kind == "file-history-snapshot" {
-                Seen::Known
+                RecordStatus::Known
             } else {
-                Seen::Unknown(record.kind.into_owned())
+                RecordStatus::Unknown(record.kind.into_owned())
             });
         }
         let (Some(raw), Some(uuid)) = (record.message, &record.uuid) else {
-            return Ok(Seen::Unknown(format!("{} without a message or uuid", record.kind)));
+            return Ok(RecordStatus::Unknown(format!("{} without a message or uuid", record.kind)));
         };
         let report = &mut out.report;
         if report.session_id.is_none() {
@@ -131,18 +131,18 @@ impl Session {
         if record.is_sidechain == Some(true) {
             // A helper's records: in its own file they are all there is, elsewhere they are not the session's.
             if self.spoke || record.agent_id.is_none() {
-                return Ok(Seen::Known);
+                return Ok(RecordStatus::Known);
             }
             report.is_sub_agent = true;
         } else {
             self.spoke = true;
         }
         if !self.seen.insert(self.hasher.hash_one(uuid)) {
-            return Ok(Seen::Known);
+            return Ok(RecordStatus::Known);
         }
         let message: Message = match serde_json::from_str(raw.get()) {
             Ok(message) => message,
-            Err(_) => return Ok(Seen::Unknown(format!("{} message in another shape", record.kind))),
+            Err(_) => return Ok(RecordStatus::Unknown(format!("{} message in another shape", record.kind))),
         };
         let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
         let parts = message.content.map(content::parts).unwrap_or_default();
@@ -152,16 +152,16 @@ impl Session {
         {
             assistant(uuid, parts, at, out)?;
         }
-        Ok(Seen::Known)
+        Ok(RecordStatus::Known)
     }
 }
 
 fn user(
     record: &Record,
     uuid: &str,
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<ContentPart>>,
     at: Option<Timestamp>,
-    out: &mut Out,
+    out: &mut TurnSink,
 ) -> Result<()> {
     let origin = record.origin.as_ref().and_then(|origin| origin.kind.as_deref());
     let typed = record.is_meta != Some(true)
@@ -193,7 +193,12 @@ fn not_typed(text: &str) -> bool {
     NOT_TYPED.iter().any(|start| text.starts_with(start))
 }
 
-fn assistant(uuid: &str, parts: Vec<Option<Part>>, at: Option<Timestamp>, out: &mut Out) -> Result<()> {
+fn assistant(
+    uuid: &str,
+    parts: Vec<Option<ContentPart>>,
+    at: Option<Timestamp>,
+    out: &mut TurnSink,
+) -> Result<()> {
     for (n, part) in parts.into_iter().enumerate() {
         let Some(part) = part else {
             out.report.unknown("assistant part in another shape");
@@ -206,7 +211,7 @@ fn assistant(uuid: &str, parts: Vec<Option<Part>>, at: Option<Timestamp>, out: &
             ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
             ("tool_use", ..) => {
                 let key = part.id.unwrap_or(id);
-                let input = part.input.map_or(Arguments::Text("{}"), Arguments::Json);
+                let input = part.input.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
                 out.call(&key, part.name.as_deref().unwrap_or("tool"), input, key.clone(), at)?;
             }
             ("text" | "thinking" | "redacted_thinking", ..) => {}

@@ -7,9 +7,9 @@
 
 use crate::base::error::Result;
 use crate::harness::content;
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Seen, each_line, parse};
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -47,7 +47,7 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct Meta<'a> {
+struct SessionMeta<'a> {
     id: Option<String>,
     cwd: Option<String>,
     forked_from_id: Option<String>,
@@ -58,7 +58,7 @@ struct Meta<'a> {
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct ResponseItem<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     id: Option<String>,
@@ -84,42 +84,42 @@ struct Passed {
     content_item_kinds: Option<Vec<String>>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Codex session")?;
     let mut ids = Ids::default();
     each_line(path, &mut reader, "Codex", out, |line, out| record(line, &mut ids, out))
 }
 
-fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
+fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus> {
     let record: Record = match parse(line.text) {
         Ok(record) => record,
         Err(seen) => return Ok(seen),
     };
-    let Some(payload) = record.payload else { return Ok(Seen::Unknown(record.kind.into_owned())) };
+    let Some(payload) = record.payload else { return Ok(RecordStatus::Unknown(record.kind.into_owned())) };
     match &*record.kind {
         "session_meta" => meta(payload, out),
         "response_item" => {
             let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
             let summary = record.metadata.is_some_and(|metadata| metadata.compaction_output == Some(true));
             let Ok(item) = serde_json::from_str(payload.get()) else {
-                return Ok(Seen::Unknown("response_item in another shape".to_owned()));
+                return Ok(RecordStatus::Unknown("response_item in another shape".to_owned()));
             };
             if !summary {
                 self::item(item, at, ids, out)?;
             }
         }
         kind if OTHER.contains(&kind) => {}
-        kind => return Ok(Seen::Unknown(kind.to_owned())),
+        kind => return Ok(RecordStatus::Unknown(kind.to_owned())),
     }
-    Ok(Seen::Known)
+    Ok(RecordStatus::Known)
 }
 
 /// The file's own description. Another one further down is a copy of somebody else's.
-fn meta(payload: &RawValue, out: &mut Out) {
+fn meta(payload: &RawValue, out: &mut TurnSink) {
     if out.report.session_id.is_some() {
         return;
     }
-    let Ok(meta) = serde_json::from_str::<Meta>(payload.get()) else {
+    let Ok(meta) = serde_json::from_str::<SessionMeta>(payload.get()) else {
         out.report.unknown("session_meta in another shape");
         return;
     };
@@ -130,7 +130,7 @@ fn meta(payload: &RawValue, out: &mut Out) {
     out.report.cwd = meta.cwd;
 }
 
-fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Result<()> {
+fn item(item: ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     let key = || item.call_id.clone().or_else(|| item.id.clone()).unwrap_or_default();
     match &*item.kind {
         "message" => message(&item, at, ids, out),
@@ -146,9 +146,9 @@ fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Resu
         "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
             let name = item.name.as_deref().unwrap_or(&item.kind);
             let arguments = match (&item.arguments, &item.input, item.action) {
-                (Some(text), ..) | (None, Some(text), _) => Arguments::Text(text),
-                (None, None, Some(action)) => Arguments::Json(action),
-                (None, None, None) => Arguments::Text("{}"),
+                (Some(text), ..) | (None, Some(text), _) => ToolArguments::Text(text),
+                (None, None, Some(action)) => ToolArguments::Json(action),
+                (None, None, None) => ToolArguments::Text("{}"),
             };
             out.call(&key(), name, arguments, key(), at)?;
             // A search is done on the server: what it found is in the answer, no result follows.
@@ -166,7 +166,7 @@ fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Resu
     }
 }
 
-fn message(item: &Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Result<()> {
+fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     let role = match item.role.as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
@@ -204,7 +204,7 @@ fn message(item: &Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> 
 }
 
 /// The texts of all parts.
-fn joined(content: &RawValue, out: &mut Out) -> String {
+fn joined(content: &RawValue, out: &mut TurnSink) -> String {
     let mut texts = Vec::new();
     for part in content::parts(content) {
         match part.and_then(|part| part.text) {

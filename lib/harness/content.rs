@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// A part of a message. Which fields it has depends on `kind`.
 #[derive(Deserialize, Default)]
-pub(crate) struct Part<'a> {
+pub(crate) struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
     pub(crate) kind: Cow<'a, str>,
     /// `text`, `input_text`, `output_text`, `summary_text`
@@ -27,8 +27,12 @@ pub(crate) struct Part<'a> {
 }
 
 /// The parts of a message's content; those in a shape that is new to us are `None`.
-pub(crate) fn parts(content: &RawValue) -> Vec<Option<Part<'_>>> {
-    parts_as(content, |text| Part { kind: Cow::Borrowed("text"), text: Some(text), ..Part::default() })
+pub(crate) fn parts(content: &RawValue) -> Vec<Option<ContentPart<'_>>> {
+    parts_as(content, |text| ContentPart {
+        kind: Cow::Borrowed("text"),
+        text: Some(text),
+        ..ContentPart::default()
+    })
 }
 
 /// The same, with parts in a program's own form; `of_text` makes one of a content that is a string.

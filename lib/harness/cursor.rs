@@ -6,9 +6,9 @@
 
 use crate::base::error::Result;
 use crate::harness::content;
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Seen, each_line, parse};
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::{Ids, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,26 +28,26 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Cursor transcript")?;
     let mut ids = Ids::default();
     each_line(path, &mut reader, "Cursor", out, |line, out| record(line, &mut ids, out))
 }
 
-fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
+fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus> {
     let record: Record = match parse(line.text) {
         Ok(record) => record,
         Err(seen) => return Ok(seen),
     };
     let Some(content) = record.message.and_then(|message| message.content) else {
-        return Ok(Seen::Unknown(format!("record of role {}", record.role)));
+        return Ok(RecordStatus::Unknown(format!("record of role {}", record.role)));
     };
     let role = match &*record.role {
         "user" => Role::User,
         // Results of tools, where they come under a role of their own.
         "assistant" | "tool" => Role::Assistant,
-        "system" => return Ok(Seen::Known),
-        role => return Ok(Seen::Unknown(format!("record of role {role}"))),
+        "system" => return Ok(RecordStatus::Known),
+        role => return Ok(RecordStatus::Unknown(format!("record of role {role}"))),
     };
     let mut typed = Vec::new();
     for part in content::parts(content) {
@@ -68,7 +68,7 @@ fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
                 let id = ids.next(Role::Tool, &format!("{name} {input}"));
                 // Without an id no result can be told to be its own.
                 let key = part.id.unwrap_or_else(|| id.clone());
-                out.call(&key, name, Arguments::Text(input), id, None)?;
+                out.call(&key, name, ToolArguments::Text(input), id, None)?;
             }
             ("tool_result", ..) => {
                 let text = part.content.map(content::text).unwrap_or_default();
@@ -83,7 +83,7 @@ fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
     if !text.is_empty() {
         out.turn(Role::User, &text, ids.next(Role::User, &text), None)?;
     }
-    Ok(Seen::Known)
+    Ok(RecordStatus::Known)
 }
 
 /// What was typed: the insides of `<user_query>`, or all where there is none.

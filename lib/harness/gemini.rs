@@ -14,8 +14,8 @@
 mod message;
 
 use crate::base::error::Result;
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Reader, Seen, each_line, failed, parse};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, Reader, RecordStatus, each_line, failed, parse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -39,29 +39,29 @@ struct Record<'a> {
     #[serde(rename = "kind")]
     session_kind: Option<String>,
     #[serde(borrow, rename = "$set")]
-    set: Option<Patch<'a>>,
+    set: Option<ListUpdate<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Patch<'a> {
+struct ListUpdate<'a> {
     #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct ListedMessage<'a> {
     id: Option<String>,
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Gemini CLI session")?;
     let mut log = Log::default();
     each_line(path, &mut reader, "Gemini CLI", out, |line, out| Ok(log.line(line, out)))?;
     let mut here = reader.stream_position().map_err(|e| failed(path, &e))?;
     let mut bytes = Vec::new();
-    for message in log.messages.iter().filter(|message| message.standing == Standing::Said) {
+    for message in log.messages.iter().filter(|message| message.standing == MessageStatus::Said) {
         let found = message_at(&mut reader, &mut here, message.place, &mut bytes);
         if !found.map_err(|e| failed(path, &e))? {
             out.report.torn += 1;
@@ -78,20 +78,20 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
 
 /// Where a message stands in the file.
 #[derive(Clone, Copy)]
-struct Place {
+struct ByteRange {
     offset: u64,
     length: u32,
 }
 
-struct Logged {
-    place: Place,
-    standing: Standing,
+struct LoggedMessage {
+    place: ByteRange,
+    standing: MessageStatus,
     /// Is it in the list as the program has it now?
     listed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum MessageStatus {
     Said,
     /// A summary, or a copy beside one.
     Copied,
@@ -102,7 +102,7 @@ enum Standing {
 #[derive(Default)]
 struct Log {
     /// In the order in which they came.
-    messages: Vec<Logged>,
+    messages: Vec<LoggedMessage>,
     /// A message by the hash of its id.
     by_id: HashMap<u64, usize>,
     /// The list as the program has it now.
@@ -113,7 +113,7 @@ struct Log {
 }
 
 impl Log {
-    fn line(&mut self, line: Line, out: &mut Out) -> Seen {
+    fn line(&mut self, line: Line, out: &mut TurnSink) -> RecordStatus {
         let record: Record = match parse(line.text) {
             Ok(record) => record,
             Err(seen) => return seen,
@@ -122,64 +122,65 @@ impl Log {
             if let Some(messages) = patch.messages {
                 self.replace(&messages, line, out);
             }
-            return Seen::Known;
+            return RecordStatus::Known;
         }
         if record.session_id.is_some() && record.project_hash.is_some() {
             self.starting = true;
             out.report.is_sub_agent = record.session_kind.as_deref() == Some("subagent");
             out.report.session_id = record.session_id;
-            return Seen::Known;
+            return RecordStatus::Known;
         }
         match (record.id, &*record.kind) {
             (Some(id), "user" | "gemini") => {
                 self.starting = false;
-                let place = Place { offset: line.offset, length: line.text.len() as u32 };
+                let place = ByteRange { offset: line.offset, length: line.text.len() as u32 };
                 if line.exact {
                     self.message(&id, place);
-                    Seen::Known
+                    RecordStatus::Known
                 } else {
-                    Seen::Unknown("message that is not UTF-8".to_owned())
+                    RecordStatus::Unknown("message that is not UTF-8".to_owned())
                 }
             }
-            (_, kind) if NOTICES.contains(&kind) => Seen::Known,
-            (_, kind) => Seen::Unknown(kind.to_owned()),
+            (_, kind) if NOTICES.contains(&kind) => RecordStatus::Known,
+            (_, kind) => RecordStatus::Unknown(kind.to_owned()),
         }
     }
 
     /// A message on a line of its own: new, or the whole of one that was begun.
-    fn message(&mut self, id: &str, place: Place) {
+    fn message(&mut self, id: &str, place: ByteRange) {
         let id = self.hasher.hash_one(id);
         let known = self.by_id.get(&id).and_then(|known| self.messages.get_mut(*known));
         match known {
             // What was taken back and is said again has a new place.
-            Some(known) if known.listed || known.standing == Standing::Said => known.place = place,
+            Some(known) if known.listed || known.standing == MessageStatus::Said => known.place = place,
             _ => {
-                let index = self.add(id, place, Standing::Said);
+                let index = self.add(id, place, MessageStatus::Said);
                 self.list.push(index);
             }
         }
     }
 
-    fn add(&mut self, id: u64, place: Place, standing: Standing) -> usize {
-        self.messages.push(Logged { place, standing, listed: true });
+    fn add(&mut self, id: u64, place: ByteRange, standing: MessageStatus) -> usize {
+        self.messages.push(LoggedMessage { place, standing, listed: true });
         self.by_id.insert(id, self.messages.len() - 1);
         self.messages.len() - 1
     }
 
     /// `$set.messages`.
-    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut Out) {
+    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut TurnSink) {
         let starting = std::mem::take(&mut self.starting);
         let mut found = Vec::with_capacity(messages.len());
         for raw in messages {
-            match serde_json::from_str::<Named>(raw.get()) {
-                Ok(Named { id: Some(id), kind }) if kind == "user" || kind == "gemini" => {
+            match serde_json::from_str::<ListedMessage>(raw.get()) {
+                Ok(ListedMessage { id: Some(id), kind }) if kind == "user" || kind == "gemini" => {
                     // `raw` is a part of `line`, so its place in the file is that of the line and where in it.
                     let within = (raw.get().as_ptr() as usize).wrapping_sub(line.text.as_ptr() as usize);
-                    let place = Place { offset: line.offset + within as u64, length: raw.get().len() as u32 };
+                    let place =
+                        ByteRange { offset: line.offset + within as u64, length: raw.get().len() as u32 };
                     found.push((self.hasher.hash_one(&id), place));
                 }
-                Ok(Named { kind, .. }) if NOTICES.contains(&&*kind) => {}
-                Ok(Named { kind, .. }) => out.report.unknown(&format!("listed {kind}")),
+                Ok(ListedMessage { kind, .. }) if NOTICES.contains(&&*kind) => {}
+                Ok(ListedMessage { kind, .. }) => out.report.unknown(&format!("listed {kind}")),
                 Err(_) => out.report.unknown("listed message in another shape"),
             }
         }
@@ -192,14 +193,14 @@ impl Log {
             }
             let last_kept = self.list.iter().rposition(|message| kept.contains(message));
             for taken_back in self.list.split_off(last_kept.map_or(0, |last| last + 1)) {
-                self.messages[taken_back].standing = Standing::TakenBack;
+                self.messages[taken_back].standing = MessageStatus::TakenBack;
                 self.messages[taken_back].listed = false;
             }
         }
         for message in &self.list {
             self.messages[*message].listed = false;
         }
-        let new = if drops || !line.exact { Standing::Copied } else { Standing::Said };
+        let new = if drops || !line.exact { MessageStatus::Copied } else { MessageStatus::Said };
         let mut list = Vec::with_capacity(found.len());
         for (id, place) in found {
             list.push(match self.by_id.get(&id).copied() {
@@ -207,8 +208,8 @@ impl Log {
                 Some(known) => {
                     let message = &mut self.messages[known];
                     message.listed = true;
-                    if message.standing == Standing::TakenBack {
-                        message.standing = Standing::Said;
+                    if message.standing == MessageStatus::TakenBack {
+                        message.standing = MessageStatus::Said;
                     }
                     known
                 }
@@ -220,7 +221,12 @@ impl Log {
 }
 
 /// Reads the message's JSON; `false`: the file is shorter than it was.
-fn message_at(reader: &mut Reader, here: &mut u64, place: Place, bytes: &mut Vec<u8>) -> io::Result<bool> {
+fn message_at(
+    reader: &mut Reader,
+    here: &mut u64,
+    place: ByteRange,
+    bytes: &mut Vec<u8>,
+) -> io::Result<bool> {
     // Most follow each other, so that what is buffered serves for many.
     reader.seek_relative(place.offset.wrapping_sub(*here) as i64)?;
     bytes.resize(place.length as usize, 0);

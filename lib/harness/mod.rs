@@ -1,6 +1,6 @@
 //! Other people's programs: a recorded session becomes turns.
 //!
-//! Each program keeps its sessions in a form of its own, changes it without notice, and writes into the same
+//! OnTurn program keeps its sessions in a form of its own, changes it without notice, and writes into the same
 //! file much that nobody said: copies of the prompt, instructions, summaries, patches. A reader here gives
 //! what was said, in order, and nothing else. What it does not know it counts and reports; a torn line, a
 //! record of a new kind or an odd shape never costs the rest of a session.
@@ -23,8 +23,8 @@ pub(crate) mod tool;
 pub(crate) mod turn;
 
 use crate::base::error::Result;
-use crate::harness::out::{Each, Out};
-use crate::harness::turn::Report;
+use crate::harness::out::{OnTurn, TurnSink};
+use crate::harness::turn::SessionReport;
 use std::path::Path;
 
 /// In which form a session was written down.
@@ -76,8 +76,8 @@ impl Format {
 /// Reads as a stream: memory does not grow with the session (but for a few bytes a message). An error of
 /// `each` ends the reading and comes back. A file that is missing, empty, binary, a directory, or of another
 /// format is an error; a torn or unknown record is not.
-pub(crate) fn read(format: Format, path: &Path, each: &mut Each) -> Result<Report> {
-    let mut out = Out::new(each);
+pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+    let mut out = TurnSink::new(each);
     match format {
         Format::ClaudeCode => claude_code::read(path, &mut out)?,
         Format::Codex => codex::read(path, &mut out)?,

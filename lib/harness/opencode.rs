@@ -4,9 +4,9 @@
 //! may be far larger than memory. A prompt that was given as an argument is kept with quotes around it.
 
 use crate::base::error::{Error, Result};
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
-use crate::harness::tool::Arguments;
+use crate::harness::tool::ToolArguments;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ const CAP: u64 = 512 << 20;
 const OTHER: &[&str] =
     &["agent", "compaction", "file", "patch", "retry", "snapshot", "step-finish", "step-start", "subtask"];
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
     let length = reader.get_ref().metadata().map_err(|e| failed(path, &e))?.len();
     if length > CAP {
@@ -58,7 +58,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
 
 /// Reads the document, and gives each message on as soon as it is whole.
 struct Document<'a, 'b> {
-    out: &'a mut Out<'b>,
+    out: &'a mut TurnSink<'b>,
     /// Was anything of an export seen?
     known: bool,
     /// Why reading was ended from our side.
@@ -177,18 +177,18 @@ struct Part<'a> {
     #[serde(rename = "callID")]
     call_id: Option<String>,
     #[serde(borrow)]
-    state: Option<State<'a>>,
+    state: Option<ToolState<'a>>,
 }
 
 #[derive(Deserialize)]
-struct State<'a> {
+struct ToolState<'a> {
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     output: Option<String>,
     error: Option<String>,
 }
 
-fn message(raw: &RawValue, out: &mut Out) -> Result<()> {
+fn message(raw: &RawValue, out: &mut TurnSink) -> Result<()> {
     let Ok(Message { info, parts }) = serde_json::from_str(raw.get()) else {
         out.report.unknown("message in another shape");
         return Ok(());
@@ -219,8 +219,8 @@ fn message(raw: &RawValue, out: &mut Out) -> Result<()> {
             ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
             ("tool", _) => {
                 let key = part.call_id.unwrap_or_else(|| id.clone());
-                let state = part.state.unwrap_or(State { input: None, output: None, error: None });
-                let input = state.input.map_or(Arguments::Text("{}"), Arguments::Json);
+                let state = part.state.unwrap_or(ToolState { input: None, output: None, error: None });
+                let input = state.input.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
                 out.call(&key, part.tool.as_deref().unwrap_or("tool"), input, id, at)?;
                 match (state.output, state.error) {
                     (_, Some(error)) => out.result(&key, &error, true, at)?,

@@ -2,42 +2,42 @@
 
 use crate::base::error::Result;
 use crate::harness::recalled;
-use crate::harness::tool::{self, Arguments, NO_RESULT};
-use crate::harness::turn::{Report, Role, Turn};
+use crate::harness::tool::{self, NO_RESULT, ToolArguments};
+use crate::harness::turn::{Role, SessionReport, Turn};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 /// Who gets the turns.
-pub(crate) type Each<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
+pub(crate) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
 
 /// A call waits while no more than so many turns, or bytes of them, wait behind it. Results come soon or not
 /// at all; one that comes later still becomes a turn of its own.
 const WAITING: usize = 256;
 const WAITING_BYTES: usize = 1 << 20;
 
-pub(crate) struct Out<'a> {
-    each: &'a mut Each<'a>,
-    pub(crate) report: Report,
-    waiting: VecDeque<Waiting>,
+pub(crate) struct TurnSink<'a> {
+    each: &'a mut OnTurn<'a>,
+    pub(crate) report: SessionReport,
+    waiting: VecDeque<PendingTurn>,
     waiting_bytes: usize,
     /// How often each id was given, by its hash.
     ids: HashMap<u64, u32>,
     hasher: RandomState,
 }
 
-struct Waiting {
+struct PendingTurn {
     turn: Turn,
     /// The key of the result that is to come; `None` where nothing is.
     key: Option<String>,
     recalls: bool,
 }
 
-impl<'a> Out<'a> {
-    pub(crate) fn new<'b: 'a>(each: &'a mut Each<'b>) -> Out<'a> {
-        Out {
+impl<'a> TurnSink<'a> {
+    pub(crate) fn new<'b: 'a>(each: &'a mut OnTurn<'b>) -> TurnSink<'a> {
+        TurnSink {
             each,
-            report: Report::default(),
+            report: SessionReport::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             ids: HashMap::new(),
@@ -52,7 +52,7 @@ impl<'a> Out<'a> {
             return Ok(());
         }
         let turn = Turn { role, text: text.into_owned(), id, at, cut: 0 };
-        self.put(Waiting { turn, key: None, recalls: false })
+        self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
     /// A call of a tool. Its turn keeps its place until the result with that key comes.
@@ -60,13 +60,13 @@ impl<'a> Out<'a> {
         &mut self,
         key: &str,
         name: &str,
-        arguments: Arguments,
+        arguments: ToolArguments,
         id: String,
         at: Option<Timestamp>,
     ) -> Result<()> {
         let shown = tool::call(name, arguments);
         let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut };
-        self.put(Waiting { turn, key: Some(key.to_owned()), recalls: shown.recalls })
+        self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
     }
 
     /// What came of a call. Results may come in any order.
@@ -91,7 +91,7 @@ impl<'a> Out<'a> {
                 let shown = tool::result(text, false);
                 let text = format!("[an earlier call]\n=>\n{}", shown.text);
                 let turn = Turn { role: Role::Tool, text, id: format!("{key}/result"), at, cut: shown.cut };
-                self.put(Waiting { turn, key: None, recalls: false })
+                self.put(PendingTurn { turn, key: None, recalls: false })
             }
         }
     }
@@ -107,12 +107,12 @@ impl<'a> Out<'a> {
     }
 
     /// Gives what still waits, and the report.
-    pub(crate) fn finish(mut self) -> Result<Report> {
+    pub(crate) fn finish(mut self) -> Result<SessionReport> {
         self.give(true)?;
         Ok(self.report)
     }
 
-    fn put(&mut self, mut new: Waiting) -> Result<()> {
+    fn put(&mut self, mut new: PendingTurn) -> Result<()> {
         self.tell_apart(&mut new.turn.id);
         self.waiting_bytes += new.turn.text.len();
         self.waiting.push_back(new);
@@ -140,7 +140,7 @@ impl<'a> Out<'a> {
             if first.key.is_some() && !all && !full {
                 return Ok(());
             }
-            let Some(Waiting { mut turn, key, .. }) = self.waiting.pop_front() else { return Ok(()) };
+            let Some(PendingTurn { mut turn, key, .. }) = self.waiting.pop_front() else { return Ok(()) };
             self.waiting_bytes = self.waiting_bytes.saturating_sub(turn.text.len());
             if key.is_some() {
                 self.report.open_calls += 1;
@@ -159,20 +159,20 @@ mod tests {
     use super::*;
     use crate::base::error::Error;
 
-    fn told(act: impl FnOnce(&mut Out) -> Result<()>) -> (Vec<String>, Report) {
+    fn told(act: impl FnOnce(&mut TurnSink) -> Result<()>) -> (Vec<String>, SessionReport) {
         let mut texts = Vec::new();
         let mut each = |turn: Turn| {
             texts.push(turn.text);
             Ok(())
         };
-        let mut out = Out::new(&mut each);
+        let mut out = TurnSink::new(&mut each);
         act(&mut out).unwrap();
         let report = out.finish().unwrap();
         (texts, report)
     }
 
-    fn call(out: &mut Out, key: &str) -> Result<()> {
-        out.call(key, key, Arguments::Text("{}"), key.into(), None)
+    fn call(out: &mut TurnSink, key: &str) -> Result<()> {
+        out.call(key, key, ToolArguments::Text("{}"), key.into(), None)
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let (texts, _) = told(|out| out.turn(Role::User, " \n", "x".into(), None));
         assert!(texts.is_empty());
         let mut each = |_: Turn| Err(Error::io("enough"));
-        let mut out = Out::new(&mut each);
+        let mut out = TurnSink::new(&mut each);
         assert_eq!(out.turn(Role::User, "x", "x".into(), None).unwrap_err().message(), "enough");
     }
 }

@@ -1,7 +1,7 @@
 //! Any text file, as it stands: pieces of a document, of which nobody can say who spoke.
 
 use crate::base::error::Result;
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use crate::harness::recalled;
 use crate::harness::source::{self, Reader, failed};
 use crate::harness::turn::{Ids, Role};
@@ -13,7 +13,7 @@ const PIECE: usize = 32 << 10;
 /// A line that is longer is broken.
 const LINE: usize = 1 << 20;
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a text file")?;
     let mut ids = Ids::default();
     let mut piece = String::new();

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use memchr::memchr;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -48,7 +48,7 @@ pub(crate) fn failed(path: &Path, error: &io::Error) -> Error {
 }
 
 /// What a line turned out to be.
-pub(crate) enum Seen {
+pub(crate) enum RecordStatus {
     /// A record of the expected program, whether it holds a turn or not.
     Known,
     /// A record of a kind, or in a shape, that is new to us.
@@ -68,10 +68,10 @@ pub(crate) struct Line<'a> {
 }
 
 /// Reads JSON from a line; where that fails, tells what the line is instead.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Seen> {
+pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RecordStatus> {
     serde_json::from_str(line).map_err(|e| match e.classify() {
-        serde_json::error::Category::Data => Seen::Unknown("(another shape)".to_owned()),
-        _ => Seen::Torn,
+        serde_json::error::Category::Data => RecordStatus::Unknown("(another shape)".to_owned()),
+        _ => RecordStatus::Torn,
     })
 }
 
@@ -81,8 +81,8 @@ pub(crate) fn each_line(
     path: &Path,
     reader: &mut Reader,
     program: &str,
-    out: &mut Out,
-    mut take: impl FnMut(Line, &mut Out) -> Result<Seen>,
+    out: &mut TurnSink,
+    mut take: impl FnMut(Line, &mut TurnSink) -> Result<RecordStatus>,
 ) -> Result<()> {
     let mut buffer = Vec::new();
     let mut offset = io::Seek::stream_position(reader).map_err(|e| failed(path, &e))?;
@@ -129,15 +129,15 @@ pub(crate) fn each_line(
     .hint("check that the file belongs to the harness that it was queued for"))
 }
 
-fn count(seen: Seen, known: &mut usize, out: &mut Out) {
+fn count(seen: RecordStatus, known: &mut usize, out: &mut TurnSink) {
     match seen {
-        Seen::Known => *known += 1,
-        Seen::Unknown(kind) => out.report.unknown(&kind),
-        Seen::Torn => out.report.torn += 1,
+        RecordStatus::Known => *known += 1,
+        RecordStatus::Unknown(kind) => out.report.unknown(&kind),
+        RecordStatus::Torn => out.report.torn += 1,
     }
 }
 
-pub(crate) struct Found {
+pub(crate) struct LineRead {
     /// Bytes consumed, the newline included; 0: the end of the file.
     pub(crate) length: u64,
     /// Did a newline end it?
@@ -146,12 +146,12 @@ pub(crate) struct Found {
 }
 
 /// Reads the next line into `buffer`, without its newline. Of one longer than `cap` nothing is kept.
-pub(crate) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<Found> {
+pub(crate) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<LineRead> {
     if buffer.capacity() > BUFFER_KEEPS {
         *buffer = Vec::new();
     }
     buffer.clear();
-    let mut found = Found { length: 0, ended: false, too_long: false };
+    let mut found = LineRead { length: 0, ended: false, too_long: false };
     while !found.ended {
         let block = match reader.fill_buf() {
             Ok([]) => break,

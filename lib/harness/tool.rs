@@ -18,13 +18,13 @@ pub(crate) const NO_RESULT: &str = "[no result recorded]";
 
 /// How a tool was called.
 #[derive(Clone, Copy)]
-pub(crate) enum Arguments<'a> {
+pub(crate) enum ToolArguments<'a> {
     Json(&'a RawValue),
     Text(&'a str),
 }
 
 /// A call or a result as text.
-pub(crate) struct Shown {
+pub(crate) struct ToolText {
     pub(crate) text: String,
     pub(crate) cut: usize,
     /// The call prints notes of ours: its result is nothing new.
@@ -32,12 +32,12 @@ pub(crate) struct Shown {
 }
 
 /// `[Bash] command: ls -la` and a line for each further argument.
-pub(crate) fn call(name: &str, arguments: Arguments) -> Shown {
+pub(crate) fn call(name: &str, arguments: ToolArguments) -> ToolText {
     let json = match arguments {
-        Arguments::Json(raw) => raw.get(),
-        Arguments::Text(text) => text,
+        ToolArguments::Json(raw) => raw.get(),
+        ToolArguments::Text(text) => text,
     };
-    let mut shown = Shown { text: String::new(), cut: 0, recalls: false };
+    let mut shown = ToolText { text: String::new(), cut: 0, recalls: false };
     match serde_json::from_str::<Members<String>>(json) {
         Ok(Members(pairs)) => {
             for (key, value) in pairs {
@@ -68,14 +68,14 @@ pub(crate) fn call(name: &str, arguments: Arguments) -> Shown {
 }
 
 /// A result, without what it has from memory, cut to its head and tail.
-pub(crate) fn result(text: &str, recalls: bool) -> Shown {
+pub(crate) fn result(text: &str, recalls: bool) -> ToolText {
     if recalls {
-        return Shown { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
+        return ToolText { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
     }
     let text = recalled::without_sections(text);
     let text = recalled::without_notes(&text);
     let (text, cut) = shorten(text.trim_end(), RESULT);
-    Shown { text: text.into_owned(), cut, recalls }
+    ToolText { text: text.into_owned(), cut, recalls }
 }
 
 /// The first and last so many bytes of `text`, never within a character, with a mark between; and how many
@@ -109,8 +109,8 @@ fn plain(value: &RawValue) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn shown(name: &str, json: &str) -> Shown {
-        call(name, Arguments::Text(json))
+    fn shown(name: &str, json: &str) -> ToolText {
+        call(name, ToolArguments::Text(json))
     }
 
     #[test]

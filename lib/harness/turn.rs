@@ -58,7 +58,7 @@ const KIND_CHARS: usize = 60;
 
 /// What a session file told besides its turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct SessionReport {
     /// How many turns were given.
     pub(crate) turns: usize,
     /// Records of kinds that are new to us, counted by kind.
@@ -79,7 +79,7 @@ pub(crate) struct Report {
     pub(crate) cwd: Option<String>,
 }
 
-impl Report {
+impl SessionReport {
     /// Counts a record of a kind that is new to us.
     pub(crate) fn unknown(&mut self, kind: &str) {
         let kind = crate::base::text::one_line(kind, KIND_CHARS);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn kinds_that_a_file_makes_up_do_not_fill_memory() {
-        let mut report = Report::default();
+        let mut report = SessionReport::default();
         for n in 0..1000 {
             report.unknown(&format!("kind {n} {}", "x".repeat(1000)));
         }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The longest line of the ledger that is read, in bytes. Ours have a few hundred.
 const LINE_CAP: u64 = 64 << 10;
 
-pub(crate) struct Budget {
+pub(crate) struct CallBudget {
     ledger: PathBuf,
     per_run: u64,
     per_day: u64,
@@ -33,9 +33,9 @@ struct Counted {
 /// A line of `calls.jsonl`. Each call has two: one before it is made and one after.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct LedgerLine<'a> {
     at: Timestamp,
-    event: Event,
+    event: CallEvent,
     program: &'a str,
     batch: &'a str,
     /// `ask`, `repair`, `dry-run`
@@ -52,7 +52,7 @@ struct Line<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Event {
+enum CallEvent {
     Started,
     Ended,
 }
@@ -95,9 +95,9 @@ impl std::fmt::Display for Spent {
     }
 }
 
-impl Budget {
-    pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> Budget {
-        Budget {
+impl CallBudget {
+    pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> CallBudget {
+        CallBudget {
             ledger: root.state().join("calls.jsonl"),
             per_run,
             per_day,
@@ -120,9 +120,9 @@ impl Budget {
 
     /// Records that a call is about to be made. No call is made unless this line is on disk.
     pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
-        self.write(&Line {
+        self.write(&LedgerLine {
             at: now,
-            event: Event::Started,
+            event: CallEvent::Started,
             program: call.program,
             batch: call.batch,
             purpose: call.purpose,
@@ -144,9 +144,9 @@ impl Budget {
         reply_bytes: usize,
         result: &str,
     ) -> Result<()> {
-        self.write(&Line {
+        self.write(&LedgerLine {
             at: now,
-            event: Event::Ended,
+            event: CallEvent::Ended,
             program: call.program,
             batch: call.batch,
             purpose: call.purpose,
@@ -157,7 +157,7 @@ impl Budget {
         })
     }
 
-    fn write(&self, line: &Line) -> Result<()> {
+    fn write(&self, line: &LedgerLine) -> Result<()> {
         let mut text = serde_json::to_vec(line).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         text.push(b'\n');
         // In a store that came from elsewhere, a symlink may lead to one of the user's files.
@@ -180,7 +180,7 @@ impl Budget {
         #[derive(Deserialize)]
         struct ReadLine {
             at: Timestamp,
-            event: Event,
+            event: CallEvent,
         }
         let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))?
         else {
@@ -203,7 +203,7 @@ impl Budget {
                 return Ok(counted.made);
             }
             let more = match serde_json::from_slice::<ReadLine>(&line) {
-                Ok(line) => u64::from(line.event == Event::Started && day(line.at) == today),
+                Ok(line) => u64::from(line.event == CallEvent::Started && day(line.at) == today),
                 Err(_) => u64::from(!line.trim_ascii().is_empty()),
             };
             if !line.ends_with(b"\n") && (line.len() as u64) < LINE_CAP {
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn each_call_has_a_line_before_and_one_after() {
         let (_dir, root) = store();
-        let budget = Budget::of(&root, 5, 5);
+        let budget = CallBudget::of(&root, 5, 5);
         let now = time("2026-02-28T15:00:00Z");
         budget.start(CALL, now).unwrap();
         budget.end(CALL, now, Duration::from_millis(12), 34, "ok").unwrap();
@@ -260,22 +260,22 @@ mod tests {
     fn a_run_has_its_cap_and_a_day_has_its() {
         let (_dir, root) = store();
         let now = time("2026-02-28T15:00:00Z");
-        let one = Budget::of(&root, 2, 3);
+        let one = CallBudget::of(&root, 2, 3);
         assert_eq!(one.allowance(now).unwrap(), Allowance::Left(2));
         one.start(CALL, now).unwrap();
         one.start(CALL, now).unwrap();
         assert_eq!(one.allowance(now).unwrap(), Allowance::Spent(Spent::Run(2)));
-        let two = Budget::of(&root, 2, 3);
+        let two = CallBudget::of(&root, 2, 3);
         assert_eq!(two.allowance(now).unwrap(), Allowance::Left(1));
         two.start(CALL, now).unwrap();
         assert_eq!(two.allowance(now).unwrap(), Allowance::Spent(Spent::Day(3)));
-        assert_eq!(Budget::of(&root, 0, 9).allowance(now).unwrap(), Allowance::Spent(Spent::Run(0)));
+        assert_eq!(CallBudget::of(&root, 0, 9).allowance(now).unwrap(), Allowance::Spent(Spent::Run(0)));
     }
 
     #[test]
     fn days_end_at_midnight_utc() {
         let (_dir, root) = store();
-        let budget = Budget::of(&root, 9, 1);
+        let budget = CallBudget::of(&root, 9, 1);
         let late = time("2026-02-28T23:59:59.999Z");
         budget.start(CALL, late).unwrap();
         assert_eq!(budget.allowance(late).unwrap(), Allowance::Spent(Spent::Day(1)));
@@ -297,7 +297,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            Budget::of(&root, 9, 9).allowance(time("2026-02-28T15:00:00Z")).unwrap(),
+            CallBudget::of(&root, 9, 9).allowance(time("2026-02-28T15:00:00Z")).unwrap(),
             Allowance::Left(7)
         );
     }
@@ -306,7 +306,7 @@ mod tests {
     fn without_a_readable_ledger_no_call_is_made() {
         let (_dir, root) = store();
         file::make_private_dir(&root.state().join("calls.jsonl")).unwrap();
-        let budget = Budget::of(&root, 9, 9);
+        let budget = CallBudget::of(&root, 9, 9);
         let why = budget.allowance(Timestamp::UNIX_EPOCH).unwrap_err().line();
         assert!(why.contains("calls.jsonl") && why.contains("no LLM call is made"), "{why}");
         assert!(budget.start(CALL, Timestamp::UNIX_EPOCH).is_err());

@@ -10,7 +10,7 @@ use crate::base::exec::{self, Fault, Job, What};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
-use crate::memory::budget::{Allowance, Budget, Call, Spent};
+use crate::memory::budget::{Allowance, Call, CallBudget, Spent};
 use crate::memory::prompt;
 use crate::memory::redact::Redactor;
 use crate::memory::reply::batch_of;
@@ -85,7 +85,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) llm: &'a Llm,
     pub(crate) env: &'a Env,
     pub(crate) redactor: &'a Redactor,
-    pub(crate) budget: Budget,
+    pub(crate) budget: CallBudget,
     /// How many commands of ours are above this process.
     pub(crate) level: u32,
     pub(crate) is_quiet: bool,

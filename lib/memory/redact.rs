@@ -24,10 +24,10 @@ use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use crate::memory::redact::custom::Custom;
-use crate::memory::redact::places::Places;
+use crate::memory::redact::custom::CustomPattern;
+use crate::memory::redact::places::PlaceFinder;
 use crate::memory::redact::span::Span;
-use crate::memory::redact::tokens::Tokens;
+use crate::memory::redact::tokens::TokenFinder;
 
 /// What every mark begins with.
 const MARK: &str = "[redacted:";
@@ -36,9 +36,9 @@ const PASSES: usize = 8;
 
 pub(crate) struct Redactor {
     enabled: bool,
-    tokens: Tokens,
-    places: Places,
-    custom: Vec<Custom>,
+    tokens: TokenFinder,
+    places: PlaceFinder,
+    custom: Vec<CustomPattern>,
 }
 
 /// The text without its secrets.
@@ -63,7 +63,12 @@ impl Redactor {
 
     /// The error names a pattern by its number and its text.
     pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
-        Ok(Redactor { enabled, tokens: Tokens::new(), places: Places::new(), custom: Custom::all(patterns)? })
+        Ok(Redactor {
+            enabled,
+            tokens: TokenFinder::new(),
+            places: PlaceFinder::new(),
+            custom: CustomPattern::all(patterns)?,
+        })
     }
 
     /// Takes time and memory in proportion to the text. What is redacted already stays as it is.
@@ -117,14 +122,14 @@ impl Redactor {
 
 /// Overlapping spans become one, named by the surest.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_by_key(|span| (span.start, span.rank));
+    spans.sort_by_key(|span| (span.start, span.certainty));
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match joined.last_mut() {
             Some(last) if span.start < last.end => {
                 last.end = last.end.max(span.end);
-                if span.rank < last.rank {
-                    (last.rank, last.kind) = (span.rank, span.kind);
+                if span.certainty < last.certainty {
+                    (last.certainty, last.kind) = (span.certainty, span.kind);
                 }
             }
             _ => joined.push(span),

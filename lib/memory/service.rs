@@ -6,7 +6,7 @@ use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place, Scan};
 use jiff::Timestamp;
 
-pub(crate) struct Service<P> {
+pub(crate) struct NoteService<P> {
     notes: P,
     now: Timestamp,
 }
@@ -65,14 +65,14 @@ pub(crate) struct Patch {
 
 /// Removed notes: to the archive, from which they can be had again, or for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Removal {
+pub(crate) enum RemovalMode {
     Archive,
     Purge,
 }
 
-impl<P: Persistence> Service<P> {
-    pub(crate) fn new(notes: P, now: Timestamp) -> Service<P> {
-        Service { notes, now }
+impl<P: Persistence> NoteService<P> {
+    pub(crate) fn new(notes: P, now: Timestamp) -> NoteService<P> {
+        NoteService { notes, now }
     }
 
     /// Writes a note at once, with status `captured`.
@@ -155,13 +155,13 @@ impl<P: Persistence> Service<P> {
 
     /// Takes a note out of use. One that is archived already stays there. The id of a note that was merged into
     /// another does not reach that other one here.
-    pub(crate) fn remove(&self, id: &EntryId, how: Removal) -> Result<Note> {
+    pub(crate) fn remove(&self, id: &EntryId, how: RemovalMode) -> Result<Note> {
         let lock = self.lock_for(id)?;
         let note = self.notes.find_own(id)?;
         match (how, note.place) {
-            (Removal::Archive, Place::Topics) => self.notes.archive(&lock, &note),
-            (Removal::Archive, Place::Archive) => Ok(note),
-            (Removal::Purge, _) => self.notes.purge(&lock, &note).map(|()| note),
+            (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note),
+            (RemovalMode::Archive, Place::Archive) => Ok(note),
+            (RemovalMode::Purge, _) => self.notes.purge(&lock, &note).map(|()| note),
         }
     }
 

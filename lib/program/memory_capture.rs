@@ -13,9 +13,9 @@ use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory;
-use crate::memory::capture::{self, Heard};
+use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
-use crate::memory::service::{NewNote, Service};
+use crate::memory::service::{NewNote, NoteService};
 use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
 use crate::store::entry::{Scope, Source};
 use crate::store::journal::Journal;
@@ -173,12 +173,12 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
                 Some(payload) => payload.into_bytes(),
                 None => hooks_json(&reporter)?,
             };
-            match capture::hear(harness, &payload, env)? {
-                Heard::Nothing(why) => {
+            match capture::hook_event(harness, &payload, env)? {
+                HookEvent::Nothing(why) => {
                     nothing_queued(&why);
                     return Ok(());
                 }
-                Heard::Session { retrieval, cwd } => {
+                HookEvent::Session { retrieval, cwd } => {
                     let cwd = cwd.or_else(|| env.current_dir().ok());
                     let entry = entry(retrieval, harness, capture::context(cwd), env);
                     // Codex calls a hook failed that prints anything but its own JSON, and Gemini CLI shows it
@@ -253,7 +253,7 @@ fn write_note(
         other: Vec::new(),
     };
     let new = NewNote { title, summary: String::new(), tags, scope, body, sources: vec![source] };
-    let note = Service::new(Topics::at(&root), env.now()).capture(new)?;
+    let note = NoteService::new(Topics::at(&root), env.now()).capture(new)?;
     let path = note.path.to_string_lossy();
     if !json {
         return stdout.line(&path);

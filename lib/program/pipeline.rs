@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::lossy;
 use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
-use crate::memory::budget::Budget;
+use crate::memory::budget::CallBudget;
 use crate::memory::call::Caller;
 use crate::memory::redact::Redactor;
 use crate::memory::reply::batch_of;
@@ -90,7 +90,7 @@ impl Bench {
             llm,
             env,
             redactor: &self.redactor,
-            budget: Budget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
+            budget: CallBudget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
             level: level(env),
             is_quiet,
         }

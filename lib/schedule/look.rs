@@ -1,6 +1,6 @@
 //! The doctor's look at the timers: are they as the configuration wants them, and do they run?
 
-use crate::memory::doctor::{Check, Finding, Patient};
+use crate::memory::doctor::{Check, CheckContext, Finding};
 use crate::schedule::plan::Scheduler;
 use crate::schedule::standing::{Standing, last_run, standing};
 use crate::schedule::timer::Work;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// its interval, does not run.
 const GRACE: Duration = Duration::from_secs(48 * 3600);
 
-pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
+pub(crate) fn look(patient: &CheckContext) -> Vec<Finding> {
     let all = standing(&patient.config.schedule, patient.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
     for work in Work::ALL {
@@ -55,7 +55,7 @@ fn faults(standing: &Standing) -> Vec<Finding> {
 const WAIT: SignedDuration = SignedDuration::from_hours(24);
 
 /// No timers, which is fine as long as somebody runs the programs.
-fn by_hand(patient: &Patient) -> Option<Finding> {
+fn by_hand(patient: &CheckContext) -> Option<Finding> {
     let inbox = patient.root.inbox();
     let waits = |entry: &fs_err::DirEntry| {
         let changed = entry.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -80,7 +80,7 @@ fn by_hand(patient: &Patient) -> Option<Finding> {
 }
 
 /// Timers that are there, and of which nobody has heard for long.
-fn silence(patient: &Patient, all: &[Standing]) -> Option<Finding> {
+fn silence(patient: &CheckContext, all: &[Standing]) -> Option<Finding> {
     let timer = all.iter().find(|standing| standing.work == Some(Work::Consolidate))?;
     // Where nothing ever ran, the timers may be a minute old.
     let (_, at) = last_run(patient.root)?;

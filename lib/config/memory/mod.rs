@@ -1,9 +1,9 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
+mod key_path;
 mod read;
 pub(crate) mod search;
 pub(crate) mod settings;
-mod spot;
 pub(crate) mod starter;
 pub(crate) mod trust;
 mod value;
@@ -28,7 +28,7 @@ pub(crate) struct MemoryConfig {
     pub(crate) llm: Llm,
     pub(crate) schedule: Schedule,
     pub(crate) agents_md: AgentsMd,
-    pub(crate) harnesses: BTreeMap<String, Harness>,
+    pub(crate) harnesses: BTreeMap<String, HarnessConfig>,
     pub(crate) redact: Redact,
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Harness {
+pub(crate) struct HarnessConfig {
     /// To be split into words without a shell; holds `{threadId}`.
     pub(crate) read_command: String,
 }

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct ConfigFiles {
     /// The file in use.
     pub(crate) main: Option<PathBuf>,
     /// `main` lies in the current directory, and is trusted.
@@ -16,22 +16,22 @@ pub(crate) struct Files {
     pub(crate) stranger: Option<PathBuf>,
 }
 
-pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<Files> {
+pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
     if let Some((path, by)) = named(explicit, env)? {
         if !is_there(&path) {
             return Err(Error::config(format!("config file not found: \"{}\"", path.display()))
                 .hint(format!("{by} names it; \"memory-config init\" with the same {by} makes it")));
         }
-        return Ok(Files { main: Some(path), ..Files::default() });
+        return Ok(ConfigFiles { main: Some(path), ..ConfigFiles::default() });
     }
     let own = users_own(env).ok().filter(|path| is_there(path));
     // Where the current directory is gone, no file lies in it.
     let here = env.current_dir().ok().map(|dir| dir.join("memory.config.json")).filter(|path| is_there(path));
     Ok(match here {
         Some(here) if trust::is_trusted(&here, own.as_deref(), env) => {
-            Files { main: Some(here), is_here: true, stranger: None }
+            ConfigFiles { main: Some(here), is_here: true, stranger: None }
         }
-        here => Files { main: own, is_here: false, stranger: here },
+        here => ConfigFiles { main: own, is_here: false, stranger: here },
     })
 }
 

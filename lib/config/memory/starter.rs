@@ -10,7 +10,7 @@ use crate::config::preset::PRESETS;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Files that harnesses read at the start of every session.
+/// ConfigFiles that harnesses read at the start of every session.
 const HARNESS_FILES: &[&str] =
     &["~/.config/amp/AGENTS.md", "~/.codex/AGENTS.md", "~/.claude/CLAUDE.md", "~/.gemini/GEMINI.md"];
 

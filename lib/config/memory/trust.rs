@@ -56,7 +56,7 @@ pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Re
 
 /// What the file may set.
 #[derive(Default)]
-struct Theirs {
+struct UntrustedSettings {
     dir: PathBuf,
     root: Option<Value>,
     /// With their places in the list.
@@ -65,10 +65,10 @@ struct Theirs {
     left_out: Vec<String>,
 }
 
-fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs> {
+fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<UntrustedSettings> {
     let dir = fs::canonicalize(file.parent().unwrap_or(file))?;
     let bytes = read::bytes(file)?;
-    let mut theirs = Theirs { dir, ..Theirs::default() };
+    let mut theirs = UntrustedSettings { dir, ..UntrustedSettings::default() };
     for found in read::settings(&bytes, file, env)? {
         match found {
             Ok(("storage.root", value)) => match theirs.inside(&value) {
@@ -85,15 +85,15 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs> {
                 }
             }
             Ok((key, _)) => theirs.left_out.push(key.to_owned()),
-            Err(fault) if fault.spot.key.is_empty() => return Err(fault.error(file)),
-            Err(fault) => theirs.left_out.push(fault.spot.key),
+            Err(fault) if fault.at.key.is_empty() => return Err(fault.error(file)),
+            Err(fault) => theirs.left_out.push(fault.at.key),
         }
     }
     theirs.keep_notes_of_repositories();
     Ok(theirs)
 }
 
-impl Theirs {
+impl UntrustedSettings {
     fn inside(&self, path: &Value) -> Option<String> {
         inside(&self.dir, Path::new(path.as_str()?))?.to_str().map(str::to_owned)
     }

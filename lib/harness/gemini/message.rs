@@ -2,8 +2,8 @@
 
 use crate::base::error::Result;
 use crate::harness::content;
-use crate::harness::out::Out;
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::out::TurnSink;
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -74,7 +74,7 @@ struct Answer<'a> {
 }
 
 /// Gives the turns of one message, read from its JSON.
-pub(crate) fn turns(json: &str, out: &mut Out) -> Result<()> {
+pub(crate) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     let Ok(message) = serde_json::from_str::<Message>(json) else {
         out.report.unknown("message in another shape");
         return Ok(());
@@ -128,7 +128,7 @@ pub(crate) fn turns(json: &str, out: &mut Out) -> Result<()> {
     }
     for (n, call) in calls.into_iter().enumerate() {
         let key = call.id.unwrap_or_else(|| format!("{id}/call{n}"));
-        let arguments = call.args.map_or(Arguments::Text("{}"), Arguments::Json);
+        let arguments = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
         out.call(&key, call.name.as_deref().unwrap_or("tool"), arguments, key.clone(), at)?;
         if let Some(result) = call.result {
             let mut text = String::new();

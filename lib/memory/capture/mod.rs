@@ -21,14 +21,14 @@ const PROJECTS: usize = 10_000;
 
 /// What a hook's JSON comes to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum HookEvent {
     /// This session has something new, and ran in this directory.
     Session { retrieval: Retrieval, cwd: Option<PathBuf> },
     /// There is nothing to queue, and why.
     Nothing(String),
 }
 
-use Heard::Nothing;
+use HookEvent::Nothing;
 
 /// The events of a program at which something has ended; none for one without hooks of this kind.
 fn ends(harness: Harness) -> &'static [&'static str] {
@@ -42,7 +42,7 @@ fn ends(harness: Harness) -> &'static [&'static str] {
 }
 
 /// What the hook's JSON `bytes` of `harness` says.
-pub(crate) fn hear(harness: Harness, bytes: &[u8], env: &Env) -> Result<Heard> {
+pub(crate) fn hook_event(harness: Harness, bytes: &[u8], env: &Env) -> Result<HookEvent> {
     let payload = Payload::parse(bytes)?;
     if let Some(agent) = payload.text("agent_id")? {
         return Ok(Nothing(format!("\"{agent}\" is a sub-agent; its session is queued when that ends")));
@@ -62,7 +62,7 @@ pub(crate) fn hear(harness: Harness, bytes: &[u8], env: &Env) -> Result<Heard> {
 }
 
 /// Claude Code, Codex and Gemini CLI name the file that they keep the session in.
-fn transcript(harness: Harness, payload: &Payload) -> Result<Heard> {
+fn transcript(harness: Harness, payload: &Payload) -> Result<HookEvent> {
     let session_id = payload.id("session_id")?.to_owned();
     let Some(path) = payload.absolute("transcript_path")? else {
         return Ok(Nothing("the session keeps no transcript (transcript_path is empty)".to_owned()));
@@ -77,11 +77,11 @@ fn transcript(harness: Harness, payload: &Payload) -> Result<Heard> {
     if harness == Harness::Codex && rollout::is_sub_agents(&path) {
         return Ok(Nothing(format!("\"{}\" is a sub-agent's thread", path.display())));
     }
-    Ok(Heard::Session { retrieval: Retrieval::Transcript { path, format: harness, session_id }, cwd })
+    Ok(HookEvent::Session { retrieval: Retrieval::Transcript { path, format: harness, session_id }, cwd })
 }
 
 /// Codex's `notify` names the thread alone.
-fn notified(payload: &Payload, env: &Env) -> Result<Heard> {
+fn notified(payload: &Payload, env: &Env) -> Result<HookEvent> {
     const END: &str = "agent-turn-complete";
     let id = payload.id("thread-id")?;
     if let Some(kind) = payload.text("type")?
@@ -100,11 +100,11 @@ fn notified(payload: &Payload, env: &Env) -> Result<Heard> {
     }
     let session_id = id.to_owned();
     let retrieval = Retrieval::Transcript { path, format: Harness::Codex, session_id };
-    Ok(Heard::Session { retrieval, cwd: payload.absolute("cwd")? })
+    Ok(HookEvent::Session { retrieval, cwd: payload.absolute("cwd")? })
 }
 
 /// Cursor's newer versions name the transcript in some hooks; else it is looked for by the conversation.
-fn cursor(payload: &Payload, env: &Env) -> Result<Heard> {
+fn cursor(payload: &Payload, env: &Env) -> Result<HookEvent> {
     let id = payload.id("conversation_id")?;
     let cwd = payload.first("workspace_roots")?.filter(|root| root.starts_with('/')).map(PathBuf::from);
     let named = payload.absolute("transcript_path")?;
@@ -118,7 +118,7 @@ fn cursor(payload: &Payload, env: &Env) -> Result<Heard> {
     if is_sub_agents(Harness::Cursor, &session_path) {
         return Ok(Nothing(format!("\"{}\" is a sub-agent's transcript", session_path.display())));
     }
-    Ok(Heard::Session { retrieval: Retrieval::CursorSession { session_path }, cwd })
+    Ok(HookEvent::Session { retrieval: Retrieval::CursorSession { session_path }, cwd })
 }
 
 /// `~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl`; the command line version has no folder `<id>`.

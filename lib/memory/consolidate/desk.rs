@@ -18,7 +18,7 @@ use crate::store::entry::Status;
 use crate::store::history;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::journal::{Journal, Waiting};
-use crate::store::ledger::{Next, Sessions, Tries};
+use crate::store::ledger::{NextTry, Sessions, Tries};
 use crate::store::persistence::{Note, Persistence};
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -123,16 +123,17 @@ impl Desk<'_> {
         let mut tries = Tries::load(self.root)?;
         let batch = self.batch()?;
         let now = self.env.now();
-        let next: Vec<Next> = failures.iter().map(|(id, why)| tries.fail(id, why, &batch.id, now)).collect();
+        let next: Vec<NextTry> =
+            failures.iter().map(|(id, why)| tries.fail(id, why, &batch.id, now)).collect();
         tries.save(self.root)?;
         for ((id, why), next) in failures.iter().zip(next) {
             match next {
-                Next::Again(time) => {
+                NextTry::Again(time) => {
                     batch.put_back(id)?;
                     let time = time.strftime("%Y-%m-%d %H:%M");
                     self.reporter.warn(&format!("{id}: {why}; the next try is after {time} UTC"));
                 }
-                Next::Never(count) => {
+                NextTry::Never(count) => {
                     batch.failed(id, why, count, now)?;
                     self.reporter.warn(&format!(
                         "{id}: {why}; after {count} tries it lies in inbox/.failed, and --retry-failed puts it back"

@@ -6,7 +6,7 @@ use crate::memory::defrag::desk::Desk;
 use crate::memory::defrag::plan::{Dropped, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::work::{Part, Work};
-use crate::store::ledger::Seen;
+use crate::store::ledger::DefragLedger;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::revision::{Reads, Revision, Standing};
 use crate::store::topics::Topics;
@@ -136,7 +136,7 @@ impl Desk<'_> {
 
     /// Takes note of what has been seen: what was shown as it was shown, what was changed as it is now.
     fn see(&self, work: &Work, made: &[Planned]) -> Result<()> {
-        let mut seen = Seen::load(self.root)?;
+        let mut seen = DefragLedger::load(self.root)?;
         // A list of titles is no look at a note.
         if !matches!(work.part(), Some(Part::Tiers(_))) {
             for (id, mark) in &work.shown {

@@ -10,7 +10,7 @@ use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::similar;
 use crate::memory::defrag::work::{Part, Work};
 use crate::store::entry::{EntryId, Tier, links};
-use crate::store::ledger::Seen;
+use crate::store::ledger::DefragLedger;
 use crate::store::persistence::warn_of;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -74,7 +74,7 @@ impl Desk<'_> {
             reaches.entry(reach).or_default().push(at);
         }
         self.batch()?.write_json(STRUCTURE, &structure)?;
-        let mut seen = Seen::load(self.root)?;
+        let mut seen = DefragLedger::load(self.root)?;
         let mut too_large = Vec::new();
         let mut shares: Vec<(usize, Vec<Part>)> = Vec::new();
         for (reach, members) in reaches {
@@ -106,7 +106,12 @@ impl Desk<'_> {
     }
 
     /// What is to be asked about the notes of one reach, and how many of them are new; `groups` with how many of theirs.
-    fn parts(&self, reach: Reach, mut groups: Vec<(usize, Vec<EntryId>)>, seen: &Seen) -> (usize, Vec<Part>) {
+    fn parts(
+        &self,
+        reach: Reach,
+        mut groups: Vec<(usize, Vec<EntryId>)>,
+        seen: &DefragLedger,
+    ) -> (usize, Vec<Part>) {
         let news = groups.iter().map(|(news, _)| news).sum();
         let are_tiers_wanted = self.are_tiers_wanted(seen, &reach);
         if let [(_, ids)] = &mut groups[..] {

@@ -8,7 +8,7 @@ use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::desk::Desk;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
-use crate::store::ledger::Seen;
+use crate::store::ledger::DefragLedger;
 use crate::store::persistence::Place;
 use crate::store::revision::{Revision, Standing};
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ impl Desk<'_> {
                 .warn(&format!("{id} is not brought back: it was deleted for good (memory-remove --purge)"));
         }
         // What somebody took back is not asked about again until it changes.
-        let mut seen = Seen::load(self.root)?;
+        let mut seen = DefragLedger::load(self.root)?;
         for revision in &revisions {
             if let Some(after) = revision.after.as_ref().filter(|after| after.place == Place::Topics) {
                 seen.see(revision.id.clone(), after.entry()?.mark());

@@ -4,7 +4,7 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::span::{Class, Rank, Span};
+use crate::memory::redact::span::{Certainty, CharClass, Span};
 
 const DASHES: &[u8] = b"-----";
 /// The longest label is far shorter; the longest key is about 13 KB.
@@ -29,20 +29,20 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         let start = if border.begin { border.start } else { headless(bytes, done, border.start) };
         // A label alone gives nothing away.
         if (end, start) != (border.end, border.start) {
-            spans.push(Span { start, end, kind: "private-key", rank: Rank::Block });
+            spans.push(Span { start, end, kind: "private-key", certainty: Certainty::Block });
         }
         done = end;
     }
 }
 
 /// The first or last line of a block with a private key in it.
-struct Border {
+struct Label {
     start: usize,
     end: usize,
     begin: bool,
 }
 
-fn border(bytes: &[u8], start: usize) -> Option<Border> {
+fn border(bytes: &[u8], start: usize) -> Option<Label> {
     let rest = &bytes[start + DASHES.len()..];
     let rest = &rest[..rest.len().min(64)];
     let begin = rest.starts_with(b"BEGIN ");
@@ -53,14 +53,14 @@ fn border(bytes: &[u8], start: usize) -> Option<Border> {
     // Of a line that was cut off, the next dashes belong to another: what stands before them may be a key's.
     let said = &rest[..label];
     let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
-        && said.split(|byte| !Class::Base64.has(*byte)).all(|run| run.len() < 24);
+        && said.split(|byte| !CharClass::Base64.has(*byte)).all(|run| run.len() < 24);
     memmem::find(said, b"PRIVATE KEY").filter(|_| is_label)?;
-    Some(Border { start, end: start + DASHES.len() + label + DASHES.len(), begin })
+    Some(Label { start, end: start + DASHES.len() + label + DASHES.len(), begin })
 }
 
 /// Whether a key stands between the labels, and not only the code that looks for them.
 fn holds_key(inside: &[u8]) -> bool {
-    inside.len() <= LONGEST && inside.split(|byte| !Class::Base64.has(*byte)).any(|run| run.len() >= 24)
+    inside.len() <= LONGEST && inside.split(|byte| !CharClass::Base64.has(*byte)).any(|run| run.len() >= 24)
 }
 
 /// Where a block ends whose last line is missing: behind the last line that can be a key's.
@@ -69,10 +69,10 @@ fn cut_off(bytes: &[u8], from: usize) -> usize {
     while at < bytes.len() && at - from <= LONGEST {
         let line = line(bytes, at);
         match payload(&bytes[at..line.end]) {
-            Payload::Key(to) => (end, keyed) = (at + to, true),
+            LineContent::Key(to) => (end, keyed) = (at + to, true),
             // The rest that did not fill its line, and then nothing more.
-            Payload::Short(to) if keyed => return at + to,
-            Payload::Header | Payload::Blank if !keyed => {}
+            LineContent::Short(to) if keyed => return at + to,
+            LineContent::Header | LineContent::Blank if !keyed => {}
             _ => break,
         }
         at = line.next;
@@ -97,8 +97,8 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
             false => memchr::memrchr(b'\n', inside).map_or(0, |found| found + 1),
         } + floor;
         match payload(&bytes[begin..end]) {
-            Payload::Key(_) => start = begin,
-            Payload::Short(_) if last => start = begin,
+            LineContent::Key(_) => start = begin,
+            LineContent::Short(_) if last => start = begin,
             _ => break,
         }
         (at, last) = (begin, false);
@@ -107,7 +107,7 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
 }
 
 fn not_base64(inside: &[u8]) -> usize {
-    inside.iter().rposition(|byte| !Class::Base64.has(*byte)).map_or(0, |found| found + 1)
+    inside.iter().rposition(|byte| !CharClass::Base64.has(*byte)).map_or(0, |found| found + 1)
 }
 
 /// A line's end without its line break, and where the next begins. A written `\n` breaks lines too.
@@ -132,7 +132,7 @@ fn line(bytes: &[u8], from: usize) -> Line {
 }
 
 /// What a line of a cut-off block holds; the number is where its part of the key ends.
-enum Payload {
+enum LineContent {
     Key(usize),
     Short(usize),
     Header,
@@ -140,16 +140,17 @@ enum Payload {
     Other,
 }
 
-fn payload(line: &[u8]) -> Payload {
+fn payload(line: &[u8]) -> LineContent {
     // Quotes, line numbers and joining signs of whoever printed it stand around the key's characters.
-    let end = line.iter().rposition(|byte| Class::Base64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
-    let start = line[..end].iter().rposition(|byte| !Class::Base64.has(*byte)).map_or(0, |at| at + 1);
+    let end =
+        line.iter().rposition(|byte| CharClass::Base64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
+    let start = line[..end].iter().rposition(|byte| !CharClass::Base64.has(*byte)).map_or(0, |at| at + 1);
     let lead = line[..start].iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     match end - start {
-        0 => Payload::Blank,
-        20.. if lead == 0 => Payload::Key(end),
-        _ if line.windows(2).any(|two| two == b": ") => Payload::Header,
-        _ if lead == 0 && line.len() < 80 => Payload::Short(end),
-        _ => Payload::Other,
+        0 => LineContent::Blank,
+        20.. if lead == 0 => LineContent::Key(end),
+        _ if line.windows(2).any(|two| two == b": ") => LineContent::Header,
+        _ if lead == 0 && line.len() < 80 => LineContent::Short(end),
+        _ => LineContent::Other,
     }
 }

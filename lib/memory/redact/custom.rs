@@ -4,7 +4,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{border, one_line};
-use crate::memory::redact::span::{Rank, Span};
+use crate::memory::redact::span::{Certainty, Span};
 
 /// More patterns than anybody needs, and as many as the speed allows.
 const PATTERNS: usize = 100;
@@ -17,15 +17,15 @@ const COMPILED: usize = 1 << 20;
 const PIECE: usize = 16 * 1024;
 const OVERLAP: usize = 1024;
 
-pub(crate) struct Custom {
+pub(crate) struct CustomPattern {
     regex: Regex,
     /// What stands in all its matches; empty if that is not known.
     literal: String,
 }
 
-impl Custom {
+impl CustomPattern {
     /// Compiles all patterns. The error quotes the one that cannot be used.
-    pub(crate) fn all(patterns: &[String]) -> Result<Vec<Custom>> {
+    pub(crate) fn all(patterns: &[String]) -> Result<Vec<CustomPattern>> {
         if patterns.len() > PATTERNS {
             return Err(Error::config(format!(
                 "{} patterns: at most {PATTERNS} are allowed",
@@ -41,7 +41,7 @@ impl Custom {
                 _ => RegexBuilder::new(pattern)
                     .size_limit(COMPILED)
                     .build()
-                    .map(|regex| Custom { regex, literal: literal(pattern) })
+                    .map(|regex| CustomPattern { regex, literal: literal(pattern) })
                     .map_err(|e| fault(&one_line(&e.to_string(), 200))),
             }
         };
@@ -75,7 +75,7 @@ impl Custom {
             let Some(part) = found.get(1).or_else(|| found.get(0)) else { continue };
             if !part.is_empty() {
                 let (start, end) = (offset + part.start(), offset + part.end());
-                spans.push(Span { start, end, kind: "custom", rank: Rank::Custom });
+                spans.push(Span { start, end, kind: "custom", certainty: Certainty::Custom });
             }
         }
     }

@@ -4,8 +4,8 @@
 //! The name must end in a word for secrets; `token_type` and `password_file` are other things. The value must
 //! look like a secret: names lie, and most of them stand in code before other names.
 
-use crate::memory::redact::names::{NAME, Name, VALUE, may_end, name};
-use crate::memory::redact::span::{Class, Span};
+use crate::memory::redact::names::{NAME, SecretName, VALUE, may_end, name};
+use crate::memory::redact::span::{CharClass, Span};
 
 pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut bare = Bare { bytes, start: 0, end: 0 };
@@ -83,7 +83,7 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
         b'>' if !before[..before.len() - name.text.len()].ends_with(b"<") => return None,
         _ => {}
     }
-    let context = Context {
+    let context = Assignment {
         quotes_only: compared || sign == b',',
         // A name in capitals, or `a=b` without spaces, is no code in which names stand for values.
         plain: name.capitals || (sign == b'=' && spaces == 0) || sign == b'>',
@@ -97,7 +97,7 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
 fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let bytes = bare.bytes;
     let before = &bytes[..at];
-    let length = before.iter().rev().take(NAME).take_while(|byte| Class::Url.has(**byte)).count();
+    let length = before.iter().rev().take(NAME).take_while(|byte| CharClass::Url.has(**byte)).count();
     let word = &before[at - length..];
     let dashed = word.starts_with(b"--");
     let netrc = word == b"password" && {
@@ -113,11 +113,11 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
         return None;
     }
     let name = name(before, false)?;
-    value(bare, at + 1, &name, &Context { quotes_only: false, plain: true, colon: false, element: false })
+    value(bare, at + 1, &name, &Assignment { quotes_only: false, plain: true, colon: false, element: false })
 }
 
 /// What the sign between name and value tells of the value.
-struct Context {
+struct Assignment {
     quotes_only: bool,
     /// Not in code: what stands there is a value and no other name.
     plain: bool,
@@ -127,7 +127,7 @@ struct Context {
 }
 
 /// The value behind `from`, if it is a secret.
-fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option<Span> {
+fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) -> Option<Span> {
     let bytes = bare.bytes;
     let mut start = from;
     start += spaces(bytes, start);
@@ -142,8 +142,11 @@ fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option
         start = typed + spaces(bytes, typed);
     }
     // `Some("value")`, `b"value"`, `String::from("value")`
-    let call =
-        bytes[start..].iter().take(40).take_while(|byte| Class::Word.has(**byte) || **byte == b':').count();
+    let call = bytes[start..]
+        .iter()
+        .take(40)
+        .take_while(|byte| CharClass::Word.has(**byte) || **byte == b':')
+        .count();
     let open = start + call + usize::from(call > 1 && bytes.get(start + call) == Some(&b'('));
     if let Some(quoted) = Quoted::at(bytes, open)
         && (open > start + call || call <= 2)
@@ -170,7 +173,7 @@ fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option
     let word = &bytes[start..end];
     let literal = context.plain || context.colon && at_line_end(bytes, end);
     // What could be a name of code is a value only where no code is, or if no person would write it.
-    let identifier = word.iter().all(|byte| Class::Word.has(*byte) || *byte == b'.');
+    let identifier = word.iter().all(|byte| CharClass::Word.has(*byte) || *byte == b'.');
     (name.accepts(word, literal && (!identifier || context.plain && !code_like(bytes, end)))
         && !(identifier && !literal && word.len() < 20))
         .then(|| name.span(start, end))?
@@ -192,14 +195,14 @@ fn at_line_end(bytes: &[u8], end: usize) -> bool {
 
 /// The value's place in `Type = value`, where `Type` is at `from`.
 fn behind_type(bytes: &[u8], from: usize) -> Option<usize> {
-    let typed = |byte: &u8| Class::Word.has(*byte) || b"&<>:.'?|[]".contains(byte);
+    let typed = |byte: &u8| CharClass::Word.has(*byte) || b"&<>:.'?|[]".contains(byte);
     let many = bytes[from..].iter().take(40).take_while(|byte| typed(byte)).count();
     let at = from + many + spaces(bytes, from + many);
     (many > 0 && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) != Some(&b'=')).then_some(at + 1)
 }
 
 /// How long `Bearer ` or another scheme before an authorization's value is.
-fn scheme(value: &[u8], name: &Name) -> usize {
+fn scheme(value: &[u8], name: &SecretName) -> usize {
     const SCHEMES: &[&[u8]] =
         &[b"bearer ", b"basic ", b"token ", b"bot ", b"apikey ", b"key ", b"token token=", b"discogs token="];
     let starts =

@@ -1,6 +1,6 @@
 //! Names that say secret: the words they end in, what their values are like, how they are marked.
 
-use crate::memory::redact::span::{Class, Rank, Span};
+use crate::memory::redact::span::{Certainty, CharClass, Span};
 use crate::memory::redact::value::{password, placeholder, random, varied};
 
 /// The longest name that is looked at, in bytes.
@@ -9,15 +9,15 @@ pub(crate) const NAME: usize = 64;
 pub(crate) const VALUE: usize = 16 * 1024;
 
 /// A name that says secret.
-pub(crate) struct Name<'a> {
+pub(crate) struct SecretName<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) kind: &'static str,
     pub(crate) capitals: bool,
-    sort: Sort,
+    rule: ValueRule,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum ValueRule {
     /// A person may have made it: short ones count.
     Password,
     /// Machines make them: random, or nothing.
@@ -26,23 +26,25 @@ pub(crate) enum Sort {
     Forty,
 }
 
-impl Name<'_> {
+impl SecretName<'_> {
     /// `readable`: a literal and not code, so that a short password is believed.
     pub(crate) fn accepts(&self, value: &[u8], readable: bool) -> bool {
-        if self.sort == Sort::Forty && value.len() == 40 {
-            return varied(value) && value.iter().all(|byte| Class::Base64.has(*byte));
+        if self.rule == ValueRule::Forty && value.len() == 40 {
+            return varied(value) && value.iter().all(|byte| CharClass::Base64.has(*byte));
         }
         if value.len() > VALUE || placeholder(value) || number(value) {
             return false;
         }
-        match self.sort {
-            Sort::Password => random(value) || readable && password(value),
-            Sort::Token | Sort::Forty => random(value) || readable && value.len() >= 8 && short_token(value),
+        match self.rule {
+            ValueRule::Password => random(value) || readable && password(value),
+            ValueRule::Token | ValueRule::Forty => {
+                random(value) || readable && value.len() >= 8 && short_token(value)
+            }
         }
     }
 
     pub(crate) fn span(&self, start: usize, end: usize) -> Option<Span> {
-        Some(Span { start, end, kind: self.kind, rank: Rank::Named })
+        Some(Span { start, end, kind: self.kind, certainty: Certainty::Named })
     }
 }
 
@@ -61,47 +63,47 @@ fn short_token(value: &[u8]) -> bool {
 
 /// The last word of a name for a secret, without its separators; what it holds; how it is marked.
 /// A word shorter than six letters must stand alone: `pass`, not `compass`.
-const WORDS: &[(&str, Sort, &str)] = &[
-    ("secretaccesskey", Sort::Forty, "aws-secret"),
-    ("awssecretkey", Sort::Forty, "aws-secret"),
-    ("awssecret", Sort::Forty, "aws-secret"),
-    ("awssessiontoken", Sort::Token, "aws-session-token"),
-    ("awssecuritytoken", Sort::Token, "aws-session-token"),
-    ("accountkey", Sort::Token, "azure-key"),
-    ("sharedaccesskey", Sort::Token, "azure-key"),
-    ("subscriptionkey", Sort::Token, "azure-key"),
-    ("password", Sort::Password, "password"),
-    ("passwort", Sort::Password, "password"),
-    ("passwd", Sort::Password, "password"),
-    ("passphrase", Sort::Password, "password"),
-    ("passcode", Sort::Password, "password"),
-    ("pass", Sort::Password, "password"),
-    ("pwd", Sort::Password, "password"),
-    ("clientsecret", Sort::Token, "secret"),
-    ("secret", Sort::Token, "secret"),
-    ("secretkey", Sort::Token, "secret"),
-    ("appsecret", Sort::Token, "secret"),
-    ("privatekey", Sort::Token, "private-key"),
-    ("signingkey", Sort::Token, "secret"),
-    ("encryptionkey", Sort::Token, "secret"),
-    ("masterkey", Sort::Token, "secret"),
-    ("sessionkey", Sort::Token, "secret"),
-    ("apikey", Sort::Token, "api-key"),
-    ("appkey", Sort::Token, "api-key"),
-    ("applicationkey", Sort::Token, "api-key"),
-    ("authkey", Sort::Token, "api-key"),
-    ("accesskey", Sort::Token, "api-key"),
-    ("licensekey", Sort::Token, "api-key"),
-    ("servicekey", Sort::Token, "api-key"),
-    ("servicerolekey", Sort::Token, "api-key"),
-    ("serverkey", Sort::Token, "api-key"),
-    ("deploykey", Sort::Token, "api-key"),
-    ("token", Sort::Token, "token"),
-    ("devopspat", Sort::Token, "azure-secret"),
-    ("credential", Sort::Token, "secret"),
-    ("credentials", Sort::Token, "secret"),
-    ("authorization", Sort::Token, "auth"),
-    ("auth", Sort::Token, "auth"),
+const WORDS: &[(&str, ValueRule, &str)] = &[
+    ("secretaccesskey", ValueRule::Forty, "aws-secret"),
+    ("awssecretkey", ValueRule::Forty, "aws-secret"),
+    ("awssecret", ValueRule::Forty, "aws-secret"),
+    ("awssessiontoken", ValueRule::Token, "aws-session-token"),
+    ("awssecuritytoken", ValueRule::Token, "aws-session-token"),
+    ("accountkey", ValueRule::Token, "azure-key"),
+    ("sharedaccesskey", ValueRule::Token, "azure-key"),
+    ("subscriptionkey", ValueRule::Token, "azure-key"),
+    ("password", ValueRule::Password, "password"),
+    ("passwort", ValueRule::Password, "password"),
+    ("passwd", ValueRule::Password, "password"),
+    ("passphrase", ValueRule::Password, "password"),
+    ("passcode", ValueRule::Password, "password"),
+    ("pass", ValueRule::Password, "password"),
+    ("pwd", ValueRule::Password, "password"),
+    ("clientsecret", ValueRule::Token, "secret"),
+    ("secret", ValueRule::Token, "secret"),
+    ("secretkey", ValueRule::Token, "secret"),
+    ("appsecret", ValueRule::Token, "secret"),
+    ("privatekey", ValueRule::Token, "private-key"),
+    ("signingkey", ValueRule::Token, "secret"),
+    ("encryptionkey", ValueRule::Token, "secret"),
+    ("masterkey", ValueRule::Token, "secret"),
+    ("sessionkey", ValueRule::Token, "secret"),
+    ("apikey", ValueRule::Token, "api-key"),
+    ("appkey", ValueRule::Token, "api-key"),
+    ("applicationkey", ValueRule::Token, "api-key"),
+    ("authkey", ValueRule::Token, "api-key"),
+    ("accesskey", ValueRule::Token, "api-key"),
+    ("licensekey", ValueRule::Token, "api-key"),
+    ("servicekey", ValueRule::Token, "api-key"),
+    ("servicerolekey", ValueRule::Token, "api-key"),
+    ("serverkey", ValueRule::Token, "api-key"),
+    ("deploykey", ValueRule::Token, "api-key"),
+    ("token", ValueRule::Token, "token"),
+    ("devopspat", ValueRule::Token, "azure-secret"),
+    ("credential", ValueRule::Token, "secret"),
+    ("credentials", ValueRule::Token, "secret"),
+    ("authorization", ValueRule::Token, "auth"),
+    ("auth", ValueRule::Token, "auth"),
 ];
 
 /// Endings that say which of them or in what form, digits apart: `PASSWORD_PROD`, `SECRET_BASE64`.
@@ -155,11 +157,11 @@ const VENDORS: &[(&str, &str)] = &[
 ];
 
 /// The name that ends where `before` does, if it says secret. In prose its words have spaces between.
-pub(crate) fn name(before: &[u8], prose: bool) -> Option<Name<'_>> {
+pub(crate) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
     if !may_end(before) {
         return None;
     }
-    let part = |byte: &u8| Class::Dotted.has(*byte) || prose && *byte == b' ';
+    let part = |byte: &u8| CharClass::Dotted.has(*byte) || prose && *byte == b' ';
     let length = before.iter().rev().take(NAME).take_while(|byte| part(byte)).count();
     let text = &before[before.len() - length..];
     let mut flat = [0u8; NAME];
@@ -175,18 +177,18 @@ pub(crate) fn name(before: &[u8], prose: bool) -> Option<Name<'_>> {
     }
     // The last letter first: it spares most comparisons.
     let ends = |word: &str| word.as_bytes().last() == flat.last() && flat.ends_with(word.as_bytes());
-    let (_, sort, kind) =
+    let (_, rule, kind) =
         *WORDS.iter().find(|(word, ..)| ends(word) && (word.len() > 5 || alone(text, word)))?;
     if HARMLESS.iter().any(|word| ends(word)) {
         return None;
     }
     let vendor = VENDORS.iter().find(|(part, _)| memchr::memmem::find(flat, part.as_bytes()).is_some());
-    let kind = match (vendor, sort) {
-        (Some((_, vendor)), Sort::Token) if kind != "azure-key" => vendor,
+    let kind = match (vendor, rule) {
+        (Some((_, vendor)), ValueRule::Token) if kind != "azure-key" => vendor,
         _ => kind,
     };
     let capitals = !text.iter().any(u8::is_ascii_lowercase);
-    Some(Name { text, kind, capitals, sort })
+    Some(SecretName { text, kind, capitals, rule })
 }
 
 /// Whether the name's last word is this one, or camel case begins it: `dbPass`, `DB_PASS`.

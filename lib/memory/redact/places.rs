@@ -4,11 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use memchr::memmem::{self, Finder};
 
-use crate::memory::redact::span::{Class, Rank, Runs, Span, begins};
+use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins};
 use crate::memory::redact::value::{password, placeholder, random};
 
 /// What to look for, made ready once: for a short note that takes longer than the search.
-pub(crate) struct Places {
+pub(crate) struct PlaceFinder {
     address: Finder<'static>,
     /// Of `earer ` and `asic `, so that `Bearer`, `bearer` and `BEARER` are one search each.
     bearer: [Finder<'static>; 2],
@@ -17,9 +17,9 @@ pub(crate) struct Places {
     flags: [(&'static str, Finder<'static>); 3],
 }
 
-impl Places {
-    pub(crate) fn new() -> Places {
-        Places {
+impl PlaceFinder {
+    pub(crate) fn new() -> PlaceFinder {
+        PlaceFinder {
             address: Finder::new("://"),
             bearer: ["earer", "EARER"].map(Finder::new),
             basic: ["asic ", "ASIC "].map(Finder::new),
@@ -47,7 +47,7 @@ impl Places {
 }
 
 fn place(start: usize, end: usize, kind: &'static str) -> Option<Span> {
-    Some(Span { start, end, kind, rank: Rank::Place })
+    Some(Span { start, end, kind, certainty: Certainty::Place })
 }
 
 /// `user:password@` behind `://`, or a token alone before the `@`.
@@ -80,7 +80,7 @@ fn bearer(runs: &mut Runs, at: usize, behind: usize) -> Option<Span> {
     }
     let start =
         behind + bytes[behind..].iter().take(3).take_while(|byte| matches!(byte, b' ' | b':')).count();
-    let end = runs.end(Class::Token68, start);
+    let end = runs.end(CharClass::Token68, start);
     let token = &bytes[start..end];
     let token = &token[..token.len() - token.iter().rev().take_while(|byte| **byte == b'.').count()];
     (start > behind && token.len() >= 16 && !placeholder(token) && random(token))
@@ -94,7 +94,7 @@ fn basic(runs: &mut Runs, at: usize, start: usize) -> Option<Span> {
     if !matches!(bytes[initial], b'B' | b'b') || !begins(bytes, initial) {
         return None;
     }
-    let end = runs.end(Class::Base64, start);
+    let end = runs.end(CharClass::Base64, start);
     if !(8..=1024).contains(&(end - start)) {
         return None;
     }
@@ -112,7 +112,7 @@ fn signature(bytes: &[u8], at: usize) -> Option<Span> {
     let start = at + 4;
     let rest = &bytes[start..bytes.len().min(start + 140)];
     let many =
-        rest.iter().position(|byte| !(Class::Base64.has(*byte) || *byte == b'%')).unwrap_or(rest.len());
+        rest.iter().position(|byte| !(CharClass::Base64.has(*byte) || *byte == b'%')).unwrap_or(rest.len());
     (40..=136).contains(&many).then_some(())?;
     random(&rest[..many]).then(|| place(start, start + many, "azure-sas"))?
 }

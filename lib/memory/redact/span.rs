@@ -1,17 +1,17 @@
 //! What finders report, and what they share: runs of characters, borders of words.
 
-/// A secret's place in the text, in bytes. Where two overlap, both go, and the smaller `rank` names them.
+/// A secret's place in the text, in bytes. Where two overlap, both go, and the smaller `certainty` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) kind: &'static str,
-    pub(crate) rank: Rank,
+    pub(crate) certainty: Certainty,
 }
 
 /// How much a finder knows of what it found, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
+pub(crate) enum Certainty {
     /// Says itself what it is: a key block.
     Block,
     /// Begins as only one issuer's tokens do.
@@ -26,7 +26,7 @@ pub(crate) enum Rank {
 
 /// Sets of ASCII characters that tokens are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum CharClass {
     Digit,
     /// `A`–`Z` and digits.
     UpperDigit,
@@ -36,28 +36,28 @@ pub(crate) enum Class {
     Word,
     /// Letters, digits, `_`, `-`: base64 as URLs have it.
     Url,
-    /// [`Class::Url`] and `.`.
+    /// [`CharClass::Url`] and `.`.
     Dotted,
     /// Letters, digits, `+`, `/`, `=`, `_`, `-`: base64 of either kind.
     Base64,
-    /// [`Class::Url`], `.`, `~`: Azure's client secrets.
+    /// [`CharClass::Url`], `.`, `~`: Azure's client secrets.
     Tilde,
     /// What may stand behind a scheme in a header (RFC 9110).
     Token68,
     /// Letters, digits, `$`.
     Dollar,
-    /// [`Class::Url`] and `%`: a cookie's value.
+    /// [`CharClass::Url`] and `%`: a cookie's value.
     Percent,
-    /// [`Class::Url`] and `/`, `@`: the rest of a webhook's path.
+    /// [`CharClass::Url`] and `/`, `@`: the rest of a webhook's path.
     Path,
     Dot,
     Dash,
 }
 
 /// One past the last of the classes.
-const CLASSES: usize = Class::Dash as usize + 1;
+const CLASSES: usize = CharClass::Dash as usize + 1;
 
-impl Class {
+impl CharClass {
     pub(crate) const fn has(self, byte: u8) -> bool {
         MEMBERS[byte as usize] & (1 << self as u16) != 0
     }
@@ -73,21 +73,21 @@ static MEMBERS: [u16; 256] = {
         let word = alnum || byte == b'_';
         let url = word || byte == b'-';
         let has = [
-            (Class::Digit, byte.is_ascii_digit()),
-            (Class::UpperDigit, byte.is_ascii_uppercase() || byte.is_ascii_digit()),
-            (Class::Hex, byte.is_ascii_hexdigit()),
-            (Class::Alnum, alnum),
-            (Class::Word, word),
-            (Class::Url, url),
-            (Class::Dotted, url || byte == b'.'),
-            (Class::Base64, url || matches!(byte, b'+' | b'/' | b'=')),
-            (Class::Tilde, url || matches!(byte, b'.' | b'~')),
-            (Class::Token68, url || b'~' == byte || matches!(byte, b'.' | b'+' | b'/' | b'=')),
-            (Class::Dollar, alnum || byte == b'$'),
-            (Class::Percent, url || byte == b'%'),
-            (Class::Path, url || matches!(byte, b'/' | b'@')),
-            (Class::Dot, byte == b'.'),
-            (Class::Dash, byte == b'-'),
+            (CharClass::Digit, byte.is_ascii_digit()),
+            (CharClass::UpperDigit, byte.is_ascii_uppercase() || byte.is_ascii_digit()),
+            (CharClass::Hex, byte.is_ascii_hexdigit()),
+            (CharClass::Alnum, alnum),
+            (CharClass::Word, word),
+            (CharClass::Url, url),
+            (CharClass::Dotted, url || byte == b'.'),
+            (CharClass::Base64, url || matches!(byte, b'+' | b'/' | b'=')),
+            (CharClass::Tilde, url || matches!(byte, b'.' | b'~')),
+            (CharClass::Token68, url || b'~' == byte || matches!(byte, b'.' | b'+' | b'/' | b'=')),
+            (CharClass::Dollar, alnum || byte == b'$'),
+            (CharClass::Percent, url || byte == b'%'),
+            (CharClass::Path, url || matches!(byte, b'/' | b'@')),
+            (CharClass::Dot, byte == b'.'),
+            (CharClass::Dash, byte == b'-'),
         ];
         let mut class = 0;
         while class < has.len() {
@@ -114,7 +114,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Where the run of `class` that begins at `start` ends; `start` itself if none does.
-    pub(crate) fn end(&mut self, class: Class, start: usize) -> usize {
+    pub(crate) fn end(&mut self, class: CharClass, start: usize) -> usize {
         let (from, to) = self.ends[class as usize];
         if from <= start && start < to {
             return to;
@@ -147,5 +147,5 @@ pub(crate) fn begins(bytes: &[u8], at: usize) -> bool {
 
 /// Whether a token may end before `at`.
 pub(crate) fn ends(bytes: &[u8], at: usize) -> bool {
-    bytes.get(at).is_none_or(|byte| !Class::Word.has(*byte))
+    bytes.get(at).is_none_or(|byte| !CharClass::Word.has(*byte))
 }

@@ -1,32 +1,32 @@
-//! Tokens that tell by their first characters who issued them. The issuers chose them so that they can be
+//! TokenFinder that tell by their first characters who issued them. The issuers chose them so that they can be
 //! found; their shapes are facts from the issuers' pages and from real (revoked) tokens.
 
-use crate::memory::redact::span::{Class, Rank, Runs, Span, begins, ends};
+use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins, ends};
 use crate::memory::redact::value::{random, varied};
 
 /// So many characters of a class: as many as stand there, at least and at most.
-type Part = (Class, usize, usize);
+type Run = (CharClass, usize, usize);
 
 /// As long as it goes.
 const ANY: usize = usize::MAX;
-const DOT: Part = (Class::Dot, 1, 1);
-const DASH: Part = (Class::Dash, 1, 1);
+const DOT: Run = (CharClass::Dot, 1, 1);
+const DASH: Run = (CharClass::Dash, 1, 1);
 
 /// One shape of an issuer's tokens.
 struct Shape {
     kind: &'static str,
     /// Any of these stands at the front, or behind [`Shape::before`]; at least two characters.
     prefixes: &'static [&'static str],
-    body: &'static [Part],
+    body: &'static [Run],
     /// What stands before the prefix, where the telling part is inside.
-    before: Option<Part>,
+    before: Option<Run>,
     /// The prefix is a place, not a part of the secret: it stays.
     keep: bool,
     /// The prefix also begins words: the body must look random.
     doubt: bool,
 }
 
-const fn shape(kind: &'static str, prefixes: &'static [&'static str], body: &'static [Part]) -> Shape {
+const fn shape(kind: &'static str, prefixes: &'static [&'static str], body: &'static [Run]) -> Shape {
     Shape { kind, prefixes, body, before: None, keep: false, doubt: false }
 }
 
@@ -34,7 +34,7 @@ impl Shape {
     const fn doubtful(self) -> Shape {
         Shape { doubt: true, ..self }
     }
-    const fn after(self, before: Part) -> Shape {
+    const fn after(self, before: Run) -> Shape {
         Shape { before: Some(before), ..self }
     }
     const fn kept(self) -> Shape {
@@ -42,7 +42,7 @@ impl Shape {
     }
 }
 
-use Class::{Alnum, Base64, Digit, Dollar, Dotted, Hex, Path, Percent, Tilde, UpperDigit, Url, Word};
+use CharClass::{Alnum, Base64, Digit, Dollar, Dotted, Hex, Path, Percent, Tilde, UpperDigit, Url, Word};
 
 /// Of two that fit, the first counts.
 static SHAPES: &[Shape] = &[
@@ -65,7 +65,7 @@ static SHAPES: &[Shape] = &[
     shape("supabase-key", &["sbp_"], &[(Hex, 40, 40)]),
     shape("supabase-key", &["sb_secret_"], &[(Url, 20, 64)]),
     shape("netlify-token", &["nfp_", "nfc_", "nfo_"], &[(Alnum, 36, 64)]),
-    shape("databricks-token", &["dapi"], &[(Hex, 32, 32), (Class::Dash, 0, 1), (Digit, 0, 2)]),
+    shape("databricks-token", &["dapi"], &[(Hex, 32, 32), (CharClass::Dash, 0, 1), (Digit, 0, 2)]),
     // Forges and registries
     shape("github-token", &["ghp_", "gho_", "ghu_", "ghr_"], &[(Alnum, 36, 255)]),
     shape("github-token", &["ghs_"], &[(Dotted, 36, ANY)]),
@@ -191,15 +191,15 @@ static SHAPES: &[Shape] = &[
 ];
 
 /// The shapes, sorted by how they begin.
-pub(crate) struct Tokens {
+pub(crate) struct TokenFinder {
     /// One bit for each [`hash`] of three bytes that begin a prefix, or a prefix of two and what follows it.
     starts: Box<[u64; HASHES / 64]>,
     by_first: Vec<Vec<(&'static [u8], &'static Shape)>>,
 }
 
-impl Tokens {
-    pub(crate) fn new() -> Tokens {
-        let mut tokens = Tokens { starts: Box::new([0; HASHES / 64]), by_first: vec![Vec::new(); 256] };
+impl TokenFinder {
+    pub(crate) fn new() -> TokenFinder {
+        let mut tokens = TokenFinder { starts: Box::new([0; HASHES / 64]), by_first: vec![Vec::new(); 256] };
         for shape in SHAPES {
             for prefix in shape.prefixes {
                 let prefix = prefix.as_bytes();
@@ -294,5 +294,5 @@ fn fit(runs: &mut Runs, at: usize, prefix: &[u8], shape: &'static Shape) -> Opti
         return None;
     }
     let start = if shape.keep { body } else { start };
-    Some(Span { start, end, kind: shape.kind, rank: Rank::Token })
+    Some(Span { start, end, kind: shape.kind, certainty: Certainty::Token })
 }

@@ -23,9 +23,9 @@ pub(crate) fn random(value: &[u8]) -> bool {
     }
     let (mut changes, mut pairs, mut common) = (0, 0, 0);
     for two in value.windows(2) {
-        let (a, b) = (sort(two[0]), sort(two[1]));
+        let (a, b) = (char_kind(two[0]), char_kind(two[1]));
         // A capital and its word are one.
-        if a != b && (a, b) != (Sort::Upper, Sort::Lower) {
+        if a != b && (a, b) != (CharKind::Upper, CharKind::Lower) {
             changes += 1;
         }
         if two[0].is_ascii_alphabetic() && two[1].is_ascii_alphabetic() {
@@ -114,19 +114,19 @@ const PLACEHOLDERS: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum CharKind {
     Lower,
     Upper,
     Digit,
     Sign,
 }
 
-fn sort(byte: u8) -> Sort {
+fn char_kind(byte: u8) -> CharKind {
     match byte {
-        b'a'..=b'z' => Sort::Lower,
-        b'A'..=b'Z' => Sort::Upper,
-        b'0'..=b'9' => Sort::Digit,
-        _ => Sort::Sign,
+        b'a'..=b'z' => CharKind::Lower,
+        b'A'..=b'Z' => CharKind::Upper,
+        b'0'..=b'9' => CharKind::Digit,
+        _ => CharKind::Sign,
     }
 }
 
