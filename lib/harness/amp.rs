@@ -15,7 +15,7 @@ use std::path::Path;
 /// A longer text goes on in a turn of its own, in bytes.
 const TEXT_CAP: usize = 8 << 20;
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "an Amp thread")?;
     let mut thread = Thread { ids: Ids::default(), state: Section::Start, fence: None, text: String::new() };
     let mut buffer = Vec::new();

@@ -85,7 +85,7 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Claude Code session")?;
     let mut session = Session::default();
     each_line(path, &mut reader, "Claude Code", out, |line, out| session.line(line, out))

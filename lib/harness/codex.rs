@@ -84,7 +84,7 @@ struct Passed {
     content_item_kinds: Option<Vec<String>>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Codex session")?;
     let mut ids = Ids::default();
     each_line(path, &mut reader, "Codex", out, |line, out| record(line, &mut ids, out))

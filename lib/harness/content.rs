@@ -7,27 +7,27 @@ use std::borrow::Cow;
 
 /// A part of a message. Which fields it has depends on `kind`.
 #[derive(Deserialize, Default)]
-pub(crate) struct ContentPart<'a> {
+pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Cow<'a, str>,
+    pub(super) kind: Cow<'a, str>,
     /// `text`, `input_text`, `output_text`, `summary_text`
-    pub(crate) text: Option<String>,
+    pub(super) text: Option<String>,
     /// `thinking`
-    pub(crate) thinking: Option<String>,
+    pub(super) thinking: Option<String>,
     /// `tool_use`
-    pub(crate) id: Option<String>,
-    pub(crate) name: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
     #[serde(borrow)]
-    pub(crate) input: Option<&'a RawValue>,
+    pub(super) input: Option<&'a RawValue>,
     /// `tool_result`
-    pub(crate) tool_use_id: Option<String>,
+    pub(super) tool_use_id: Option<String>,
     #[serde(borrow)]
-    pub(crate) content: Option<&'a RawValue>,
-    pub(crate) is_error: Option<bool>,
+    pub(super) content: Option<&'a RawValue>,
+    pub(super) is_error: Option<bool>,
 }
 
 /// The parts of a message's content; those in a shape that is new to us are `None`.
-pub(crate) fn parts(content: &RawValue) -> Vec<Option<ContentPart<'_>>> {
+pub(super) fn parts(content: &RawValue) -> Vec<Option<ContentPart<'_>>> {
     parts_as(content, |text| ContentPart {
         kind: Cow::Borrowed("text"),
         text: Some(text),
@@ -36,7 +36,7 @@ pub(crate) fn parts(content: &RawValue) -> Vec<Option<ContentPart<'_>>> {
 }
 
 /// The same, with parts in a program's own form; `of_text` makes one of a content that is a string.
-pub(crate) fn parts_as<'a, P: Deserialize<'a>>(
+pub(super) fn parts_as<'a, P: Deserialize<'a>>(
     content: &'a RawValue,
     of_text: fn(String) -> P,
 ) -> Vec<Option<P>> {
@@ -56,7 +56,7 @@ pub(crate) fn parts_as<'a, P: Deserialize<'a>>(
 }
 
 /// What a tool's result says: a string, the text of its parts, or whatever JSON it is.
-pub(crate) fn text(content: &RawValue) -> String {
+pub(super) fn text(content: &RawValue) -> String {
     let json = content.get();
     if json.starts_with('"') {
         if let Ok(text) = serde_json::from_str(json) {

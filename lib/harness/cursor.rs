@@ -28,7 +28,7 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Cursor transcript")?;
     let mut ids = Ids::default();
     each_line(path, &mut reader, "Cursor", out, |line, out| record(line, &mut ids, out))

@@ -55,7 +55,7 @@ struct ListedMessage<'a> {
     kind: Cow<'a, str>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Gemini CLI session")?;
     let mut log = Log::default();
     each_line(path, &mut reader, "Gemini CLI", out, |line, out| Ok(log.line(line, out)))?;

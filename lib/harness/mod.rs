@@ -8,18 +8,18 @@
 //! The formats were learned from recorded sessions, not from documentation, with two exceptions that
 //! `cursor` and `amp` name.
 
-pub(crate) mod amp;
-pub(crate) mod claude_code;
-pub(crate) mod codex;
-pub(crate) mod content;
-pub(crate) mod cursor;
-pub(crate) mod gemini;
-pub(crate) mod opencode;
-pub(crate) mod out;
-pub(crate) mod plain;
+mod amp;
+mod claude_code;
+mod codex;
+mod content;
+mod cursor;
+mod gemini;
+mod opencode;
+mod out;
+mod plain;
 pub(crate) mod recalled;
 pub(crate) mod source;
-pub(crate) mod tool;
+mod tool;
 pub(crate) mod turn;
 
 use crate::base::error::Result;

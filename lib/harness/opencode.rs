@@ -24,7 +24,7 @@ const CAP: u64 = 512 << 20;
 const OTHER: &[&str] =
     &["agent", "compaction", "file", "patch", "retry", "snapshot", "step-finish", "step-start", "subtask"];
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
     let length = reader.get_ref().metadata().map_err(|e| failed(path, &e))?.len();
     if length > CAP {

@@ -9,16 +9,16 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 /// Who gets the turns.
-pub(crate) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
+pub(super) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
 
 /// A call waits while no more than so many turns, or bytes of them, wait behind it. Results come soon or not
 /// at all; one that comes later still becomes a turn of its own.
 const WAITING: usize = 256;
 const WAITING_BYTES: usize = 1 << 20;
 
-pub(crate) struct TurnSink<'a> {
+pub(super) struct TurnSink<'a> {
     each: &'a mut OnTurn<'a>,
-    pub(crate) report: SessionReport,
+    pub(super) report: SessionReport,
     waiting: VecDeque<PendingTurn>,
     waiting_bytes: usize,
     /// How often each id was given, by its hash.
@@ -34,7 +34,7 @@ struct PendingTurn {
 }
 
 impl<'a> TurnSink<'a> {
-    pub(crate) fn new<'b: 'a>(each: &'a mut OnTurn<'b>) -> TurnSink<'a> {
+    pub(super) fn new<'b: 'a>(each: &'a mut OnTurn<'b>) -> TurnSink<'a> {
         TurnSink {
             each,
             report: SessionReport::default(),
@@ -46,7 +46,7 @@ impl<'a> TurnSink<'a> {
     }
 
     /// A turn of text. One that says nothing is none.
-    pub(crate) fn turn(&mut self, role: Role, text: &str, id: String, at: Option<Timestamp>) -> Result<()> {
+    pub(super) fn turn(&mut self, role: Role, text: &str, id: String, at: Option<Timestamp>) -> Result<()> {
         let text = recalled::without_sections(text);
         if text.trim().is_empty() {
             return Ok(());
@@ -56,7 +56,7 @@ impl<'a> TurnSink<'a> {
     }
 
     /// A call of a tool. Its turn keeps its place until the result with that key comes.
-    pub(crate) fn call(
+    pub(super) fn call(
         &mut self,
         key: &str,
         name: &str,
@@ -70,7 +70,7 @@ impl<'a> TurnSink<'a> {
     }
 
     /// What came of a call. Results may come in any order.
-    pub(crate) fn result(
+    pub(super) fn result(
         &mut self,
         key: &str,
         text: &str,
@@ -97,17 +97,17 @@ impl<'a> TurnSink<'a> {
     }
 
     /// Is there a call that waits for this result?
-    pub(crate) fn waits_for(&self, key: &str) -> bool {
+    pub(super) fn waits_for(&self, key: &str) -> bool {
         self.waiting.iter().any(|waiting| waiting.key.as_deref() == Some(key))
     }
 
     /// The key of the call that has waited longest, for results that do not say whose they are.
-    pub(crate) fn oldest_call(&self) -> Option<String> {
+    pub(super) fn oldest_call(&self) -> Option<String> {
         self.waiting.iter().find_map(|waiting| waiting.key.clone())
     }
 
     /// Gives what still waits, and the report.
-    pub(crate) fn finish(mut self) -> Result<SessionReport> {
+    pub(super) fn finish(mut self) -> Result<SessionReport> {
         self.give(true)?;
         Ok(self.report)
     }

@@ -13,7 +13,7 @@ const PIECE: usize = 32 << 10;
 /// A line that is longer is broken.
 const LINE: usize = 1 << 20;
 
-pub(crate) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a text file")?;
     let mut ids = Ids::default();
     let mut piece = String::new();

@@ -15,10 +15,10 @@ pub(crate) const LINE_CAP: usize = 64 << 20;
 const BUFFER_KEEPS: usize = 1 << 20;
 const BLOCK: usize = 64 << 10;
 
-pub(crate) type Reader = BufReader<fs_err::File>;
+pub(super) type Reader = BufReader<fs_err::File>;
 
 /// Opens a session's file. What cannot be one is an error that says what it is instead.
-pub(crate) fn open(path: &Path, expected: &str) -> Result<Reader> {
+pub(super) fn open(path: &Path, expected: &str) -> Result<Reader> {
     let wrong = |what: &str| Error::io(format!("\"{}\" {what}, not {expected}", path.display()));
     if path.is_dir() {
         return Err(wrong("is a directory"));
@@ -39,7 +39,7 @@ pub(crate) fn open(path: &Path, expected: &str) -> Result<Reader> {
     Ok(reader)
 }
 
-pub(crate) fn failed(path: &Path, error: &io::Error) -> Error {
+pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => Error::io(format!("no file \"{}\"", path.display())),
         // These errors name the path themselves.
@@ -48,7 +48,7 @@ pub(crate) fn failed(path: &Path, error: &io::Error) -> Error {
 }
 
 /// What a line turned out to be.
-pub(crate) enum RecordStatus {
+pub(super) enum RecordStatus {
     /// A record of the expected program, whether it holds a turn or not.
     Known,
     /// A record of a kind, or in a shape, that is new to us.
@@ -59,16 +59,16 @@ pub(crate) enum RecordStatus {
 
 /// A line of a file.
 #[derive(Clone, Copy)]
-pub(crate) struct Line<'a> {
-    pub(crate) text: &'a str,
+pub(super) struct Line<'a> {
+    pub(super) text: &'a str,
     /// Where it begins in the file, in bytes.
-    pub(crate) offset: u64,
+    pub(super) offset: u64,
     /// Are these the file's bytes? Not where some had to be replaced to make text of them.
-    pub(crate) exact: bool,
+    pub(super) exact: bool,
 }
 
 /// Reads JSON from a line; where that fails, tells what the line is instead.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RecordStatus> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RecordStatus> {
     serde_json::from_str(line).map_err(|e| match e.classify() {
         serde_json::error::Category::Data => RecordStatus::Unknown("(another shape)".to_owned()),
         _ => RecordStatus::Torn,
@@ -77,7 +77,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RecordSt
 
 /// Gives every line of a JSON Lines file to `take`, and counts what it says they are. A file without a single
 /// known record is an error, unless it is the torn start of one.
-pub(crate) fn each_line(
+pub(super) fn each_line(
     path: &Path,
     reader: &mut Reader,
     program: &str,
@@ -137,16 +137,16 @@ fn count(seen: RecordStatus, known: &mut usize, out: &mut TurnSink) {
     }
 }
 
-pub(crate) struct LineRead {
+pub(super) struct LineRead {
     /// Bytes consumed, the newline included; 0: the end of the file.
-    pub(crate) length: u64,
+    pub(super) length: u64,
     /// Did a newline end it?
-    pub(crate) ended: bool,
-    pub(crate) too_long: bool,
+    ended: bool,
+    pub(super) too_long: bool,
 }
 
 /// Reads the next line into `buffer`, without its newline. Of one longer than `cap` nothing is kept.
-pub(crate) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<LineRead> {
+pub(super) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<LineRead> {
     if buffer.capacity() > BUFFER_KEEPS {
         *buffer = Vec::new();
     }

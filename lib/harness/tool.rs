@@ -12,27 +12,27 @@ const ARGUMENTS: (usize, usize) = (2000, 500);
 const RESULT: (usize, usize) = (2000, 500);
 
 /// What stands in the place of a picture.
-pub(crate) const IMAGE: &str = "[image left out]";
+pub(super) const IMAGE: &str = "[image left out]";
 /// What stands where a call's result would.
-pub(crate) const NO_RESULT: &str = "[no result recorded]";
+pub(super) const NO_RESULT: &str = "[no result recorded]";
 
 /// How a tool was called.
 #[derive(Clone, Copy)]
-pub(crate) enum ToolArguments<'a> {
+pub(super) enum ToolArguments<'a> {
     Json(&'a RawValue),
     Text(&'a str),
 }
 
 /// A call or a result as text.
-pub(crate) struct ToolText {
-    pub(crate) text: String,
-    pub(crate) cut: usize,
+pub(super) struct ToolText {
+    pub(super) text: String,
+    pub(super) cut: usize,
     /// The call prints notes of ours: its result is nothing new.
-    pub(crate) recalls: bool,
+    pub(super) recalls: bool,
 }
 
 /// `[Bash] command: ls -la` and a line for each further argument.
-pub(crate) fn call(name: &str, arguments: ToolArguments) -> ToolText {
+pub(super) fn call(name: &str, arguments: ToolArguments) -> ToolText {
     let json = match arguments {
         ToolArguments::Json(raw) => raw.get(),
         ToolArguments::Text(text) => text,
@@ -68,7 +68,7 @@ pub(crate) fn call(name: &str, arguments: ToolArguments) -> ToolText {
 }
 
 /// A result, without what it has from memory, cut to its head and tail.
-pub(crate) fn result(text: &str, recalls: bool) -> ToolText {
+pub(super) fn result(text: &str, recalls: bool) -> ToolText {
     if recalls {
         return ToolText { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
     }
@@ -80,7 +80,7 @@ pub(crate) fn result(text: &str, recalls: bool) -> ToolText {
 
 /// The first and last so many bytes of `text`, never within a character, with a mark between; and how many
 /// bytes the mark stands for.
-pub(crate) fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>, usize) {
+fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>, usize) {
     // A mark is not worth it for less than its own length.
     if text.len() <= head + tail + 32 {
         return (Cow::Borrowed(text), 0);

@@ -31,7 +31,7 @@ pub(crate) struct Session {
     pub(crate) last: String,
     /// The session that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) parent: Option<String>,
+    parent: Option<String>,
     /// The hashes of the turns that were read; of many, the newest.
     #[serde(default)]
     pub(crate) marks: Vec<String>,
@@ -95,14 +95,14 @@ pub(crate) struct Tries(BTreeMap<String, Try>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Try {
-    pub(crate) tries: u32,
+    tries: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) not_before: Option<Timestamp>,
+    not_before: Option<Timestamp>,
     /// A call for several entries failed, so this one gets a call of its own.
     #[serde(default)]
-    pub(crate) alone: bool,
+    alone: bool,
     #[serde(default)]
-    pub(crate) error: String,
+    error: String,
     /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
     #[serde(default)]
     batch: String,

@@ -9,15 +9,15 @@ use std::path::Path;
 const SHOWN: usize = 60;
 
 #[derive(Debug, Clone)]
-pub(crate) struct KeyPath<'a> {
+pub(super) struct KeyPath<'a> {
     /// `agentsMd.targets[2]`; empty for the whole file.
-    pub(crate) key: String,
-    pub(crate) node: Node<'a>,
+    pub(super) key: String,
+    pub(super) node: Node<'a>,
 }
 
 /// What is wrong there.
-pub(crate) struct SettingFault<'a> {
-    pub(crate) at: KeyPath<'a>,
+pub(super) struct SettingFault<'a> {
+    pub(super) at: KeyPath<'a>,
     what: String,
     /// Made when it is told: a file can hold very many faults, of which one is.
     hint: Option<Box<dyn FnOnce() -> String>>,
@@ -25,19 +25,19 @@ pub(crate) struct SettingFault<'a> {
 
 impl<'a> KeyPath<'a> {
     /// The at of a member. Its key is for people: of an odd name it may not be all.
-    pub(crate) fn member(&self, name: &str, node: Node<'a>) -> KeyPath<'a> {
+    pub(super) fn member(&self, name: &str, node: Node<'a>) -> KeyPath<'a> {
         let is_plain = !name.is_empty() && name.trim() == name;
         let name = if is_plain { one_line(name, SHOWN) } else { one_line(&format!("{name:?}"), SHOWN) };
         let key = if self.key.is_empty() { name } else { format!("{}.{name}", self.key) };
         KeyPath { key, node }
     }
 
-    pub(crate) fn fault(&self, what: impl Into<String>) -> SettingFault<'a> {
+    pub(super) fn fault(&self, what: impl Into<String>) -> SettingFault<'a> {
         SettingFault { at: self.clone(), what: what.into(), hint: None }
     }
 
     /// Another kind of value stands here. A text is not quoted: a key may stand in it.
-    pub(crate) fn expected(&self, what: &str) -> SettingFault<'a> {
+    pub(super) fn expected(&self, what: &str) -> SettingFault<'a> {
         let found = match self.node.kind() {
             "a number" => one_line(self.node.raw(), SHOWN),
             kind => kind.to_owned(),
@@ -45,14 +45,14 @@ impl<'a> KeyPath<'a> {
         self.fault(format!("expected {what}, found {found}"))
     }
 
-    pub(crate) fn items(&self, what: &str) -> Result<Vec<KeyPath<'a>>, SettingFault<'a>> {
+    pub(super) fn items(&self, what: &str) -> Result<Vec<KeyPath<'a>>, SettingFault<'a>> {
         let items = self.node.items().ok_or_else(|| self.expected(what))?;
         let at = |(n, node)| KeyPath { key: format!("{}[{n}]", self.key), node };
         Ok(items.into_iter().enumerate().map(at).collect())
     }
 
     /// A string that says something.
-    pub(crate) fn text(&self, what: &str) -> Result<String, SettingFault<'a>> {
+    pub(super) fn text(&self, what: &str) -> Result<String, SettingFault<'a>> {
         if self.node.kind() != "a string" {
             return Err(self.expected(what));
         }
@@ -68,13 +68,13 @@ impl<'a> KeyPath<'a> {
 }
 
 impl SettingFault<'_> {
-    pub(crate) fn hint(mut self, next: impl FnOnce() -> String + 'static) -> Self {
+    pub(super) fn hint(mut self, next: impl FnOnce() -> String + 'static) -> Self {
         self.hint = Some(Box::new(next));
         self
     }
 
     /// `"FILE" line 4, storage.rooot: unknown key`
-    pub(crate) fn error(self, file: &Path) -> Error {
+    pub(super) fn error(self, file: &Path) -> Error {
         let KeyPath { key, node } = self.at;
         let key = if key.is_empty() { key } else { format!(", {key}") };
         let error = Error::config(format!("\"{}\" line {}{key}: {}", file.display(), node.line(), self.what));

@@ -53,7 +53,7 @@ pub(crate) struct Llm {
     /// As written: a preset's name or a line for the shell.
     pub(crate) command: Option<String>,
     /// The user's own.
-    pub(crate) presets: BTreeMap<String, String>,
+    presets: BTreeMap<String, String>,
     pub(crate) timeout_seconds: u64,
     pub(crate) max_prompt_bytes: u64,
     pub(crate) max_reply_bytes: u64,
@@ -171,7 +171,7 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
 }
 
 /// Where notes are kept if nobody says otherwise: the PRD's place for those who have its `~/commonplace`.
-pub(crate) fn default_root(env: &Env) -> Result<String> {
+fn default_root(env: &Env) -> Result<String> {
     let commonplace = env.home().map(|home| home.join("commonplace")).filter(|dir| dir.is_dir());
     let root = match commonplace {
         Some(dir) => dir.join("01_files/_utilities/agent-memories"),

@@ -14,21 +14,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A setting that stands in the file, or a fault.
-pub(crate) type ParsedSetting<'a> = Result<(&'static str, Value), SettingFault<'a>>;
+pub(super) type ParsedSetting<'a> = Result<(&'static str, Value), SettingFault<'a>>;
 
 /// A file that must be right. The first fault is the error.
-pub(crate) fn strictly(path: &Path, env: &Env) -> Result<Vec<(&'static str, Value)>> {
+pub(super) fn strictly(path: &Path, env: &Env) -> Result<Vec<(&'static str, Value)>> {
     let bytes = bytes(path)?;
     let found = settings(&bytes, path, env)?;
     found.into_iter().map(|found| found.map_err(|fault| fault.error(path))).collect()
 }
 
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>> {
     file::read(path, CAP).map_err(|e| Error::config(format!("failed to read config file: {e}")))
 }
 
 /// What stands in the bytes of the file `path`, right or wrong. An error if they are not JSON.
-pub(crate) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<ParsedSetting<'a>>> {
+pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<ParsedSetting<'a>>> {
     let node =
         json_file::parse(bytes).map_err(|why| Error::config(format!("\"{}\" {why}", path.display())))?;
     let base = PathBase { dir: path.parent().unwrap_or(path), env };

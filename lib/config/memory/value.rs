@@ -12,12 +12,12 @@ const MOST_TARGETS: usize = 100;
 
 /// What paths in the file are relative to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PathBase<'a> {
-    pub(crate) dir: &'a Path,
-    pub(crate) env: &'a Env,
+pub(super) struct PathBase<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) env: &'a Env,
 }
 
-pub(crate) fn checked<'a>(
+pub(super) fn checked<'a>(
     kind: ValueKind,
     at: &KeyPath<'a>,
     base: PathBase,

@@ -8,10 +8,10 @@ use crate::store::journal::entry::id_fault;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-pub(crate) struct Payload(Map<String, Value>);
+pub(super) struct Payload(Map<String, Value>);
 
 impl Payload {
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Payload> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Payload> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(object)) => Ok(Payload(object)),
@@ -21,7 +21,7 @@ impl Payload {
     }
 
     /// A key's text. Missing, null and empty are one.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -31,7 +31,7 @@ impl Payload {
     }
 
     /// An id that must be there.
-    pub(crate) fn id(&self, key: &str) -> Result<&str> {
+    pub(super) fn id(&self, key: &str) -> Result<&str> {
         let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };
         match id_fault(id) {
             None => Ok(id),
@@ -40,12 +40,12 @@ impl Payload {
     }
 
     /// An absolute path; another one is taken as none, because nobody knows what it is relative to.
-    pub(crate) fn absolute(&self, key: &str) -> Result<Option<PathBuf>> {
+    pub(super) fn absolute(&self, key: &str) -> Result<Option<PathBuf>> {
         Ok(self.text(key)?.filter(|path| path.starts_with('/')).map(PathBuf::from))
     }
 
     /// The first of a list of texts.
-    pub(crate) fn first(&self, key: &str) -> Result<Option<&str>> {
+    pub(super) fn first(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(values)) => match values.first() {

@@ -15,7 +15,7 @@ const FIRST_LINE: u64 = 1 << 20;
 const DAYS: usize = 400;
 
 /// The file of a thread, whose id has been checked; `None` if there is none.
-pub(crate) fn of_thread(id: &str, env: &Env) -> Option<PathBuf> {
+pub(super) fn of_thread(id: &str, env: &Env) -> Option<PathBuf> {
     let home = match env.os("CODEX_HOME") {
         Some(home) => PathBuf::from(home),
         None => env.home()?.join(".codex"),
@@ -65,7 +65,7 @@ fn newest(dir: &Path) -> Vec<PathBuf> {
 
 /// Does the file's first line say that an agent started this thread, and no person? One that cannot be read
 /// says nothing.
-pub(crate) fn is_sub_agents(path: &Path) -> bool {
+pub(super) fn is_sub_agents(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Line {
         payload: Meta,

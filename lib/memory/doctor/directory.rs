@@ -4,7 +4,7 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use std::path::Path;
 
-pub(crate) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let root = cx.root.path();
     let mut findings = Vec::new();
     let wrong = |dir: &Path, why: &str| {

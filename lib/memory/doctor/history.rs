@@ -15,7 +15,7 @@ const UNCOMMITTED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 /// An older lock of git was left behind by a killed process, or a person is writing a commit message.
 const LOCKED: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let (root, storage) = (cx.root, &cx.config.storage);
     if !storage.auto_commit || storage.foreign || !root.topics().is_dir() {
         return Vec::new();

@@ -23,14 +23,14 @@ fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
     dirs
 }
 
-pub(crate) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let left =
         directories(cx.root).into_iter().flat_map(|(dir, end)| file::leftovers(&dir, end, file::LEFT_FOR));
     left.map(|path| finding(&path, "memory-doctor --fix removes it")).collect()
 }
 
 /// Removes them.
-pub(crate) fn sweep(root: &Root) -> Vec<Finding> {
+pub(super) fn sweep(root: &Root) -> Vec<Finding> {
     let gone =
         directories(root).into_iter().flat_map(|(dir, end)| file::sweep_dir(&dir, end, file::LEFT_FOR));
     gone.map(|path| finding(&path, "removed")).collect()

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// For how many broken links a similar id is suggested: each takes a comparison with all ids.
 const SUGGESTIONS: usize = 20;
 
-pub(crate) fn check(notes: &CheckedNotes) -> Vec<Finding> {
+pub(super) fn check(notes: &CheckedNotes) -> Vec<Finding> {
     let graph = LinkGraph::of(notes);
     let mut findings = Vec::new();
     graph.links(&mut findings);

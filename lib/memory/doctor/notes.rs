@@ -25,45 +25,45 @@ const CAP: u64 = 8 << 20;
 const LISTED: usize = 3;
 
 /// What is kept of a note: not its text.
-pub(crate) struct NoteFacts {
-    pub(crate) id: EntryId,
-    pub(crate) place: Place,
-    pub(crate) path: PathBuf,
+pub(super) struct NoteFacts {
+    pub(super) id: EntryId,
+    pub(super) place: Place,
+    pub(super) path: PathBuf,
     /// The path for messages: not the file's own if its name contains a secret.
-    pub(crate) shown: PathBuf,
+    pub(super) shown: PathBuf,
     /// The targets of its links, each once.
-    pub(crate) links: Vec<EntryId>,
-    pub(crate) aliases: Vec<EntryId>,
-    pub(crate) superseded_by: Option<EntryId>,
+    pub(super) links: Vec<EntryId>,
+    pub(super) aliases: Vec<EntryId>,
+    pub(super) superseded_by: Option<EntryId>,
     /// The name that follows from the front matter, if the file has another.
-    pub(crate) right_name: Option<String>,
-    pub(crate) is_out_of_step: bool,
+    pub(super) right_name: Option<String>,
+    pub(super) is_out_of_step: bool,
     findings: Vec<Finding>,
 }
 
 /// The result of reading and checking all notes.
 #[derive(Default)]
-pub(crate) struct CheckedNotes {
-    pub(crate) notes: Vec<NoteFacts>,
+pub(super) struct CheckedNotes {
+    pub(super) notes: Vec<NoteFacts>,
     /// The ids in the names of files that cannot be used.
-    pub(crate) unreadable_ids: Vec<EntryId>,
+    pub(super) unreadable_ids: Vec<EntryId>,
     /// What the targets would show.
-    pub(crate) shares: Vec<Share>,
+    pub(super) shares: Vec<Share>,
     /// About files that cannot be used, and about the directories.
     findings: Vec<Finding>,
 }
 
 impl CheckedNotes {
-    pub(crate) fn in_use(&self) -> usize {
+    pub(super) fn in_use(&self) -> usize {
         self.notes.iter().filter(|note| note.place == Place::Topics).count()
     }
 
-    pub(crate) fn findings(self) -> impl Iterator<Item = Finding> {
+    pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
         self.findings.into_iter().chain(self.notes.into_iter().flat_map(|note| note.findings))
     }
 }
 
-pub(crate) fn check(cx: &CheckContext) -> CheckedNotes {
+pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let topics = Topics::at(cx.root);
     let glance = Glance::of(cx.config);
     let each = |note: Note| {
@@ -180,7 +180,7 @@ fn facts(note: &Note, cx: &CheckContext) -> NoteFacts {
 }
 
 /// A note is promoted exactly while it is hot.
-pub(crate) fn is_out_of_step(meta: &Meta) -> bool {
+pub(super) fn is_out_of_step(meta: &Meta) -> bool {
     (meta.status == Status::Promoted) != (meta.tier == Tier::Hot)
 }
 

@@ -4,7 +4,7 @@ use crate::store::entry::{self, EntryId};
 use std::collections::HashSet;
 
 /// The targets of a body's links, each once, in order. Links in code do not count.
-pub(crate) fn links(body: &str) -> Vec<EntryId> {
+pub(super) fn links(body: &str) -> Vec<EntryId> {
     let mut links = entry::links(body);
     if links.is_empty() {
         return links;

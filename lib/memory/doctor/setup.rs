@@ -14,7 +14,7 @@ const BUILTINS: &[&str] = &[
     "read", "set", "test", "time", "trap", "true", "umask", "unset", "until", "while", "echo",
 ];
 
-pub(crate) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     if cx.config.storage.foreign {
         findings.push(Finding::warning(

@@ -7,7 +7,7 @@ use crate::memory::section::{Glance, Share, Standing};
 /// How many of the notes that did not fit are listed.
 const NAMED: usize = 3;
 
-pub(crate) fn check(cx: &CheckContext, shares: impl Iterator<Item = Share>) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext, shares: impl Iterator<Item = Share>) -> Vec<Finding> {
     let (outcomes, hot_uses) = Glance::of(cx.config).judge(shares);
     let mut findings = Vec::new();
     for outcome in &outcomes {

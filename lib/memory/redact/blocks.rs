@@ -10,7 +10,7 @@ const DASHES: &[u8] = b"-----";
 /// The longest label is far shorter; the longest key is about 13 KB.
 const LONGEST: usize = 64 * 1024;
 
-pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(DASHES));
     let mut borders = FINDER.find_iter(bytes).filter_map(|at| border(bytes, at)).peekable();
     let mut done = 0;

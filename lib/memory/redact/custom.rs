@@ -17,7 +17,7 @@ const COMPILED: usize = 1 << 20;
 const PIECE: usize = 16 * 1024;
 const OVERLAP: usize = 1024;
 
-pub(crate) struct CustomPattern {
+pub(super) struct CustomPattern {
     regex: Regex,
     /// What stands in all its matches; empty if that is not known.
     literal: String,
@@ -25,7 +25,7 @@ pub(crate) struct CustomPattern {
 
 impl CustomPattern {
     /// Compiles all patterns. The error quotes the one that cannot be used.
-    pub(crate) fn all(patterns: &[String]) -> Result<Vec<CustomPattern>> {
+    pub(super) fn all(patterns: &[String]) -> Result<Vec<CustomPattern>> {
         if patterns.len() > PATTERNS {
             return Err(Error::config(format!(
                 "{} patterns: at most {PATTERNS} are allowed",
@@ -48,7 +48,7 @@ impl CustomPattern {
         patterns.iter().enumerate().map(compile).collect()
     }
 
-    pub(crate) fn find(&self, text: &str, spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<Span>) {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let mut from = 0;

@@ -7,7 +7,7 @@
 use crate::memory::redact::names::{NAME, SecretName, VALUE, may_end, name};
 use crate::memory::redact::span::{CharClass, Span};
 
-pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut bare = Bare { bytes, start: 0, end: 0 };
     let mut at = 0;
     // A plain loop: every byte of every note comes this way.

@@ -4,20 +4,20 @@ use crate::memory::redact::span::{Certainty, CharClass, Span};
 use crate::memory::redact::value::{password, placeholder, random, varied};
 
 /// The longest name that is looked at, in bytes.
-pub(crate) const NAME: usize = 64;
+pub(super) const NAME: usize = 64;
 /// The longest value.
-pub(crate) const VALUE: usize = 16 * 1024;
+pub(super) const VALUE: usize = 16 * 1024;
 
 /// A name that says secret.
-pub(crate) struct SecretName<'a> {
-    pub(crate) text: &'a [u8],
-    pub(crate) kind: &'static str,
-    pub(crate) capitals: bool,
+pub(super) struct SecretName<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) kind: &'static str,
+    pub(super) capitals: bool,
     rule: ValueRule,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValueRule {
+pub(super) enum ValueRule {
     /// A person may have made it: short ones count.
     Password,
     /// Machines make them: random, or nothing.
@@ -28,7 +28,7 @@ pub(crate) enum ValueRule {
 
 impl SecretName<'_> {
     /// `readable`: a literal and not code, so that a short password is believed.
-    pub(crate) fn accepts(&self, value: &[u8], readable: bool) -> bool {
+    pub(super) fn accepts(&self, value: &[u8], readable: bool) -> bool {
         if self.rule == ValueRule::Forty && value.len() == 40 {
             return varied(value) && value.iter().all(|byte| CharClass::Base64.has(*byte));
         }
@@ -43,7 +43,7 @@ impl SecretName<'_> {
         }
     }
 
-    pub(crate) fn span(&self, start: usize, end: usize) -> Option<Span> {
+    pub(super) fn span(&self, start: usize, end: usize) -> Option<Span> {
         Some(Span { start, end, kind: self.kind, certainty: Certainty::Named })
     }
 }
@@ -157,7 +157,7 @@ const VENDORS: &[(&str, &str)] = &[
 ];
 
 /// The name that ends where `before` does, if it says secret. In prose its words have spaces between.
-pub(crate) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
+pub(super) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
     if !may_end(before) {
         return None;
     }
@@ -217,7 +217,7 @@ fn digits(name: &[u8]) -> usize {
 
 /// Whether a name that ends here may say secret, by its last two letters: rules out nine of ten.
 #[inline(always)]
-pub(crate) fn may_end(before: &[u8]) -> bool {
+pub(super) fn may_end(before: &[u8]) -> bool {
     // Most words end in two letters, and most bytes of a note are in words.
     match before {
         [.., a, b] if b.is_ascii_alphabetic() => may_be_last(*a, *b),

@@ -8,7 +8,7 @@ use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins};
 use crate::memory::redact::value::{password, placeholder, random};
 
 /// What to look for, made ready once: for a short note that takes longer than the search.
-pub(crate) struct PlaceFinder {
+pub(super) struct PlaceFinder {
     address: Finder<'static>,
     /// Of `earer ` and `asic `, so that `Bearer`, `bearer` and `BEARER` are one search each.
     bearer: [Finder<'static>; 2],
@@ -18,7 +18,7 @@ pub(crate) struct PlaceFinder {
 }
 
 impl PlaceFinder {
-    pub(crate) fn new() -> PlaceFinder {
+    pub(super) fn new() -> PlaceFinder {
         PlaceFinder {
             address: Finder::new("://"),
             bearer: ["earer", "EARER"].map(Finder::new),
@@ -28,7 +28,7 @@ impl PlaceFinder {
         }
     }
 
-    pub(crate) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
         let mut runs = Runs::new(bytes);
         spans.extend(self.address.find_iter(bytes).filter_map(|at| login(bytes, at + 3)));
         for word in &self.bearer {

@@ -2,16 +2,16 @@
 
 /// A secret's place in the text, in bytes. Where two overlap, both go, and the smaller `certainty` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) kind: &'static str,
-    pub(crate) certainty: Certainty,
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: &'static str,
+    pub(super) certainty: Certainty,
 }
 
 /// How much a finder knows of what it found, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Certainty {
+pub(super) enum Certainty {
     /// Says itself what it is: a key block.
     Block,
     /// Begins as only one issuer's tokens do.
@@ -26,7 +26,7 @@ pub(crate) enum Certainty {
 
 /// Sets of ASCII characters that tokens are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CharClass {
+pub(super) enum CharClass {
     Digit,
     /// `A`–`Z` and digits.
     UpperDigit,
@@ -58,7 +58,7 @@ pub(crate) enum CharClass {
 const CLASSES: usize = CharClass::Dash as usize + 1;
 
 impl CharClass {
-    pub(crate) const fn has(self, byte: u8) -> bool {
+    pub(super) const fn has(self, byte: u8) -> bool {
         MEMBERS[byte as usize] & (1 << self as u16) != 0
     }
 }
@@ -103,18 +103,18 @@ static MEMBERS: [u16; 256] = {
 
 /// The text, and where runs of each class end. A run's end is looked for once, however many candidates
 /// begin inside it: a long line of beginnings costs no more than its length.
-pub(crate) struct Runs<'a> {
-    pub(crate) bytes: &'a [u8],
+pub(super) struct Runs<'a> {
+    pub(super) bytes: &'a [u8],
     ends: [(usize, usize); CLASSES],
 }
 
 impl<'a> Runs<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Runs<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Runs<'a> {
         Runs { bytes, ends: [(0, 0); CLASSES] }
     }
 
     /// Where the run of `class` that begins at `start` ends; `start` itself if none does.
-    pub(crate) fn end(&mut self, class: CharClass, start: usize) -> usize {
+    pub(super) fn end(&mut self, class: CharClass, start: usize) -> usize {
         let (from, to) = self.ends[class as usize];
         if from <= start && start < to {
             return to;
@@ -128,7 +128,7 @@ impl<'a> Runs<'a> {
 
 /// Whether a token may begin at `at`: nothing before it that belongs to it. An escape is not part of a
 /// word though it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
-pub(crate) fn begins(bytes: &[u8], at: usize) -> bool {
+pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
     let before = &bytes[..at];
     match before {
         [] => true,
@@ -146,6 +146,6 @@ pub(crate) fn begins(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Whether a token may end before `at`.
-pub(crate) fn ends(bytes: &[u8], at: usize) -> bool {
+pub(super) fn ends(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_none_or(|byte| !CharClass::Word.has(*byte))
 }

@@ -191,14 +191,14 @@ static SHAPES: &[Shape] = &[
 ];
 
 /// The shapes, sorted by how they begin.
-pub(crate) struct TokenFinder {
+pub(super) struct TokenFinder {
     /// One bit for each [`hash`] of three bytes that begin a prefix, or a prefix of two and what follows it.
     starts: Box<[u64; HASHES / 64]>,
     by_first: Vec<Vec<(&'static [u8], &'static Shape)>>,
 }
 
 impl TokenFinder {
-    pub(crate) fn new() -> TokenFinder {
+    pub(super) fn new() -> TokenFinder {
         let mut tokens = TokenFinder { starts: Box::new([0; HASHES / 64]), by_first: vec![Vec::new(); 256] };
         for shape in SHAPES {
             for prefix in shape.prefixes {
@@ -214,7 +214,7 @@ impl TokenFinder {
         tokens
     }
 
-    pub(crate) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
         let mut runs = Runs::new(bytes);
         let mut at = 0;
         while let Some(next) = self.next(&bytes[at..]) {

@@ -4,7 +4,7 @@
 const SAMPLE: usize = 128;
 
 /// Enough different characters that it is nobody's `xxxxxxxx`.
-pub(crate) fn varied(value: &[u8]) -> bool {
+pub(super) fn varied(value: &[u8]) -> bool {
     different(&value[..value.len().min(SAMPLE)]) >= 6
 }
 
@@ -16,7 +16,7 @@ fn different(value: &[u8]) -> usize {
 
 /// Whether a generator made it. Words change between small letters, capitals, digits and signs rarely, and
 /// their letters follow each other as those of a language do; random characters do neither.
-pub(crate) fn random(value: &[u8]) -> bool {
+pub(super) fn random(value: &[u8]) -> bool {
     let value = &value[..value.len().min(SAMPLE)];
     if value.len() < 12 || !value.iter().all(u8::is_ascii_graphic) || !varied(value) {
         return false;
@@ -46,7 +46,7 @@ pub(crate) fn random(value: &[u8]) -> bool {
 }
 
 /// Whether a person would have made it: short, no word alone, of letters and something else.
-pub(crate) fn password(value: &[u8]) -> bool {
+pub(super) fn password(value: &[u8]) -> bool {
     if !(6..=128).contains(&value.len()) || value.iter().any(u8::is_ascii_whitespace) {
         return false;
     }
@@ -59,7 +59,7 @@ pub(crate) fn password(value: &[u8]) -> bool {
 }
 
 /// Whether it stands for a value that is elsewhere or nowhere.
-pub(crate) fn placeholder(value: &[u8]) -> bool {
+pub(super) fn placeholder(value: &[u8]) -> bool {
     let lower = value[..value.len().min(SAMPLE)].to_ascii_lowercase();
     let has = |part: &str| memchr::memmem::find(&lower, part.as_bytes()).is_some();
     let opens = match &*lower {
