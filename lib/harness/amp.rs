@@ -1,9 +1,9 @@
 //! Amp: what `amp threads markdown <thread id>` prints. Threads live on Amp's server.
 //!
 //! Known from published threads: front matter (`title`, `threadId`, `created`), a heading with the title, then
-//! sections `## User` and `## Assistant`. A call is a paragraph `**Tool Use:** NAME` with its arguments fenced;
-//! its result comes in a user's section, as `**Tool Result:** ID`, `**Tool Error:** ID` or
-//! `**Tool Cancelled:** ID`, fenced too. Calls bear no id, so results are theirs in order.
+//! sections `## User` and `## Assistant`. A call is a paragraph `**Tool Use:** NAME` with its arguments in a fence;
+//! its result is in a user section, as `**Tool Result:** ID`, `**Tool Error:** ID` or `**Tool Cancelled:** ID`, also
+//! in a fence. Calls have no id, so results are assigned to them in order.
 
 use crate::base::error::{Error, Result};
 use crate::harness::out::TurnSink;
@@ -12,7 +12,7 @@ use crate::harness::tool::ToolArguments;
 use crate::harness::turn::{Ids, Role};
 use std::path::Path;
 
-/// A longer text goes on in a turn of its own, in bytes.
+/// A longer text is split into several turns, in bytes.
 const TEXT_CAP: usize = 8 << 20;
 
 pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
         thread.line(String::from_utf8_lossy(&buffer).trim_end_matches('\r'), out)?;
     }
     match thread.state {
-        // Cut off before the first section.
+        // The output ends before the first section.
         Section::Front => out.report.torn += 1,
         Section::Start => {
             return Err(Error::io(format!(
@@ -67,7 +67,7 @@ struct Thread {
     state: Section,
     /// The character and length of the fence that is open.
     fence: Option<(char, usize)>,
-    /// What was said since the last heading; or what stands in the fence of a call or result.
+    /// The text since the last heading, or in the fence of a call or result.
     text: String,
 }
 
@@ -97,18 +97,18 @@ impl Thread {
                     if line.trim().is_empty() {
                         return Ok(());
                     }
-                    // No fence follows: that was all of it.
+                    // No fence follows.
                     self.end_part(out)?;
                 }
             }
         }
         match self.state {
             Section::Call { .. } | Section::Result { .. } if fence.is_some() && self.text.is_empty() => {
-                // The opening fence itself. A space keeps a fence within from being taken for it.
+                // The opening fence. The space marks it as read, so that a fence inside is not taken for it.
                 self.text.push(' ');
             }
             Section::Start | Section::Front | Section::Title => {}
-            // Its middle will be cut anyway.
+            // The middle will be cut anyway.
             Section::Call { .. } | Section::Result { .. } if self.text.len() > TEXT_CAP => {}
             _ => {
                 self.text.push_str(line);
@@ -130,7 +130,7 @@ impl Thread {
                     out.report.session_id = Some(id.trim().trim_matches('"').to_owned());
                 }
             }
-            // Without front matter.
+            // There is no front matter.
             (_, line) => {
                 if let Some(next @ Section::Said(_)) = heading(line) {
                     self.state = next;
@@ -139,7 +139,7 @@ impl Thread {
         }
     }
 
-    /// Gives what was gathered. After a call or result, its section goes on.
+    /// Passes on the collected text. After a call or result, the section around it continues.
     fn end_part(&mut self, out: &mut TurnSink) -> Result<()> {
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
@@ -170,7 +170,7 @@ impl Thread {
     }
 }
 
-/// What a line outside of fences begins.
+/// The part that begins with this line outside of fences.
 fn heading(line: &str) -> Option<Section> {
     let line = line.trim_end();
     match line {

@@ -1,12 +1,12 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session id>.jsonl`.
 //!
-//! One JSON record a line. Only `user` and `assistant` records are conversation, and not all of those: many a
-//! user record was typed by nobody. A reply is several records with one part each; results come as user
-//! records, in any order. A file only grows, over resumes and compactions too, so that all that was said
-//! stands in it once. A fork is a new file that begins with the parent's records, uuids and all.
+//! One JSON record per line. Only `user` and `assistant` records are conversation, and not all of them: many user
+//! records were not typed by a person. A reply is several records with one part each; tool results are user records,
+//! in any order. A file only grows, also when a session is resumed or compacted, so everything is in it once. A fork
+//! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart};
+use crate::harness::content::{self, ContentPart, known_parts};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
 use crate::harness::tool::{IMAGE, ToolArguments};
@@ -20,7 +20,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::Path;
 
-/// Records that are no conversation, though some of them quote it.
+/// Records that are not conversation, though some quote it.
 const OTHER: &[&str] = &[
     "api-request",
     "api-request-blob",
@@ -38,7 +38,7 @@ const OTHER: &[&str] = &[
     "tools-used",
 ];
 
-/// How the text of user records begins that the program wrote itself.
+/// The start of user texts that the program wrote itself.
 const NOT_TYPED: &[&str] = &[
     "<bash-input>",
     "<bash-stderr>",
@@ -60,7 +60,7 @@ struct Record<'a> {
     uuid: Option<String>,
     timestamp: Option<String>,
     session_id: Option<String>,
-    /// In a fork's copies: the session that said it first.
+    /// In a fork's copies: the session of the original.
     request_session_id: Option<String>,
     cwd: Option<String>,
     agent_id: Option<String>,
@@ -93,10 +93,10 @@ pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
 
 #[derive(Default)]
 struct Session {
-    /// Hashes of the uuids that were seen: a record that is written twice is said once.
+    /// Hashes of the uuids so far: a record that is written twice counts once.
     seen: HashSet<u64>,
     hasher: RandomState,
-    /// Has the session itself spoken, not only helpers?
+    /// Was there a record of the session itself, and not only of sub-agents?
     spoke: bool,
 }
 
@@ -129,7 +129,7 @@ impl Session {
             report.parent.clone_from(&record.request_session_id);
         }
         if record.is_sidechain == Some(true) {
-            // A helper's records: in its own file they are all there is, elsewhere they are not the session's.
+            // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
             if self.spoke || record.agent_id.is_none() {
                 return Ok(RecordStatus::Known);
             }
@@ -145,12 +145,11 @@ impl Session {
             Err(_) => return Ok(RecordStatus::Unknown(format!("{} message in another shape", record.kind))),
         };
         let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
-        let parts = message.content.map(content::parts).unwrap_or_default();
         if record.kind == "user" {
-            user(&record, uuid, parts, at, out)?;
+            user(&record, uuid, message.content, at, out)?;
         } else if record.is_api_error_message != Some(true) && message.model.as_deref() != Some("<synthetic>")
         {
-            assistant(uuid, parts, at, out)?;
+            assistant(uuid, message.content, at, out)?;
         }
         Ok(RecordStatus::Known)
     }
@@ -159,7 +158,7 @@ impl Session {
 fn user(
     record: &Record,
     uuid: &str,
-    parts: Vec<Option<ContentPart>>,
+    content: Option<&RawValue>,
     at: Option<Timestamp>,
     out: &mut TurnSink,
 ) -> Result<()> {
@@ -168,11 +167,7 @@ fn user(
         && record.is_compact_summary != Some(true)
         && origin.is_none_or(|kind| kind == "human");
     let mut texts = Vec::new();
-    for part in parts {
-        let Some(part) = part else {
-            out.report.unknown("user part in another shape");
-            continue;
-        };
+    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
         match (&*part.kind, part.text, part.tool_use_id) {
             ("tool_result", _, Some(key)) => {
                 let text = part.content.map(content::text).unwrap_or_default();
@@ -195,16 +190,12 @@ fn not_typed(text: &str) -> bool {
 
 fn assistant(
     uuid: &str,
-    parts: Vec<Option<ContentPart>>,
+    content: Option<&RawValue>,
     at: Option<Timestamp>,
     out: &mut TurnSink,
 ) -> Result<()> {
-    for (n, part) in parts.into_iter().enumerate() {
-        let Some(part) = part else {
-            out.report.unknown("assistant part in another shape");
-            continue;
-        };
-        // A record has one part as a rule; further ones get ids of their own.
+    for (n, part) in known_parts::<ContentPart>(content, "assistant part", &mut out.report) {
+        // A record usually has one part; further ones get ids of their own.
         let id = if n == 0 { uuid.to_owned() } else { format!("{uuid}/{n}") };
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) => out.turn(Role::Assistant, &text, id, at)?,
@@ -221,8 +212,8 @@ fn assistant(
     Ok(())
 }
 
-/// A large result stands in a file of its own; what the session holds is its beginning, and says so. That
-/// file is not opened: its path comes from a transcript.
+/// The session has only the beginning of a large result, and names the file with the rest. That file is not opened,
+/// because its path comes from a transcript.
 fn preview(text: &str) -> &str {
     let inner = text.trim().strip_prefix("<persisted-output>");
     inner.map_or(text, |inner| inner.strip_suffix("</persisted-output>").unwrap_or(inner).trim())

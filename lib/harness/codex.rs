@@ -1,12 +1,12 @@
 //! Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<thread id>.jsonl`.
 //!
-//! What went to the model and came back are the `response_item` records; `event_msg` repeats them for the
-//! screen. Messages of role `user` are often the program's own: those a person typed say `user.text` for
-//! their parts. A resume goes on in the same file, after a compaction too; a fork has a file of its own with
-//! only what is new in it; a sub-agent has its own file, with its parent's `session_id`.
+//! The `response_item` records are what was sent to the model and what it answered; `event_msg` repeats them for the
+//! screen. Messages of role `user` are often the program's own: parts that a person typed have the kind `user.text`.
+//! A resumed session continues in the same file, also after a compaction; a fork has a file of its own with only what
+//! is new; a sub-agent has its own file, with its parent's `session_id`.
 
 use crate::base::error::Result;
-use crate::harness::content;
+use crate::harness::content::{self, ContentPart, known_parts};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
 use crate::harness::tool::{IMAGE, ToolArguments};
@@ -17,10 +17,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Records that are no conversation, or repeat it.
+/// Records that are not conversation, or repeat it.
 const OTHER: &[&str] = &["compacted", "event_msg", "token_usage_record", "turn_context", "world_state"];
 
-/// How text begins that the program wrote in a user's name, for versions that do not say who wrote it.
+/// The start of user texts that the program wrote, for versions that do not record who wrote them.
 const NOT_TYPED: &[&str] = &[
     "# AGENTS.md instructions",
     "<environment_context>",
@@ -114,7 +114,7 @@ fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus>
     Ok(RecordStatus::Known)
 }
 
-/// The file's own description. Another one further down is a copy of somebody else's.
+/// The file's own description. A later one is a copy from another session.
 fn meta(payload: &RawValue, out: &mut TurnSink) {
     if out.report.session_id.is_some() {
         return;
@@ -151,7 +151,7 @@ fn item(item: ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut Turn
                 (None, None, None) => ToolArguments::Text("{}"),
             };
             out.call(&key(), name, arguments, key(), at)?;
-            // A search is done on the server: what it found is in the answer, no result follows.
+            // The server does the search: its result is in the answer, no record follows.
             if item.kind == "web_search_call" { out.result(&key(), "", false, at) } else { Ok(()) }
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
@@ -178,11 +178,7 @@ fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut 
     };
     let kinds = item.passed.as_ref().and_then(|passed| passed.content_item_kinds.as_deref());
     let mut texts = Vec::new();
-    for (n, part) in item.content.map(content::parts).unwrap_or_default().into_iter().enumerate() {
-        let Some(part) = part else {
-            out.report.unknown("message part in another shape");
-            continue;
-        };
+    for (n, part) in known_parts::<ContentPart>(item.content, "message part", &mut out.report) {
         let typed = match (role, kinds.and_then(|kinds| kinds.get(n))) {
             (Role::User, Some(kind)) => kind.starts_with("user."),
             (Role::User, None) => {
@@ -206,7 +202,7 @@ fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut 
 /// The texts of all parts.
 fn joined(content: &RawValue, out: &mut TurnSink) -> String {
     let mut texts = Vec::new();
-    for part in content::parts(content) {
+    for part in content::parts::<ContentPart>(content) {
         match part.and_then(|part| part.text) {
             Some(text) => texts.push(text),
             None => out.report.unknown("reasoning part in another shape"),

@@ -1,11 +1,11 @@
 //! Cursor: `~/.cursor/projects/<directory>/agent-transcripts/<id>/<id>.jsonl`.
 //!
-//! Known from its documentation alone: `{role, message: {content: [parts]}}` a line, without ids and times.
-//! The parts are those of Anthropic's API. What a person typed stands in `<user_query>`, with context that the
-//! editor adds around it.
+//! Known from its documentation alone: `{role, message: {content: [parts]}}` per line, without ids and times.
+//! The parts are those of Anthropic's API. What a person typed is in `<user_query>`; the editor adds context around
+//! it.
 
 use crate::base::error::Result;
-use crate::harness::content;
+use crate::harness::content::{self, ContentPart, known_parts};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
 use crate::harness::tool::{IMAGE, ToolArguments};
@@ -44,17 +44,13 @@ fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus>
     };
     let role = match &*record.role {
         "user" => Role::User,
-        // Results of tools, where they come under a role of their own.
+        // Tool results may have a role of their own.
         "assistant" | "tool" => Role::Assistant,
         "system" => return Ok(RecordStatus::Known),
         role => return Ok(RecordStatus::Unknown(format!("record of role {role}"))),
     };
     let mut typed = Vec::new();
-    for part in content::parts(content) {
-        let Some(part) = part else {
-            out.report.unknown("part in another shape");
-            continue;
-        };
+    for (_, part) in known_parts::<ContentPart>(Some(content), "part", &mut out.report) {
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) if role == Role::User => typed.push(query(&text)),
             ("text", Some(text), _) => out.turn(role, &text, ids.next(role, &text), None)?,
@@ -66,7 +62,7 @@ fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus>
                 let input = part.input.map_or("{}", RawValue::get);
                 let name = part.name.as_deref().unwrap_or("tool");
                 let id = ids.next(Role::Tool, &format!("{name} {input}"));
-                // Without an id no result can be told to be its own.
+                // Without an id, its result cannot be recognised.
                 let key = part.id.unwrap_or_else(|| id.clone());
                 out.call(&key, name, ToolArguments::Text(input), id, None)?;
             }
@@ -86,7 +82,7 @@ fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus>
     Ok(RecordStatus::Known)
 }
 
-/// What was typed: the insides of `<user_query>`, or all where there is none.
+/// What was typed: the contents of all `<user_query>` elements, or the whole text if there are none.
 fn query(text: &str) -> String {
     let mut typed = Vec::new();
     let mut rest = text;

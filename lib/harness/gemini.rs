@@ -1,15 +1,15 @@
 //! Gemini CLI: `~/.gemini/tmp/<project>/chats/session-<minute>-<id>.jsonl`.
 //!
-//! A log of changes to a list of messages, not the list: a message with a known id replaces the earlier one,
-//! `$set.messages` replaces the list. Played back, it gives what the model knows now; wanted is what was said.
-//! The two differ where history was compressed: then a summary and copies under new ids stand in the list, and
-//! what they stand for is gone from it. So:
+//! The file is a log of changes to a list of messages: a message with a known id replaces the earlier one, and
+//! `$set.messages` replaces the list. Replayed, the log gives what the model knows now, but we want what was said.
+//! The two differ if the history was compressed: then the list has a summary, and copies under new ids, instead of
+//! the messages. So:
 //!
-//! - what a list drops while it brings something new was compressed: the old stays, the new is left out;
-//! - what a list only drops, at its end, was taken back, as after an error of the service: it is gone;
-//! - the first list after a header is where a resumed session starts from nothing, before it loads the rest.
+//! - if a list drops messages and adds others, they were compressed: the old ones stay, the new ones are left out;
+//! - if a list only drops messages at its end, they were taken back, as after a server error: they are left out;
+//! - the first list after a header belongs to a resumed session that has not loaded its messages yet: it is ignored.
 //!
-//! Two passes: the first plays the log with places in the file for messages, the second reads what is left.
+//! There are two passes: the first replays the log with positions in the file, the second reads the messages.
 
 mod message;
 
@@ -25,7 +25,7 @@ use std::hash::BuildHasher;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-/// Messages of the program to its user.
+/// Messages from the program to its user.
 const NOTICES: &[&str] = &["error", "info", "warning"];
 
 #[derive(Deserialize)]
@@ -59,15 +59,15 @@ pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Gemini CLI session")?;
     let mut log = Log::default();
     each_line(path, &mut reader, "Gemini CLI", out, |line, out| Ok(log.line(line, out)))?;
-    let mut here = reader.stream_position().map_err(|e| failed(path, &e))?;
+    let mut position = reader.stream_position().map_err(|e| failed(path, &e))?;
     let mut bytes = Vec::new();
-    for message in log.messages.iter().filter(|message| message.standing == MessageStatus::Said) {
-        let found = message_at(&mut reader, &mut here, message.place, &mut bytes);
+    for message in log.messages.iter().filter(|message| message.status == MessageStatus::Said) {
+        let found = message_at(&mut reader, &mut position, message.range, &mut bytes);
         if !found.map_err(|e| failed(path, &e))? {
             out.report.torn += 1;
             break;
         }
-        // Torn only if somebody wrote over the file since.
+        // Only invalid if the file was overwritten meanwhile.
         match std::str::from_utf8(&bytes) {
             Ok(json) => message::turns(json, out)?,
             Err(_) => out.report.torn += 1,
@@ -76,7 +76,7 @@ pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     Ok(())
 }
 
-/// Where a message stands in the file.
+/// The position of a message in the file.
 #[derive(Clone, Copy)]
 struct ByteRange {
     offset: u64,
@@ -84,9 +84,9 @@ struct ByteRange {
 }
 
 struct LoggedMessage {
-    place: ByteRange,
-    standing: MessageStatus,
-    /// Is it in the list as the program has it now?
+    range: ByteRange,
+    status: MessageStatus,
+    /// Is it in the program's current list?
     listed: bool,
 }
 
@@ -98,16 +98,16 @@ enum MessageStatus {
     TakenBack,
 }
 
-/// The log played back.
+/// The replayed log.
 #[derive(Default)]
 struct Log {
     /// In the order in which they came.
     messages: Vec<LoggedMessage>,
     /// A message by the hash of its id.
     by_id: HashMap<u64, usize>,
-    /// The list as the program has it now.
+    /// The program's current list.
     list: Vec<usize>,
-    /// A header was the last thing that was seen.
+    /// The last record was a header.
     starting: bool,
     hasher: RandomState,
 }
@@ -133,9 +133,9 @@ impl Log {
         match (record.id, &*record.kind) {
             (Some(id), "user" | "gemini") => {
                 self.starting = false;
-                let place = ByteRange { offset: line.offset, length: line.text.len() as u32 };
+                let range = ByteRange { offset: line.offset, length: line.text.len() as u32 };
                 if line.exact {
-                    self.message(&id, place);
+                    self.message(&id, range);
                     RecordStatus::Known
                 } else {
                     RecordStatus::Unknown("message that is not UTF-8".to_owned())
@@ -146,22 +146,22 @@ impl Log {
         }
     }
 
-    /// A message on a line of its own: new, or the whole of one that was begun.
-    fn message(&mut self, id: &str, place: ByteRange) {
+    /// A message on a line of its own: a new one, or the complete version of an earlier one.
+    fn message(&mut self, id: &str, range: ByteRange) {
         let id = self.hasher.hash_one(id);
         let known = self.by_id.get(&id).and_then(|known| self.messages.get_mut(*known));
         match known {
-            // What was taken back and is said again has a new place.
-            Some(known) if known.listed || known.standing == MessageStatus::Said => known.place = place,
+            // A message that was taken back and said again counts as new.
+            Some(known) if known.listed || known.status == MessageStatus::Said => known.range = range,
             _ => {
-                let index = self.add(id, place, MessageStatus::Said);
+                let index = self.add(id, range, MessageStatus::Said);
                 self.list.push(index);
             }
         }
     }
 
-    fn add(&mut self, id: u64, place: ByteRange, standing: MessageStatus) -> usize {
-        self.messages.push(LoggedMessage { place, standing, listed: true });
+    fn add(&mut self, id: u64, range: ByteRange, status: MessageStatus) -> usize {
+        self.messages.push(LoggedMessage { range, status, listed: true });
         self.by_id.insert(id, self.messages.len() - 1);
         self.messages.len() - 1
     }
@@ -173,11 +173,11 @@ impl Log {
         for raw in messages {
             match serde_json::from_str::<ListedMessage>(raw.get()) {
                 Ok(ListedMessage { id: Some(id), kind }) if kind == "user" || kind == "gemini" => {
-                    // `raw` is a part of `line`, so its place in the file is that of the line and where in it.
+                    // `raw` is a part of `line`, so its position follows from the line's.
                     let within = (raw.get().as_ptr() as usize).wrapping_sub(line.text.as_ptr() as usize);
-                    let place =
+                    let range =
                         ByteRange { offset: line.offset + within as u64, length: raw.get().len() as u32 };
-                    found.push((self.hasher.hash_one(&id), place));
+                    found.push((self.hasher.hash_one(&id), range));
                 }
                 Ok(ListedMessage { kind, .. }) if NOTICES.contains(&&*kind) => {}
                 Ok(ListedMessage { kind, .. }) => out.report.unknown(&format!("listed {kind}")),
@@ -193,7 +193,7 @@ impl Log {
             }
             let last_kept = self.list.iter().rposition(|message| kept.contains(message));
             for taken_back in self.list.split_off(last_kept.map_or(0, |last| last + 1)) {
-                self.messages[taken_back].standing = MessageStatus::TakenBack;
+                self.messages[taken_back].status = MessageStatus::TakenBack;
                 self.messages[taken_back].listed = false;
             }
         }
@@ -202,35 +202,35 @@ impl Log {
         }
         let new = if drops || !line.exact { MessageStatus::Copied } else { MessageStatus::Said };
         let mut list = Vec::with_capacity(found.len());
-        for (id, place) in found {
+        for (id, range) in found {
             list.push(match self.by_id.get(&id).copied() {
-                // As it was first seen: what a list says of it is never more.
+                // Keep the first version: a list never has more.
                 Some(known) => {
                     let message = &mut self.messages[known];
                     message.listed = true;
-                    if message.standing == MessageStatus::TakenBack {
-                        message.standing = MessageStatus::Said;
+                    if message.status == MessageStatus::TakenBack {
+                        message.status = MessageStatus::Said;
                     }
                     known
                 }
-                None => self.add(id, place, new),
+                None => self.add(id, range, new),
             });
         }
         self.list = list;
     }
 }
 
-/// Reads the message's JSON; `false`: the file is shorter than it was.
+/// Reads the JSON of a message; `false` if the file has become shorter.
 fn message_at(
     reader: &mut Reader,
-    here: &mut u64,
-    place: ByteRange,
+    position: &mut u64,
+    range: ByteRange,
     bytes: &mut Vec<u8>,
 ) -> io::Result<bool> {
-    // Most follow each other, so that what is buffered serves for many.
-    reader.seek_relative(place.offset.wrapping_sub(*here) as i64)?;
-    bytes.resize(place.length as usize, 0);
-    *here = place.offset + u64::from(place.length);
+    // Most messages follow each other, so the buffer can be reused.
+    reader.seek_relative(range.offset.wrapping_sub(*position) as i64)?;
+    bytes.resize(range.length as usize, 0);
+    *position = range.offset + u64::from(range.length);
     match reader.read_exact(bytes) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
