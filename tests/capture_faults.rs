@@ -39,7 +39,7 @@ fn a_key_of_megabytes_costs_no_more_memory_than_it_has() {
 fn a_store_that_may_not_be_written_is_an_error_that_says_so() {
     // Which part of the store cannot be written, its mode, the exit code, and what is said.
     for (part, dir_mode, code, message) in [
-        ("", 0o555, 2, "cannot be made: "),
+        ("", 0o555, 2, "cannot be created: "),
         ("inbox", 0o555, 1, "memory-capture: cannot write \""),
         ("inbox", 0o000, 1, "memory-capture: cannot write \""),
     ] {

@@ -36,18 +36,19 @@ struct Counted {
 struct LedgerLine<'a> {
     at: Timestamp,
     event: CallEvent,
-    program: &'a str,
-    batch: &'a str,
-    /// `ask`, `repair`, `dry-run`
-    purpose: &'a str,
-    prompt_bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_bytes: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ms: Option<u128>,
+    #[serde(flatten)]
+    call: Call<'a>,
+    #[serde(flatten)]
+    outcome: Option<Outcome<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome<'a> {
+    reply_bytes: usize,
+    ms: u64,
     /// `ok`, or the error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a str>,
+    result: &'a str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,10 +59,12 @@ enum CallEvent {
 }
 
 /// What the ledger says about a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Call<'a> {
     pub(crate) program: &'a str,
     pub(crate) batch: &'a str,
+    /// `ask`, `repair`, `dry-run`
     pub(crate) purpose: &'a str,
     pub(crate) prompt_bytes: usize,
 }
@@ -120,17 +123,7 @@ impl CallBudget {
 
     /// Records that a call is about to be made. No call is made unless this line is on disk.
     pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
-        self.write(&LedgerLine {
-            at: now,
-            event: CallEvent::Started,
-            program: call.program,
-            batch: call.batch,
-            purpose: call.purpose,
-            prompt_bytes: call.prompt_bytes,
-            reply_bytes: None,
-            ms: None,
-            result: None,
-        })?;
+        self.write(&LedgerLine { at: now, event: CallEvent::Started, call, outcome: None })?;
         self.made.set(self.made.get() + 1);
         Ok(())
     }
@@ -144,17 +137,9 @@ impl CallBudget {
         reply_bytes: usize,
         result: &str,
     ) -> Result<()> {
-        self.write(&LedgerLine {
-            at: now,
-            event: CallEvent::Ended,
-            program: call.program,
-            batch: call.batch,
-            purpose: call.purpose,
-            prompt_bytes: call.prompt_bytes,
-            reply_bytes: Some(reply_bytes),
-            ms: Some(took.as_millis()),
-            result: Some(result),
-        })
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let outcome = Some(Outcome { reply_bytes, ms, result });
+        self.write(&LedgerLine { at: now, event: CallEvent::Ended, call, outcome })
     }
 
     fn write(&self, line: &LedgerLine) -> Result<()> {

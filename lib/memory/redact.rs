@@ -1,11 +1,12 @@
-//! Secrets leave the text before a model or a note sees it.
+//! Removes secrets from text before a model or a note gets it.
 //!
-//! Four finders look for what is known: key blocks, tokens whose first characters tell their issuer, places
-//! where secrets stand, names that say secret before values that look it. The user's patterns come on top.
-//! Only the secret goes; what stands around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//! Four finders look for secrets: key blocks, tokens with the prefix of their issuer, places where secrets are
+//! written (such as the login in a URL), and names like `password` before values that look secret. The user's own
+//! patterns come on top. Only the secret is replaced, and the text around it stays readable:
+//! `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
 //!
-//! Not looked for: numbers of credit cards and the like, because one in ten numbers of their length passes
-//! their check digit, and transcripts are full of numbers; random text without a name, because hashes look
+//! Credit card numbers and the like are not found, because one in ten numbers of the same length has a valid check
+//! digit, and transcripts are full of numbers. Random text without a name is not found either, because hashes look
 //! the same.
 
 mod blocks;
@@ -29,9 +30,9 @@ use crate::memory::redact::places::PlaceFinder;
 use crate::memory::redact::span::Span;
 use crate::memory::redact::tokens::TokenFinder;
 
-/// What every mark begins with.
+/// The start of every mark.
 const MARK: &str = "[redacted:";
-/// A mark can make a border for another secret; then it is looked again, this often at most.
+/// Replacing one secret can make another recognisable, so the search is repeated, at most this often.
 const PASSES: usize = 8;
 
 pub(crate) struct Redactor {
@@ -45,7 +46,7 @@ pub(crate) struct Redactor {
 #[derive(Debug)]
 pub(crate) struct Redacted<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// How many of each kind went.
+    /// The number of secrets of each kind.
     pub(crate) counts: BTreeMap<&'static str, usize>,
 }
 
@@ -71,7 +72,7 @@ impl Redactor {
         })
     }
 
-    /// Takes time and memory in proportion to the text. What is redacted already stays as it is.
+    /// Time and memory are proportional to the text. Existing marks are not changed.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
         if !self.enabled {
@@ -90,8 +91,8 @@ impl Redactor {
         redacted
     }
 
-    /// The kinds of secrets that a text holds, each with the line of the first, from 1, and with how many there are.
-    /// Never the secrets themselves.
+    /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
+    /// themselves are not returned.
     pub(crate) fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
         let spans = if self.enabled { self.find(text) } else { Vec::new() };
@@ -104,7 +105,7 @@ impl Redactor {
         kinds
     }
 
-    /// Where the secrets are: in order, apart from each other, and none inside a mark.
+    /// The positions of the secrets, in order, without overlaps, and never inside a mark.
     fn find(&self, text: &str) -> Vec<Span> {
         let mut spans = Vec::new();
         blocks::find(text.as_bytes(), &mut spans);
@@ -114,13 +115,13 @@ impl Redactor {
         for custom in &self.custom {
             custom.find(text, &mut spans);
         }
-        // Finders read bytes, but begin and end at ASCII characters or at what a pattern matched.
+        // Finders work on bytes; this drops a span that would split a character.
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
         if spans.is_empty() { spans } else { outside(marks(text), joined(spans)) }
     }
 }
 
-/// Overlapping spans become one, named by the surest.
+/// Merges overlapping spans. The kind is that of the most certain one.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.start, span.certainty));
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
@@ -138,7 +139,7 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// The places of marks that are there already.
+/// The positions of existing marks.
 fn marks(text: &str) -> Vec<(usize, usize)> {
     let end = |at: usize| {
         let kind = &text.as_bytes()[at + MARK.len()..];
@@ -152,7 +153,7 @@ fn marks(text: &str) -> Vec<(usize, usize)> {
     memmem::find_iter(text.as_bytes(), MARK).filter_map(end).collect()
 }
 
-/// The parts of `spans` that are not in a mark.
+/// The parts of `spans` outside of marks.
 fn outside(marks: Vec<(usize, usize)>, spans: Vec<Span>) -> Vec<Span> {
     if marks.is_empty() {
         return spans;

@@ -1,4 +1,4 @@
-//! Secrets by where they stand: in a URL's login, behind `Bearer` and `Basic`, in a signed URL, behind curl's `-u`.
+//! Secrets by their place: the login in a URL, after `Bearer` and `Basic`, in a signed URL, after curl's `-u`.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -7,10 +7,10 @@ use memchr::memmem::{self, Finder};
 use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins};
 use crate::memory::redact::value::{password, placeholder, random};
 
-/// What to look for, made ready once: for a short note that takes longer than the search.
+/// The searchers, built once: for a short note, building them takes longer than the search.
 pub(super) struct PlaceFinder {
     address: Finder<'static>,
-    /// Of `earer ` and `asic `, so that `Bearer`, `bearer` and `BEARER` are one search each.
+    /// Without the first letter, so that one search finds both `Bearer` and `bearer`.
     bearer: [Finder<'static>; 2],
     basic: [Finder<'static>; 2],
     signature: Finder<'static>,
@@ -50,7 +50,7 @@ fn place(start: usize, end: usize, kind: &'static str) -> Option<Span> {
     Some(Span { start, end, kind, certainty: Certainty::Place })
 }
 
-/// `user:password@` behind `://`, or a token alone before the `@`.
+/// `user:password@` after `://`, or only a token before the `@`.
 fn login(bytes: &[u8], start: usize) -> Option<Span> {
     let rest = &bytes[start..bytes.len().min(start + 512)];
     let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/\"'`<>\\|(),;?#".contains(byte);
@@ -87,7 +87,7 @@ fn bearer(runs: &mut Runs, at: usize, behind: usize) -> Option<Span> {
         .then(|| place(start, start + token.len(), "bearer"))?
 }
 
-/// `Basic BASE64`, if it holds a user and a password.
+/// `Basic BASE64`, if it contains a user and a password.
 fn basic(runs: &mut Runs, at: usize, start: usize) -> Option<Span> {
     let bytes = runs.bytes;
     let initial = at.checked_sub(1)?;
@@ -104,7 +104,7 @@ fn basic(runs: &mut Runs, at: usize, start: usize) -> Option<Span> {
     (login.contains(':') && !login.chars().any(char::is_control)).then(|| place(start, end, "basic"))?
 }
 
-/// The signature of Azure's signed URLs: 32 bytes in base64, its last signs often percent-encoded.
+/// The signature in Azure's signed URLs: 32 bytes in base64, the last characters often percent-encoded.
 fn signature(bytes: &[u8], at: usize) -> Option<Span> {
     if at > 0 && !matches!(bytes[at - 1], b'?' | b'&' | b';' | b'"' | b'\'' | b' ') {
         return None;

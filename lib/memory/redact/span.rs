@@ -1,6 +1,7 @@
-//! What finders report, and what they share: runs of characters, borders of words.
+//! What finders report, and what they share: runs of characters and word boundaries.
 
-/// A secret's place in the text, in bytes. Where two overlap, both go, and the smaller `certainty` names them.
+/// The position of a secret in the text, in bytes. If two overlap, both are replaced by one mark, with the kind of
+/// the more certain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -9,18 +10,18 @@ pub(super) struct Span {
     pub(super) certainty: Certainty,
 }
 
-/// How much a finder knows of what it found, the surest first.
+/// How certain a finder is, the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Certainty {
-    /// Says itself what it is: a key block.
+    /// A key block, which names itself.
     Block,
-    /// Begins as only one issuer's tokens do.
+    /// It has the prefix of one issuer's tokens.
     Token,
-    /// Stands where secrets stand: in a URL, behind `Bearer`.
+    /// It is at a place for secrets: in a URL, after `Bearer`.
     Place,
-    /// Has a name that says secret.
+    /// It has a name for secrets.
     Named,
-    /// The user's own pattern.
+    /// It matches one of the user's patterns.
     Custom,
 }
 
@@ -42,7 +43,7 @@ pub(super) enum CharClass {
     Base64,
     /// [`CharClass::Url`], `.`, `~`: Azure's client secrets.
     Tilde,
-    /// What may stand behind a scheme in a header (RFC 9110).
+    /// The characters that may follow a scheme in a header (RFC 9110).
     Token68,
     /// Letters, digits, `$`.
     Dollar,
@@ -54,7 +55,7 @@ pub(super) enum CharClass {
     Dash,
 }
 
-/// One past the last of the classes.
+/// The number of classes.
 const CLASSES: usize = CharClass::Dash as usize + 1;
 
 impl CharClass {
@@ -63,7 +64,7 @@ impl CharClass {
     }
 }
 
-/// For each byte, one bit for each class that has it.
+/// For each byte, one bit per class that contains it.
 static MEMBERS: [u16; 256] = {
     let mut table = [0u16; 256];
     let mut at = 0;
@@ -101,8 +102,8 @@ static MEMBERS: [u16; 256] = {
     table
 };
 
-/// The text, and where runs of each class end. A run's end is looked for once, however many candidates
-/// begin inside it: a long line of beginnings costs no more than its length.
+/// The text, and the last run of each class. The end of a run is searched once, however many candidates begin inside
+/// it, so that a long line of token prefixes costs no more than its length.
 pub(super) struct Runs<'a> {
     pub(super) bytes: &'a [u8],
     ends: [(usize, usize); CLASSES],
@@ -113,7 +114,7 @@ impl<'a> Runs<'a> {
         Runs { bytes, ends: [(0, 0); CLASSES] }
     }
 
-    /// Where the run of `class` that begins at `start` ends; `start` itself if none does.
+    /// The end of the run of `class` that begins at `start`; `start` itself if there is none.
     pub(super) fn end(&mut self, class: CharClass, start: usize) -> usize {
         let (from, to) = self.ends[class as usize];
         if from <= start && start < to {
@@ -126,8 +127,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Whether a token may begin at `at`: nothing before it that belongs to it. An escape is not part of a
-/// word though it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
+/// Can a token begin at `at`, because nothing before it belongs to the same word? An escape is not part of a word
+/// although it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
 pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
     let before = &bytes[..at];
     match before {
@@ -145,7 +146,7 @@ pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether a token may end before `at`.
+/// Can a token end before `at`?
 pub(super) fn ends(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_none_or(|byte| !CharClass::Word.has(*byte))
 }

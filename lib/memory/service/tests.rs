@@ -246,7 +246,7 @@ fn a_list_is_of_one_place_and_of_what_each_takes() {
     let filter = Filter { pinned: true, ..Filter::default() };
     let pinned = |archived| {
         let scan = service
-            .list(archived, |note| filter.takes(note.entry.meta()).then(|| note.entry.meta().id.clone()));
+            .list(archived, |note| filter.matches(note.entry.meta()).then(|| note.entry.meta().id.clone()));
         scan.unwrap().found
     };
     assert_eq!((pinned(false), pinned(true)), (vec![id()], vec![]));
