@@ -100,7 +100,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 /// The file may be faulty: whoever asks for its path may be about to mend it.
 fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let files = files(config, env)?;
-    if let Some(stranger) = &files.stranger {
+    if let Some(stranger) = &files.untrusted {
         line(&format!("\"{}\" is not trusted, and only adds to:", stranger.display()));
     }
     let path = match files.main {

@@ -198,7 +198,7 @@ fn advise(
              ask; set llm.command, see: memory-config init",
         );
     }
-    if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.stranger {
+    if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.untrusted {
         reporter.warn(&format!(
             "\"{}\" counts in its directory only: the timers do not use it",
             stranger.display()

@@ -1,12 +1,12 @@
-//! A place in the file that faults can be told of: a value and the path of keys that leads to it.
+//! A value in the configuration file and its key path, which errors name.
 
 use crate::base::error::Error;
 use crate::base::text::one_line;
 use crate::config::json_file::Node;
 use std::path::Path;
 
-/// So many characters of a key or a number go into a message.
-const SHOWN: usize = 60;
+/// How many characters of a key or a number are quoted in a message.
+const QUOTED: usize = 60;
 
 #[derive(Debug, Clone)]
 pub(super) struct KeyPath<'a> {
@@ -15,19 +15,19 @@ pub(super) struct KeyPath<'a> {
     pub(super) node: Node<'a>,
 }
 
-/// What is wrong there.
+/// What is wrong with a setting.
 pub(super) struct SettingFault<'a> {
     pub(super) at: KeyPath<'a>,
     what: String,
-    /// Made when it is told: a file can hold very many faults, of which one is.
+    /// Only computed for the fault that is reported, because a file can have very many.
     hint: Option<Box<dyn FnOnce() -> String>>,
 }
 
 impl<'a> KeyPath<'a> {
-    /// The at of a member. Its key is for people: of an odd name it may not be all.
+    /// The key path of a member. It is for messages: unusual names are quoted or shortened.
     pub(super) fn member(&self, name: &str, node: Node<'a>) -> KeyPath<'a> {
         let is_plain = !name.is_empty() && name.trim() == name;
-        let name = if is_plain { one_line(name, SHOWN) } else { one_line(&format!("{name:?}"), SHOWN) };
+        let name = if is_plain { one_line(name, QUOTED) } else { one_line(&format!("{name:?}"), QUOTED) };
         let key = if self.key.is_empty() { name } else { format!("{}.{name}", self.key) };
         KeyPath { key, node }
     }
@@ -36,10 +36,10 @@ impl<'a> KeyPath<'a> {
         SettingFault { at: self.clone(), what: what.into(), hint: None }
     }
 
-    /// Another kind of value stands here. A text is not quoted: a key may stand in it.
+    /// A value of another kind was expected. A string is not quoted, because it may contain an API key.
     pub(super) fn expected(&self, what: &str) -> SettingFault<'a> {
         let found = match self.node.kind() {
-            "a number" => one_line(self.node.raw(), SHOWN),
+            "a number" => one_line(self.node.raw(), QUOTED),
             kind => kind.to_owned(),
         };
         self.fault(format!("expected {what}, found {found}"))
@@ -51,17 +51,18 @@ impl<'a> KeyPath<'a> {
         Ok(items.into_iter().enumerate().map(at).collect())
     }
 
-    /// A string that says something.
+    /// A string that is not blank.
     pub(super) fn text(&self, what: &str) -> Result<String, SettingFault<'a>> {
         if self.node.kind() != "a string" {
             return Err(self.expected(what));
         }
-        let text = self.node.string().ok_or_else(|| self.fault("not valid text: half a character"))?;
+        let text =
+            self.node.string().ok_or_else(|| self.fault("not valid text: it contains half a character"))?;
         if text.trim().is_empty() {
             return Err(self.fault("must not be empty"));
         }
         if text.contains('\0') {
-            return Err(self.fault("must not hold a NUL character"));
+            return Err(self.fault("must not contain a NUL character"));
         }
         Ok(text)
     }

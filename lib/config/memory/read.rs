@@ -1,4 +1,4 @@
-//! A file's settings: each checked, each fault with its line and the path of its key.
+//! Reads the settings of a file and checks each. A fault has the line and the key path.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -13,10 +13,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A setting that stands in the file, or a fault.
+/// A setting in the file, or what is wrong with it.
 pub(super) type ParsedSetting<'a> = Result<(&'static str, Value), SettingFault<'a>>;
 
-/// A file that must be right. The first fault is the error.
+/// The settings of a file. The first fault is an error.
 pub(super) fn strictly(path: &Path, env: &Env) -> Result<Vec<(&'static str, Value)>> {
     let bytes = bytes(path)?;
     let found = settings(&bytes, path, env)?;
@@ -27,7 +27,7 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>> {
     file::read(path, CAP).map_err(|e| Error::config(format!("failed to read config file: {e}")))
 }
 
-/// What stands in the bytes of the file `path`, right or wrong. An error if they are not JSON.
+/// All settings in the content of the file `path`, valid or not. It is an error if the content is not JSON.
 pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<ParsedSetting<'a>>> {
     let node =
         json_file::parse(bytes).map_err(|why| Error::config(format!("\"{}\" {why}", path.display())))?;
@@ -37,7 +37,7 @@ pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Ve
     Ok(found)
 }
 
-/// As deep as the known keys go, and no deeper.
+/// Goes only as deep as the known keys do.
 fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting<'a>>) {
     let Some(members) = section.node.members() else {
         found.push(Err(section.expected("an object")));
@@ -50,7 +50,7 @@ fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting
         if known.is_none() {
             found.push(Err(unknown(section, &KeyPath { node: key, ..at }, &name)));
         } else if !seen.insert(name) {
-            found.push(Err(KeyPath { node: key, ..at }.fault("stands twice")));
+            found.push(Err(KeyPath { node: key, ..at }.fault("is there twice")));
         } else if let Some(Key::Setting(known)) = known {
             found.push(checked(known.kind, &at, base).map(|value| (known.key, value)));
         } else {
@@ -65,25 +65,26 @@ enum Key {
 }
 
 fn lookup(section: &str, name: &str) -> Option<Key> {
-    // A dot in a name is no way into a section.
+    // A name with a dot does not lead into a section.
     if name.contains('.') {
         return None;
     }
     let key = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
-    let in_it = |known: &SettingSpec| known.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
+    let is_inside =
+        |known: &SettingSpec| known.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
     match SETTINGS.iter().find(|known| known.key == key) {
         Some(known) => Some(Key::Setting(known)),
-        None => SETTINGS.iter().any(in_it).then_some(Key::Section),
+        None => SETTINGS.iter().any(is_inside).then_some(Key::Section),
     }
 }
 
 fn unknown<'a>(section: &KeyPath<'a>, at: &KeyPath<'a>, name: &str) -> SettingFault<'a> {
     let (section, name) = (section.key.clone(), name.to_owned());
-    at.fault("unknown key").hint(move || meant(&section, &name))
+    at.fault("unknown key").hint(move || suggestion(&section, &name))
 }
 
-/// The nearest key of the section, else the one of that name elsewhere, else all that the section has.
-fn meant(section: &str, name: &str) -> String {
+/// The nearest key of the section, or a key of that name in another section, or all keys of the section.
+fn suggestion(section: &str, name: &str) -> String {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
     let names: BTreeSet<&str> =
         SETTINGS.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
@@ -93,7 +94,7 @@ fn meant(section: &str, name: &str) -> String {
     match (near, elsewhere) {
         (Some(near), _) => format!("did you mean \"{prefix}{near}\"?"),
         (None, Some(key)) if name.contains('.') => {
-            format!("a key holds no dot: write {key} as one object in another")
+            format!("keys do not contain dots: write {key} as an object in another")
         }
         (None, Some(key)) => format!("did you mean \"{key}\"?"),
         (None, None) => {

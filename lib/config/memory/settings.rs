@@ -1,9 +1,9 @@
-//! Every setting of the memory family: its key, what it may hold, and what it holds where nobody says otherwise.
+//! All settings of the memory family: key, allowed values and default.
 
 use crate::base::deadline::LONGEST_SECONDS;
 use serde_json::{Map, Value};
 
-/// What a setting may hold.
+/// The allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Flag,
@@ -11,16 +11,16 @@ pub(crate) enum ValueKind {
         least: u64,
         most: u64,
     },
-    /// A directory, there or not.
+    /// A directory, whether it exists or not.
     Directory,
     Directories,
-    /// ConfigFiles that get a managed section: a path, or a path and the repository whose notes it gets.
+    /// Files that get a managed section: a path, or a path and the repository whose notes it gets.
     Targets,
-    /// A line for the shell, a preset's name, or null.
+    /// A shell command, the name of a preset, or null.
     Command,
-    /// Lines for the shell, by name.
+    /// Shell commands by name.
     Commands,
-    /// A line that is split into words without a shell.
+    /// A command that is split into words without a shell.
     Words {
         needs: Option<&'static str>,
     },
@@ -31,7 +31,7 @@ pub(crate) enum ValueKind {
 pub(crate) struct SettingSpec {
     pub(crate) key: &'static str,
     pub(crate) kind: ValueKind,
-    /// As JSON. The root's is null: it depends on the home directory.
+    /// As JSON. It is null for the root, which depends on the home directory.
     default: &'static str,
 }
 
@@ -74,7 +74,7 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("trustedDirectories", ValueKind::Directories, "[]"),
 ];
 
-/// The value in force, and who set it.
+/// The effective value, and where it comes from.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
@@ -87,7 +87,7 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) all: Vec<Setting>,
-    /// The root was named by a file in the current directory that is not trusted.
+    /// The root comes from a file in the current directory that is not trusted.
     pub(crate) foreign: bool,
 }
 
@@ -112,7 +112,7 @@ impl Settings {
         self.all.iter().find(|setting| setting.key == key)
     }
 
-    /// As one object, in the shape of the file.
+    /// One object in the form of the file.
     pub(crate) fn nested(&self) -> Value {
         let mut whole = Map::new();
         for setting in &self.all {

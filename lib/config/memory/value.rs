@@ -1,4 +1,4 @@
-//! What a setting's value must be. What comes out is ready for use: paths are absolute.
+//! Checks the value of a setting and prepares it for use: paths become absolute.
 
 use crate::base::env::Env;
 use crate::config::memory::key_path::{KeyPath, SettingFault};
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Each is looked at by every program.
+/// The most targets: every program reads each.
 const MOST_TARGETS: usize = 100;
 
-/// What paths in the file are relative to.
+/// The directory that paths in the file are relative to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathBase<'a> {
     pub(super) dir: &'a Path,
@@ -56,11 +56,11 @@ fn path<'a>(at: &KeyPath<'a>, what: &str, base: PathBase) -> Result<PathBuf, Set
     if text.starts_with('~') {
         if !text.starts_with("~/") {
             return Err(at
-                .fault("only \"~/\" stands for the home directory")
+                .fault("only \"~/\" means the home directory")
                 .hint(|| "write ./~ for the name itself".to_owned()));
         }
         if base.env.home().is_none() {
-            return Err(at.fault("begins with \"~/\", and $HOME is not set"));
+            return Err(at.fault("begins with \"~/\", but $HOME is not set"));
         }
     }
     let whole: PathBuf = base.dir.join(base.env.expand(&text)).components().collect();
@@ -73,7 +73,7 @@ fn path<'a>(at: &KeyPath<'a>, what: &str, base: PathBase) -> Result<PathBuf, Set
 fn directory<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<String, SettingFault<'a>> {
     let path = path(at, "a directory", base)?;
     if path.exists() && !path.is_dir() {
-        return Err(at.fault("not a directory, but a file"));
+        return Err(at.fault("is a file, not a directory"));
     }
     Ok(path.to_string_lossy().into_owned())
 }
@@ -83,12 +83,12 @@ fn targets<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'
     let mut all = Vec::new();
     let items = at.items("a list of files")?;
     if items.len() > MOST_TARGETS {
-        return Err(at.fault(format!("holds {} files, and {MOST_TARGETS} are the most", items.len())));
+        return Err(at.fault(format!("has {} files; the limit is {MOST_TARGETS}", items.len())));
     }
     for item in items {
         let target = target(&item, base)?;
         if !seen.insert(target["path"].to_string()) {
-            return Err(item.fault("the same file stands earlier in the list"));
+            return Err(item.fault("the same file is already in the list"));
         }
         all.push(target);
     }
@@ -111,7 +111,7 @@ fn target<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a
             _ => return Err(inner.fault("unknown key").hint(|| "known keys are path and repo".to_owned())),
         };
         if target.insert(member.name, value).is_some() {
-            return Err(inner.fault("stands twice"));
+            return Err(inner.fault("is there twice"));
         }
     }
     if !target.contains_key("path") {
@@ -125,8 +125,8 @@ fn file<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>>
     let ends_as_directory = at.node.string().is_some_and(|text| text.ends_with('/'));
     if ends_as_directory || path.is_dir() {
         return Err(at
-            .fault("a directory, not a file")
-            .hint(|| "name the file in it, like AGENTS.md".to_owned()));
+            .fault("is a directory, not a file")
+            .hint(|| "name a file in it, like AGENTS.md".to_owned()));
     }
     Ok(path.to_string_lossy().into())
 }
@@ -141,7 +141,7 @@ fn commands<'a>(at: &KeyPath<'a>) -> Result<Value, SettingFault<'a>> {
         }
         let line = inner.text("a shell command")?;
         if all.insert(member.name, line.into()).is_some() {
-            return Err(inner.fault("stands twice"));
+            return Err(inner.fault("is there twice"));
         }
     }
     Ok(Value::Object(all))
@@ -149,13 +149,19 @@ fn commands<'a>(at: &KeyPath<'a>) -> Result<Value, SettingFault<'a>> {
 
 fn words<'a>(at: &KeyPath<'a>, needs: Option<&str>) -> Result<Value, SettingFault<'a>> {
     let line = at.text("a command")?;
-    // A comment is no word either.
+    // A line with only a comment has no words.
     match shlex::split(&line) {
-        None => return Err(at.fault("cannot be split into words: a quote or a backslash stands open")),
-        Some(words) if words.is_empty() => return Err(at.fault("must hold a command")),
+        None => {
+            return Err(
+                at.fault("cannot be split into words: a quote is not closed, or a backslash is at the end")
+            );
+        }
+        Some(words) if words.is_empty() => return Err(at.fault("must contain a command")),
         Some(words) => {
             if let Some(needed) = needs.filter(|needed| !words.iter().any(|word| word.contains(needed))) {
-                return Err(at.fault(format!("must hold {needed}, in whose place the session's id comes")));
+                return Err(
+                    at.fault(format!("must contain {needed}, which is replaced with the session's id"))
+                );
             }
         }
     }

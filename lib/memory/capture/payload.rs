@@ -1,5 +1,5 @@
-//! The JSON that a hook is given: an object of which a few keys matter, and which grows with every version of
-//! the program that fires it. Unknown keys are fine; known ones of a wrong type are not.
+//! The JSON that a hook gets: an object with a few keys that matter, and more in every version of the program. Unknown
+//! keys are fine; known keys of a wrong type are errors.
 
 use crate::base::error::{Error, Result};
 use crate::base::fields::kind;
@@ -20,7 +20,7 @@ impl Payload {
         }
     }
 
-    /// A key's text. Missing, null and empty are one.
+    /// The text of a key; `None` if it is missing, null or empty.
     pub(super) fn text(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -30,7 +30,7 @@ impl Payload {
         }
     }
 
-    /// An id that must be there.
+    /// A required id.
     pub(super) fn id(&self, key: &str) -> Result<&str> {
         let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };
         match id_fault(id) {
@@ -39,12 +39,12 @@ impl Payload {
         }
     }
 
-    /// An absolute path; another one is taken as none, because nobody knows what it is relative to.
+    /// An absolute path; `None` for a relative one, because its base is unknown.
     pub(super) fn absolute(&self, key: &str) -> Result<Option<PathBuf>> {
         Ok(self.text(key)?.filter(|path| path.starts_with('/')).map(PathBuf::from))
     }
 
-    /// The first of a list of texts.
+    /// The first element of a list of strings.
     pub(super) fn first(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -60,5 +60,5 @@ impl Payload {
 
 fn wrong(what: &str) -> Error {
     Error::usage(format!("the hook's JSON cannot be used: {}", one_line(what, 300)))
-        .hint("--harness must name the program whose hook this is")
+        .hint("--harness must name the program that runs the hook")
 }
