@@ -177,7 +177,13 @@ fn a_strangers_file_cannot_reach_beyond_its_directory_nor_cost_more() {
     });
     sandbox.file("memory.config.json", file.to_string());
     let (all, err) = show(&sandbox);
-    let left_out = err.split_once("left out of it: ").unwrap().1.split_once("; to trust it").unwrap().0;
+    let left_out = err
+        .split_once("so these settings in it are ignored: ")
+        .unwrap()
+        .1
+        .split_once("; to trust it")
+        .unwrap()
+        .0;
     assert_eq!((err.lines().count(), left_out.split(", ").count()), (1, 10), "{err}");
     assert!(left_out.ends_with(" more"), "{left_out}");
     assert!(!format!("{all}{err}").contains("evil"), "{all}{err}");
@@ -232,7 +238,10 @@ fn a_store_that_a_stranger_names_stays_in_its_directory() {
     symlink(sandbox.home(), sandbox.work().join("out"));
     for root in ["..", "out", "out/new", "~/notes", "/", ".git/notes", ".GIT", "new/../.."] {
         let (all, err) = set(root);
-        assert!(err.contains("left out of it: storage.root, agentsMd.targets[0];"), "{root}: {err}");
+        assert!(
+            err.contains("so these settings in it are ignored: storage.root, agentsMd.targets[0];"),
+            "{root}: {err}"
+        );
         assert_eq!(all["storage.root"]["source"], "default", "{root}");
         assert_eq!(*value(&all, "storage.autoCommit"), true);
     }
@@ -245,7 +254,7 @@ fn nothing_in_a_strangers_file_is_an_error() {
         sandbox.file("memory.config.json", content);
         let (all, err) = show(&sandbox);
         assert_eq!(all["storage.root"]["source"], "default");
-        assert!(err.starts_with("Warning: left out, and not trusted: ") && err.lines().count() == 1, "{err}");
+        assert!(err.starts_with("Warning: ignored, and not trusted: ") && err.lines().count() == 1, "{err}");
     }
     fs::remove_file(here(&sandbox)).unwrap();
     fs::create_dir(here(&sandbox)).unwrap();
@@ -283,7 +292,7 @@ fn a_directory_is_trusted_by_the_users_own_file_alone() {
     sandbox.write(&own(&sandbox), json!({"trustedDirectories": [sandbox.work()]}).to_string());
     let (all, err) = show(&sandbox);
     assert_eq!(*value(&all, "trustedDirectories"), json!([]));
-    assert!(err.contains("trustedDirectories counts in your own configuration only"), "{err}");
+    assert!(err.contains("trustedDirectories only works in your own configuration"), "{err}");
     // Trusted, it has to be right.
     sandbox.file("memory.config.json", r#"{"nonsense": 1}"#);
     assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));

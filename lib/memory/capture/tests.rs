@@ -61,7 +61,7 @@ fn the_ends_of_things_are_taken_and_nothing_else() {
             assert_eq!(home.hook_event(harness, &payload(event)).unwrap(), expected);
         }
         let why = why(home.hook_event(harness, &payload(json!(left))));
-        assert_eq!(why, format!("at \"{left}\" nothing has ended; hook one of {}", taken.join(", ")));
+        assert_eq!(why, format!("nothing ends at \"{left}\"; use a hook for one of {}", taken.join(", ")));
     }
 }
 
@@ -76,7 +76,7 @@ fn sub_agents_are_in_the_session_that_sent_them() {
         (Harness::ClaudeCode, &plain, Some("a1"), "\"a1\" is a sub-agent"),
         (Harness::ClaudeCode, &claude, None, "is a sub-agent's transcript"),
         (Harness::Gemini, &gemini, None, "is a sub-agent's transcript"),
-        (Harness::Codex, &codex, None, "is a sub-agent's thread"),
+        (Harness::Codex, &codex, None, "is a sub-agent's transcript"),
     ] {
         let payload = json!({"session_id": "s", "transcript_path": path, "agent_id": agent, "hook_event_name": "SessionEnd"});
         let why = why(home.hook_event(harness, &payload));
@@ -96,7 +96,7 @@ fn a_session_that_kept_nothing_is_told() {
     {
         let payload = json!({"session_id": "s", "transcript_path": path, "hook_event_name": "Stop"});
         let why = why(home.hook_event(Harness::ClaudeCode, &payload));
-        assert!(why.contains("keeps no transcript") || why.contains("kept nothing"), "{why}");
+        assert!(why.starts_with("the session has no transcript"), "{why}");
     }
     let payload = json!({"session_id": "s", "transcript_path": home.0.path(), "hook_event_name": "Stop"});
     assert!(fault(home.hook_event(Harness::ClaudeCode, &payload)).ends_with("is not a regular file"));
@@ -150,7 +150,7 @@ fn what_codex_notifies_of_leads_to_the_threads_file() {
     let id = "01a1ffeb-40ef-7d92-ae11-227dd73028eb";
     let payload = |kind: &str, id: &str| json!({"type": kind, "thread-id": id, "cwd": "/w", "turn-id": "t"});
     let gone = why(home.hook_event(Harness::Codex, &payload("agent-turn-complete", id)));
-    assert!(gone.contains("has no file among Codex's sessions"), "{gone}");
+    assert!(gone.contains("has no transcript among Codex's sessions"), "{gone}");
     let path =
         home.file(&format!(".codex/sessions/2026/11/21/rollout-2026-11-21T21-02-50-{id}.jsonl"), "{}\n");
     let retrieval =
@@ -158,7 +158,7 @@ fn what_codex_notifies_of_leads_to_the_threads_file() {
     let expected = HookEvent::Session { retrieval, cwd: Some("/w".into()) };
     assert_eq!(home.hook_event(Harness::Codex, &payload("agent-turn-complete", id)).unwrap(), expected);
     let other = why(home.hook_event(Harness::Codex, &payload("approval-requested", id)));
-    assert_eq!(other, "at \"approval-requested\" nothing has ended; only \"agent-turn-complete\" is taken");
+    assert_eq!(other, "nothing ends at \"approval-requested\"; only \"agent-turn-complete\" counts");
     home.file(
         &format!(".codex/sessions/2026/11/21/rollout-2026-11-21T21-02-50-{id}.jsonl"),
         "{\"payload\":{\"thread_source\":\"subagent\"}}\n",
@@ -185,7 +185,7 @@ fn cursors_transcripts_are_found_by_the_conversation() {
     assert_eq!(home.hook_event(Harness::Cursor, &payload(json!(named))).unwrap(), heard(&named));
     let event = json!({"conversation_id": "c-1", "hook_event_name": "afterFileEdit"});
     let other = why(home.hook_event(Harness::Cursor, &event));
-    assert_eq!(other, "at \"afterFileEdit\" nothing has ended; hook one of stop, sessionEnd");
+    assert_eq!(other, "nothing ends at \"afterFileEdit\"; use a hook for one of stop, sessionEnd");
 }
 
 #[test]
