@@ -80,14 +80,11 @@ impl<'a> LinkGraph<'a> {
         self.own.get(next).copied().or_else(by_alias)
     }
 
-    /// The last note of the chain of successors; in a circle, the first one that comes up again.
-    fn successor(&self, note: &'a NoteFacts) -> &'a NoteFacts {
-        let mut at = note;
+    /// The successors of a note, one after the other. In a circle, each note comes once.
+    fn successors_of(&self, note: &'a NoteFacts) -> impl Iterator<Item = &'a NoteFacts> {
         let mut seen = HashSet::new();
-        while let Some(next) = self.next(at).filter(|_| seen.insert(&at.id)) {
-            at = next;
-        }
-        at
+        std::iter::successors(self.next(note), |note| self.next(note))
+            .take_while(move |note| seen.insert(&note.id))
     }
 
     /// An alias is the id of a note that was merged into this one. The archived note with that id, and archived
@@ -95,8 +92,12 @@ impl<'a> LinkGraph<'a> {
     fn aliases(&self, findings: &mut Vec<Finding>) {
         for (alias, notes) in &self.aliases {
             let own = self.own.get(alias).copied();
-            let successors: BTreeSet<&EntryId> =
-                notes.iter().copied().chain(own).map(|note| &self.successor(note).id).collect();
+            let successors: BTreeSet<&EntryId> = notes
+                .iter()
+                .copied()
+                .chain(own)
+                .map(|note| &self.successors_of(note).last().unwrap_or(note).id)
+                .collect();
             let [first, ..] = notes[..] else { continue };
             if successors.len() < 2 {
                 continue;
@@ -124,7 +125,7 @@ impl<'a> LinkGraph<'a> {
             }
             let what = if !self.knows(next) {
                 format!("its supersededBy, {next}, is not the id of a note")
-            } else if self.is_in_circle(note) {
+            } else if self.successors_of(note).any(|next| next.id == note.id) {
                 format!("its supersededBy, {next}, leads back to the note itself")
             } else {
                 continue;
@@ -132,18 +133,6 @@ impl<'a> LinkGraph<'a> {
             let mend = "name an existing note, or remove supersededBy from the front matter";
             findings.push(Finding::error(Check::SupersededBy, &note.shown, what, mend));
         }
-    }
-
-    fn is_in_circle(&self, note: &'a NoteFacts) -> bool {
-        let mut at = note;
-        let mut seen = HashSet::new();
-        while let Some(next) = self.next(at).filter(|next| seen.insert(&next.id)) {
-            if next.id == note.id {
-                return true;
-            }
-            at = next;
-        }
-        false
     }
 }
 

@@ -155,7 +155,7 @@ pub(super) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
     // Compare the last letter first: most words differ in it.
     let ends = |word: &str| word.as_bytes().last() == flat.last() && flat.ends_with(word.as_bytes());
     let is_last = |word: &&str| ends(word) && (word.len() > 5 || alone(text, word));
-    let (_, rule, kind) = *WORDS.iter().find(|(words, ..)| words.iter().any(|word| is_last(word)))?;
+    let (_, rule, kind) = *WORDS.iter().find(|(words, ..)| words.iter().any(&is_last))?;
     if HARMLESS.iter().any(|word| ends(word)) {
         return None;
     }
