@@ -179,7 +179,7 @@ fn an_unknown_id_is_exit_one_after_all_the_others_were_done() {
     let (code, out, err) = store.run("memory-read", &["--json", "ZZZZZZ"]);
     let error = json(&err);
     assert_eq!((code, out.as_str(), &error["exit_code"]), (Some(1), "", &1.into()));
-    assert_eq!(error["error"]["kind"], "usage");
+    assert_eq!(error["error"]["kind"], "not_found");
     let (code, _, _) = store.run("memory-remove", &["ZZZZZZ", "BBBBBB"]);
     assert_eq!((code, store.names()[0].as_str()), (Some(1), "archive/two -- id__BBBBBB.md"));
 }
