@@ -245,8 +245,7 @@ fn main() -> Result<()> {
         "retrieval": {"method": "inline", "title": "Ports", "body": "The dev server is on 4310 now.",
             "tags": [], "scope": "global", "threadId": null},
         "context": {"cwd": "/work", "repo": null}});
-    let entry = QueueEntry::parse(queued.to_string().as_bytes())
-        .map_err(|faults| Error::new(ErrorKind::Usage, faults.join("; ")))?;
+    let entry = QueueEntry::parse(queued.to_string().as_bytes())?;
     let queue = BTreeMap::from([("entry-1".to_owned(), entry)]);
     let notes = Memory::default();
     let redactor = Redactor::default();

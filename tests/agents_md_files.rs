@@ -285,7 +285,10 @@ fn a_strangers_store_reaches_no_file_outside_its_directory() {
         work.join("AGENTS.md").display()
     );
     assert_eq!(out, expected);
-    assert!(err.contains("left out of it: agentsMd.targets[1], agentsMd.targets[2];"), "{err}");
+    assert!(
+        err.contains("so these settings in it are ignored: agentsMd.targets[1], agentsMd.targets[2];"),
+        "{err}"
+    );
     assert!(fs::read_to_string(work.join("AGENTS.md")).unwrap().contains("- [Theirs]"));
     assert_eq!(fs::read_to_string(sandbox.home().join(".codex/AGENTS.md")).unwrap(), "mine\n");
     // The same for a file on the command line.
@@ -296,7 +299,10 @@ fn a_strangers_store_reaches_no_file_outside_its_directory() {
     {
         let (code, out, err) = said(sandbox.command(PROGRAM).args(["--target", target]));
         assert_eq!((code, out.as_str()), (Some(1), ""), "{target}");
-        assert!(err.contains("lies outside of the directory whose store is used"), "{err}");
+        assert!(
+            err.contains("is outside of the current directory, whose configuration names the store"),
+            "{err}"
+        );
     }
     assert!(!outside.exists() && names(&sandbox.home().join(".codex")) == ["AGENTS.md"]);
     let (code, out, _) = said(sandbox.command(PROGRAM).args(["--target", "deep/new.md"]));

@@ -40,7 +40,7 @@ fn a_key_of_megabytes_costs_little_memory() {
 fn a_store_without_write_permission_is_a_clear_error() {
     // The part of the store that cannot be written, its mode, the exit code, and the message.
     for (part, dir_mode, code, message) in [
-        ("", 0o555, 2, "cannot be made: "),
+        ("", 0o555, 2, "cannot be created: "),
         ("inbox", 0o555, 1, "memory-capture: cannot write \""),
         ("inbox", 0o000, 1, "memory-capture: cannot write \""),
     ] {

@@ -205,7 +205,7 @@ fn a_ledger_that_cannot_be_used_lets_no_call_through() {
     fs::create_dir_all(&ledger).unwrap();
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.waiting()), (Some(1), vec![id.clone()]), "{err}");
-    assert!(err.contains("the ledger of LLM calls") && err.contains("so none is made"), "{err}");
+    assert!(err.contains("no LLM call is made, because the ledger of calls \""), "{err}");
     fs::remove_dir(&ledger).unwrap();
     sandbox.librarian(NOTE_EACH);
     fs::write(&ledger, "").unwrap();

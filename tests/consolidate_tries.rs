@@ -133,7 +133,7 @@ fn an_entry_that_is_none_is_named_and_stays() {
     fs::write(&broken, "{\"version\":1").unwrap();
     let (code, out, err) = said(&mut sandbox.consolidate(&[]));
     assert_eq!((code, sandbox.processed()), (Some(0), vec![good]), "{err}");
-    assert_eq!(err.matches("_codex_aaaaaaaa.json\" is no queue entry").count(), 1, "{err}");
+    assert_eq!(err.matches("_codex_aaaaaaaa.json\" is not a queue entry").count(), 1, "{err}");
     assert_eq!(out, "1 entry processed, 1 kb entries written, 1 waiting\n");
     assert!(broken.exists());
 }

@@ -84,8 +84,7 @@ fn what_fails_every_night_is_asked_about_less_and_less() {
         let mut command = store.sandbox.command("memory-doctor");
         crate::support::said(command.env("AXE_NOW", format!("2026-03-{day:02}T04:00:00Z"))).1
     };
-    let told =
-        "memory-defrag failed 4 times to ask about 2 notes, and waits until 2026-04-10 15:00 UTC: the reply";
+    let told = "memory-defrag failed 4 times on 2 notes; next try after 2026-04-10 15:00 UTC: the reply";
     assert!(doctor(30).contains(told), "{}", doctor(30));
     // Whoever asks by hand is not held up, and neither is a note that has changed.
     let before = calls();

@@ -183,6 +183,35 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
 }
 
 #[test]
+fn with_json_each_fault_has_its_path() {
+    let sandbox = Sandbox::new();
+    let entry = json!({
+        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "x",
+        "retrieval": {"method": "file", "path": "x"}, "context": {},
+    });
+    let piped = entry.to_string();
+    let note = ["--title", " ", "--body", "", "--json"];
+    for (given, stdin, expected) in [
+        (
+            &["--entry", "--json"][..],
+            piped.as_str(),
+            [("harness", "\"x\" is none of "), ("retrieval.path", "\"x\" is not ")],
+        ),
+        (&note, "", [("--title", "is empty"), ("--body", "is empty")]),
+    ] {
+        let (code, _, err) = said(sandbox.capture(given).write_stdin(stdin));
+        let error: Value = serde_json::from_str(&err).unwrap();
+        assert_eq!((code, error["error"]["kind"].as_str()), (Some(1), Some("usage")), "{err}");
+        let faults = error["error"]["faults"].as_array().unwrap();
+        assert_eq!(faults.len(), expected.len(), "{err}");
+        for (fault, (path, message)) in faults.iter().zip(expected) {
+            assert_eq!(fault["path"], path);
+            assert!(fault["message"].as_str().unwrap().starts_with(message), "{err}");
+        }
+    }
+}
+
+#[test]
 fn a_command_line_that_is_no_form_says_what_is_missing() {
     const NO_ARGUMENT: &str = "unexpected argument \"{}\"; pass a hook's JSON on stdin; only with --harness codex may it \
                                be an argument";

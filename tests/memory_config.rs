@@ -178,7 +178,13 @@ fn an_untrusted_file_stays_in_its_directory_and_only_lowers_limits() {
     });
     sandbox.file("memory.config.json", file.to_string());
     let (all, err) = show(&sandbox);
-    let left_out = err.split_once("left out of it: ").unwrap().1.split_once("; to trust it").unwrap().0;
+    let left_out = err
+        .split_once("so these settings in it are ignored: ")
+        .unwrap()
+        .1
+        .split_once("; to trust it")
+        .unwrap()
+        .0;
     assert_eq!((err.lines().count(), left_out.split(", ").count()), (1, 10), "{err}");
     assert!(left_out.ends_with(" more"), "{left_out}");
     assert!(!format!("{all}{err}").contains("evil"), "{all}{err}");
@@ -233,7 +239,10 @@ fn the_store_of_an_untrusted_file_is_inside_its_directory() {
     symlink(sandbox.home(), sandbox.work().join("out"));
     for root in ["..", "out", "out/new", "~/notes", "/", ".git/notes", ".GIT", "new/../.."] {
         let (all, err) = set(root);
-        assert!(err.contains("left out of it: storage.root, agentsMd.targets[0];"), "{root}: {err}");
+        assert!(
+            err.contains("so these settings in it are ignored: storage.root, agentsMd.targets[0];"),
+            "{root}: {err}"
+        );
         assert_eq!(all["storage.root"]["source"], "default", "{root}");
         assert_eq!(*value(&all, "storage.autoCommit"), true);
     }
@@ -246,7 +255,7 @@ fn an_untrusted_file_never_causes_an_error() {
         sandbox.file("memory.config.json", content);
         let (all, err) = show(&sandbox);
         assert_eq!(all["storage.root"]["source"], "default");
-        assert!(err.starts_with("Warning: left out, and not trusted: ") && err.lines().count() == 1, "{err}");
+        assert!(err.starts_with("Warning: ignored, and not trusted: ") && err.lines().count() == 1, "{err}");
     }
     fs::remove_file(here(&sandbox)).unwrap();
     fs::create_dir(here(&sandbox)).unwrap();
@@ -284,7 +293,7 @@ fn only_the_users_own_file_can_trust_a_directory() {
     sandbox.write(&own(&sandbox), json!({"trustedDirectories": [sandbox.work()]}).to_string());
     let (all, err) = show(&sandbox);
     assert_eq!(*value(&all, "trustedDirectories"), json!([]));
-    assert!(err.contains("trustedDirectories counts in your own configuration only"), "{err}");
+    assert!(err.contains("trustedDirectories only works in your own configuration"), "{err}");
     // Once trusted, it has to be valid.
     sandbox.file("memory.config.json", r#"{"nonsense": 1}"#);
     assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));

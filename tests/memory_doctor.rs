@@ -127,14 +127,14 @@ fn looking_changes_no_byte_and_counts_no_read() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_an_error() {
+fn a_broken_link_is_an_error() {
     let store = healthy();
     let file = name("EEEEEE", "three");
     let body = "[[id__GGGGGG]] [[id__GGGGGG]]\n`[[id__HHHHHH]]`\n```\n[[id__JJJJJJ]]\n```\n";
     store.put(&format!("topics/{file}"), note("EEEEEE", "three", "") + body);
     let (line, mend) = only(&store);
-    assert_eq!(line, format!("error topics/{file} its link [[id__GGGGGG]] leads to no note"));
-    assert!(mend.starts_with("take the link out"), "{mend}");
+    assert_eq!(line, format!("error topics/{file} its link [[id__GGGGGG]] points to no note"));
+    assert_eq!(mend, "remove the link, or link to an existing note");
     store.put(&format!("topics/{file}"), note("EEEEEE", "three", "") + "[[id__AAAAAa]]\n");
     assert_eq!(only(&store).1, "did you mean [[id__AAAAAA]]?");
     // The note is there, and its own line says what is wrong with it.
@@ -154,10 +154,7 @@ fn a_large_note_and_a_stale_one_are_warnings() {
     let (line, mend) = only(&store);
     assert_eq!(
         line,
-        format!(
-            "warning topics/{} has 41 lines; a note of more than 40 wants splitting",
-            name("AAAAAA", "large")
-        )
+        format!("warning topics/{} has 41 lines; notes should have at most 40", name("AAAAAA", "large"))
     );
     assert!(mend.contains("memory-defrag"), "{mend}");
     fs::remove_file(large).unwrap();
@@ -197,9 +194,9 @@ fn files_that_break_the_schema_are_errors() {
         (note("AAAAAA", "\"\"", ""), "its title is empty"),
         (
             note("AAAAAA", "x", "tags: [Web, area__, a/b, c d]\n"),
-            "\"Web\", \"area__\", \"a/b\", 1 more are no tags",
+            "\"Web\", \"area__\", \"a/b\", 1 more are not valid tags",
         ),
-        (note("AAAAAA", "x", "tags: [Web]\n"), "\"Web\" is no tag"),
+        (note("AAAAAA", "x", "tags: [Web]\n"), "\"Web\" is not a valid tag"),
     ] {
         let store = Store::new();
         let title = if text.contains("\"\"") { "untitled" } else { "x" };
@@ -215,7 +212,7 @@ fn two_files_with_one_id_are_an_error() {
     store.put("archive/copy.md", note("AAAAAA", "one", ""));
     let (line, mend) = only(&store);
     let twin = format!("topics/{}", name("AAAAAA", "one"));
-    assert_eq!(line, format!("error archive/copy.md has the id id__AAAAAA, as \"{twin}\" has"));
+    assert_eq!(line, format!("error archive/copy.md has the same id, id__AAAAAA, as \"{twin}\""));
     assert_eq!(mend, "merge the two by hand, then remove one");
     let before = store.tree();
     store.run("memory-doctor", &["--fix"]);
@@ -240,7 +237,7 @@ fn aliases_that_clash_are_errors() {
     expect(
         "c",
         "aliases: [id__DDDDDD]\n",
-        "its alias id__DDDDDD leads to several notes: id__AAAAAA, id__EEEEEE",
+        "its alias id__DDDDDD is ambiguous; it stands for id__AAAAAA, id__EEEEEE",
     );
     // A note that was merged twice over leaves its alias with both who took it in: they are one in the end.
     store.put(
@@ -253,7 +250,7 @@ fn aliases_that_clash_are_errors() {
 }
 
 #[test]
-fn a_successor_that_is_not_there_or_leads_in_a_circle_is_an_error() {
+fn a_missing_successor_or_a_circle_is_an_error() {
     let store = healthy();
     let put = |id: &str, heir: &str| {
         let more = format!("supersededBy: id__{heir}\n");
@@ -262,7 +259,10 @@ fn a_successor_that_is_not_there_or_leads_in_a_circle_is_an_error() {
     let nowhere = put("EEEEEE", "ZZZZZZ");
     assert_eq!(
         only(&store).0,
-        format!("error archive/{} its supersededBy, id__ZZZZZZ, leads to no note", name("EEEEEE", "x"))
+        format!(
+            "error archive/{} its supersededBy, id__ZZZZZZ, is not the id of a note",
+            name("EEEEEE", "x")
+        )
     );
     fs::remove_file(nowhere).unwrap();
     put("EEEEEE", "GGGGGG");
@@ -271,21 +271,24 @@ fn a_successor_that_is_not_there_or_leads_in_a_circle_is_an_error() {
     put("HHHHHH", "EEEEEE");
     let all = findings(&store);
     assert_eq!(all.len(), 2, "{all:?}");
-    assert!(all.iter().all(|row| row[0] == "error" && row[2].ends_with("leads back to itself")), "{all:?}");
+    assert!(
+        all.iter().all(|row| row[0] == "error" && row[2].ends_with("leads back to the note itself")),
+        "{all:?}"
+    );
 
     let store = healthy();
     store.put(&format!("topics/{}", name("EEEEEE", "x")), note("EEEEEE", "x", "supersededBy: id__AAAAAA\n"));
     let (line, mend) = only(&store);
     assert!(
         line.starts_with("warning ")
-            && line.ends_with("is in use, though id__AAAAAA is to have taken its place"),
+            && line.ends_with("is in use, but its front matter says that id__AAAAAA supersedes it"),
         "{line}"
     );
     assert!(mend.starts_with("memory-remove id__EEEEEE "), "{mend}");
 }
 
 #[test]
-fn a_secret_is_found_wherever_it_stands_and_never_told() {
+fn a_secret_is_found_anywhere_and_never_printed() {
     let lower = SECRET.to_lowercase().replace('_', "-");
     for (file, text) in [
         ("x -- id__AAAAAA.md".to_owned(), note("AAAAAA", "x", "") + "\nthe token is\n" + SECRET + "\n"),
@@ -302,7 +305,7 @@ fn a_secret_is_found_wherever_it_stands_and_never_told() {
         for args in [&[][..], &["--json"], &["--fix"], &["--fix", "--json"]] {
             let (code, out, err) = store.run("memory-doctor", args);
             assert_eq!(code, Some(1), "{out}");
-            assert!(out.contains("holds what looks like a secret: github-token in line "), "{text}{out}");
+            assert!(out.contains("contains what looks like a secret: github-token in line "), "{text}{out}");
             let said = (out + &err).to_lowercase();
             assert!(!said.contains(&SECRET.to_lowercase()[4..]), "{text}{said}");
         }
@@ -325,21 +328,21 @@ fn entry(timestamp: &str, harness: &str, retrieval: &Value) -> String {
 }
 
 #[test]
-fn the_queue_is_looked_at() {
+fn the_queue_is_checked() {
     let store = healthy();
     let inline = json!({"method": "inline", "title": "t", "body": "b", "tags": [], "scope": "global", "threadId": null});
     store.put("inbox/new.json", entry("2026-02-27T00:00:00Z", "manual", &inline));
     assert_eq!(findings(&store), [[""; 4]; 0]);
     store.put("inbox/old.json", entry("2026-02-18T15:04:05Z", "manual", &inline));
     let (line, mend) = only(&store);
-    assert_eq!(line, "warning inbox/old.json waits for 10 days");
+    assert_eq!(line, "warning inbox/old.json has waited for 10 days");
     assert!(mend.contains("memory-consolidate"), "{mend}");
     fs::remove_file(store.root().join("inbox/old.json")).unwrap();
 
     store.put("inbox/bad.json", "{\"version\": 1}");
     let (line, _) = only(&store);
     assert!(
-        line.starts_with("error inbox/bad.json is no queue entry: ") && line.contains("timestamp"),
+        line.starts_with("error inbox/bad.json is not a queue entry: ") && line.contains("timestamp"),
         "{line}"
     );
     fs::remove_file(store.root().join("inbox/bad.json")).unwrap();
@@ -348,11 +351,11 @@ fn the_queue_is_looked_at() {
     store.put("inbox/.failed/f.error.json", r#"{"error": "the model\nsaid \u001b[31mno", "tries": 3}"#);
     let (line, mend) = only(&store);
     assert_eq!(line, "warning inbox/.failed/f.json has failed for good: the model said  [31mno");
-    assert_eq!(mend, "memory-consolidate --retry-failed puts it back");
+    assert_eq!(mend, "memory-consolidate --retry-failed tries again");
 }
 
 #[test]
-fn sessions_that_nobody_can_read_or_be_asked_about_are_told() {
+fn sessions_that_cannot_be_read_or_have_no_llm_command_are_reported() {
     let store = healthy();
     let reader = r#"{"storage": {"autoCommit": false}, "harnesses": {"amp": {"readCommand": "no-such-amp {threadId}"}}}"#;
     store.config(reader);
@@ -364,7 +367,7 @@ fn sessions_that_nobody_can_read_or_be_asked_about_are_told() {
         told,
         [
             "error inbox 1 session waits to be read with \"no-such-amp\", which is not on PATH",
-            "warning inbox 1 session waits for an LLM command, and none is set",
+            "warning inbox 1 session waits for an LLM command, but none is set",
         ]
     );
     store.config(r#"{"storage": {"autoCommit": false}, "llm": {"command": "cat"}, "harnesses": {"amp": {"readCommand": "cat {threadId}"}}}"#);
@@ -372,7 +375,7 @@ fn sessions_that_nobody_can_read_or_be_asked_about_are_told() {
 }
 
 #[test]
-fn batches_that_were_left_are_told() {
+fn unfinished_batches_are_reported() {
     let store = healthy();
     let state = |kind: &str, begun: &str| {
         json!({"kind": kind, "begun": begun, "answers": 0, "awaits": null, "isWithPerson": false, "isOver": false,
@@ -390,12 +393,14 @@ fn batches_that_were_left_are_told() {
     );
     assert_eq!(
         only(&store).0,
-        format!("warning {dir} was asked for by hand 38 hours ago, with 1 queue entry in it")
+        format!(
+            "warning {dir} was prepared by --prompt 38 hours ago and not applied, with 1 queue entry in it"
+        )
     );
     put(&state("run", "2026-02-28T15:00:00Z"));
     assert_eq!(
         only(&store).0,
-        format!("warning {dir} is a run's that did not come to its end, with 1 queue entry in it")
+        format!("warning {dir} belongs to a run that did not finish, with 1 queue entry in it")
     );
     // While a run is at work it is not left.
     let lock = store.put(".agent-memory/run.lock", "memory-consolidate (process 7) since then\n");
@@ -432,11 +437,11 @@ fn ledgers_that_cannot_be_read_are_errors() {
     }
     let store = healthy();
     fs::create_dir_all(store.root().join(".agent-memory/calls.jsonl")).unwrap();
-    assert!(only(&store).0.starts_with("error .agent-memory/calls.jsonl the ledger of LLM calls "));
+    assert!(only(&store).0.starts_with("error .agent-memory/calls.jsonl no LLM call is made, because "));
 }
 
 #[test]
-fn targets_and_the_room_for_hot_notes_are_looked_at() {
+fn targets_and_the_budget_for_hot_notes_are_checked() {
     let store = healthy();
     let target = store.sandbox.home().join("AGENTS.md");
     let config = |more: &str| {
@@ -446,8 +451,8 @@ fn targets_and_the_room_for_hot_notes_are_looked_at() {
     };
     config("]");
     let (line, mend) = only(&store);
-    assert_eq!(line, format!("warning {} its section is not as the notes would have it", target.display()));
-    assert_eq!(mend, "memory-agents-md writes it");
+    assert_eq!(line, format!("warning {} its section is out of date", target.display()));
+    assert_eq!(mend, "memory-agents-md updates it");
     store.out("memory-agents-md", &[]);
     assert_eq!(findings(&store), [[""; 4]; 0]);
     store.out("memory-read", &["AAAAAA"]);
@@ -475,14 +480,15 @@ fn targets_and_the_room_for_hot_notes_are_looked_at() {
     store.run("memory-agents-md", &[]);
     let (line, mend) = only(&store);
     assert!(
-        line.starts_with("warning topics hot notes take ") && line.ends_with("only linked are \"two\""),
+        line.starts_with("warning topics hot notes take ")
+            && line.ends_with(", so these are only linked: \"two\""),
         "{line}"
     );
     assert!(mend.contains("agentsMd.maxHotTokens"), "{mend}");
 }
 
 #[test]
-fn what_killed_programs_left_is_told_and_swept() {
+fn leftovers_of_killed_programs_are_reported_and_removed() {
     let store = healthy();
     let old = [
         "topics/.a.md.x1Y2z3",
@@ -538,7 +544,7 @@ fn a_store_that_others_can_read_is_a_warning() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_an_error() {
+fn a_missing_command_is_an_error() {
     let store = healthy();
     let config = |command: &str| {
         let presets = json!({"mine": "A=1 no-such-preset -x"});
@@ -579,14 +585,14 @@ fn a_configuration_that_cannot_be_read_is_the_programs_own_error() {
 }
 
 #[test]
-fn a_strangers_store_is_named_and_not_mended() {
+fn an_untrusted_store_is_reported_and_not_fixed() {
     let store = Store::new();
     store.sandbox.file("memory.config.json", r#"{"storage": {"root": "notes"}}"#);
     store.sandbox.file("notes/topics/wrong.md", note("AAAAAA", "x", "tier: hot\n"));
     set_mode(&store.sandbox.work(), 0o700);
     let (code, out, _) = store.run("memory-doctor", &["--fix"]);
     assert_eq!(code, Some(0), "{out}");
-    assert!(out.contains("the store is named by a file that is not trusted"), "{out}");
+    assert!(out.contains("a file that is not trusted names this store"), "{out}");
     assert!(out.contains("3 warnings in 1 note\n"), "{out}");
     assert_eq!(names(&store.sandbox.work().join("notes/topics")), ["wrong.md"]);
     assert!(!store.sandbox.work().join("notes/.agent-memory").exists());
@@ -623,41 +629,44 @@ mod history {
     }
 
     #[test]
-    fn no_repository_is_told_once_the_notes_are_old() {
+    fn a_missing_repository_is_reported_once_the_notes_are_old() {
         let store = Store::with_history();
         let path = store.note("AAAAAA", "one");
         assert_eq!(findings(&store), [[""; 4]; 0]);
         age(&path, 72 * HOUR);
-        assert!(told(&store).starts_with("is no git repository yet"));
+        assert!(told(&store).starts_with("is not a git repository yet, so no change "));
         fs::write(store.root().join(".git"), "x").unwrap();
-        assert!(told(&store).contains("\".git\" is there, but is no repository"));
+        assert!(told(&store).contains("\".git\" exists but is not a repository"));
     }
 
     #[test]
-    fn changes_that_nothing_has_committed_for_days_are_told() {
+    fn changes_that_are_uncommitted_for_days_are_reported() {
         let store = committed();
         let path = store.note("BBBBBB", "two");
         assert_eq!(findings(&store), [[""; 4]; 0], "the next commit takes it along");
         age(&path, 72 * HOUR);
-        assert_eq!(told(&store), "1 file differs from the last commit for over two days");
+        assert_eq!(told(&store), "1 file differs from the last commit, for more than two days");
     }
 
     #[test]
-    fn what_stops_the_next_commit_is_told() {
+    fn what_prevents_the_next_commit_is_reported() {
         let store = committed();
         let lock = store.put(".git/index.lock", "");
         assert_eq!(findings(&store), [[""; 4]; 0], "git is at work for a moment");
         age(&lock, HOUR);
-        assert_eq!(told(&store), "warning .git/index.lock git's lock was left behind: no commit can be made");
+        assert_eq!(
+            told(&store),
+            "warning .git/index.lock git's lock was left behind, so no commit can be made"
+        );
         fs::remove_file(lock).unwrap();
 
         let identity = store.sandbox.home().join(".gitconfig");
         fs::write(&identity, "[user]\nuseConfigOnly = true\n").unwrap();
-        assert!(told(&store).starts_with("git does not know who commits, so that \"agent-memory\" does: "));
+        assert!(told(&store).starts_with("git has no user.name, so commits are made as \"agent-memory\": "));
         fs::write(&identity, "[user]\nname = Ann\nemail = ann@example.org\n").unwrap();
 
         store.config(r#"{"storage": {"commitHook": "no-such-hook {message}"}}"#);
-        assert_eq!(told(&store), "\"no-such-hook\" is not on PATH: changes of notes are not committed");
+        assert_eq!(told(&store), "\"no-such-hook\" is not on PATH: changes to notes are not committed");
         store.config("{}");
         let (code, out, _) = said(store.sandbox.command("memory-doctor").env("PATH", "/nowhere"));
         assert_eq!(code, Some(0));
@@ -665,7 +674,7 @@ mod history {
     }
 
     #[test]
-    fn a_merge_that_is_under_way_and_its_conflicts_are_told() {
+    fn an_unfinished_merge_and_its_conflicts_are_reported() {
         let store = committed();
         let path = store.topics().join("one -- id__AAAAAA.md");
         let text = fs::read_to_string(&path).unwrap();
@@ -681,9 +690,9 @@ mod history {
         assert_eq!(
             lines,
             [
-                "error topics/one -- id__AAAAAA.md a merge left two versions of it".to_owned(),
+                "error topics/one -- id__AAAAAA.md a merge left two versions in it".to_owned(),
                 format!(
-                    "warning {} a merge is under way: nothing is committed before its end",
+                    "warning {} a merge is in progress: nothing is committed until it ends",
                     store.root().display()
                 ),
             ]
@@ -692,7 +701,7 @@ mod history {
 }
 
 #[test]
-fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
+fn fix_corrects_names_and_status_and_reports_each() {
     let store = Store::with_history();
     store.put("topics/by hand.md", note("AAAAAA", "One", "tags: [topic__x]\n# mine\nkey: kept\n"));
     store.put(&format!("topics/{}", name("BBBBBB", "two")), note("BBBBBB", "two", "tier: hot\n"));
@@ -707,21 +716,21 @@ fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
     let mended = |line: &str| lines.contains(&line);
     assert!(
         mended(
-            "fixed\ttopics/by hand.md\tits front matter asks for another name\trenamed to \"one -- topic__x id__AAAAAA.md\""
+            "fixed\ttopics/by hand.md\tits name did not match its front matter\trenamed to \"one -- topic__x id__AAAAAA.md\""
         ),
         "{out}"
     );
     assert!(
         mended(&format!(
-            "fixed\ttopics/{}\twas captured and hot\tits status is promoted now",
+            "fixed\ttopics/{}\twas captured and hot\tits status is now promoted",
             name("BBBBBB", "two")
         )),
         "{out}"
     );
-    assert!(mended("fixed\ttopics/three.md\twas promoted and cold\tits status is consolidated now"), "{out}");
+    assert!(mended("fixed\ttopics/three.md\twas promoted and cold\tits status is now consolidated"), "{out}");
     assert!(
         mended(
-            "fixed\tarchive/four.md\tits front matter asks for another name\trenamed to \"four -- id__DDDDDD.md\""
+            "fixed\tarchive/four.md\tits name did not match its front matter\trenamed to \"four -- id__DDDDDD.md\""
         ),
         "{out}"
     );
@@ -755,7 +764,7 @@ fn fix_mends_names_and_a_status_out_of_step_and_says_each() {
 }
 
 #[test]
-fn what_fix_cannot_mend_stays_and_is_told() {
+fn what_fix_cannot_correct_stays_and_is_reported() {
     let store = Store::new();
     // The name is taken by a file that is somebody's.
     store.put("topics/mine.md", note("AAAAAA", "one", ""));
@@ -777,7 +786,7 @@ fn what_fix_cannot_mend_stays_and_is_told() {
 }
 
 #[test]
-fn json_has_every_finding_and_what_was_mended() {
+fn json_has_every_finding_and_every_fix() {
     let store = healthy();
     store.put("topics/wrong.md", note("EEEEEE", "three", "") + "[[id__ZZZZZZ]]\n");
     let all = json(&store, &[]);
@@ -785,8 +794,8 @@ fn json_has_every_finding_and_what_was_mended() {
     let path = store.topics().join("wrong.md").display().to_string();
     assert_eq!(
         all["findings"][0],
-        json!({"severity": "error", "check": "link", "file": path, "what": "its link [[id__ZZZZZZ]] leads to no note",
-            "mend": "take the link out, or let it lead to a note that is there", "fixed": false})
+        json!({"severity": "error", "check": "link", "file": path, "what": "its link [[id__ZZZZZZ]] points to no note",
+            "mend": "remove the link, or link to an existing note", "fixed": false})
     );
     let all = json(&store, &["--fix"]);
     assert_eq!((&all["errors"], &all["warnings"]), (&json!(1), &json!(0)));
@@ -828,7 +837,7 @@ fn hostile_names_and_titles_keep_to_their_line() {
 }
 
 #[test]
-fn a_store_that_is_none_is_an_error_and_the_rest_is_looked_at_all_the_same() {
+fn a_store_that_is_not_a_directory_is_an_error_and_the_rest_is_still_checked() {
     let store = Store::new();
     store.sandbox.write(&store.root(), "a file");
     let all = findings(&store);
@@ -850,7 +859,7 @@ fn a_store_that_is_none_is_an_error_and_the_rest_is_looked_at_all_the_same() {
     assert!(
         findings(&store)
             .iter()
-            .any(|row| row[0] == "error" && row[2].starts_with("the store cannot be looked at"))
+            .any(|row| row[0] == "error" && row[2].starts_with("the store cannot be read"))
     );
 }
 

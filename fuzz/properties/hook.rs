@@ -2,7 +2,7 @@
 
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::capture::{Heard, context, hear};
+use crate::memory::capture::{HookEvent, context, hook_event};
 use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval, id_fault};
 
 /// Stands for the home directory, which is another one each time.
@@ -31,9 +31,9 @@ pub(crate) fn holds(bytes: &[u8]) {
         rest = &rest[at + HOME.len()..];
     }
     payload.extend(rest);
-    match hear(harness, &payload, &scratch.env()) {
-        Ok(Heard::Nothing(why)) => assert!(!why.is_empty()),
-        Ok(Heard::Session { retrieval, cwd }) => {
+    match hook_event(harness, &payload, &scratch.env()) {
+        Ok(HookEvent::Nothing(why)) => assert!(!why.is_empty()),
+        Ok(HookEvent::Session { retrieval, cwd }) => {
             assert!(matches!(
                 harness,
                 Harness::ClaudeCode | Harness::Codex | Harness::Gemini | Harness::Cursor
@@ -52,8 +52,8 @@ pub(crate) fn holds(bytes: &[u8]) {
             let context: Context = context(cwd);
             let timestamp = "2026-02-28T15:04:05Z".parse().unwrap();
             let entry = QueueEntry { version: 1, timestamp, harness, retrieval, context };
-            if let Err(faults) = entry.check() {
-                faults.iter().for_each(|fault| is_told(fault));
+            if let Err(error) = entry.check() {
+                error.faults().iter().for_each(|fault| is_told(&fault.to_string()));
             }
         }
         Err(error) => {

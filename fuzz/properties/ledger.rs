@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::budget::{Budget, Call};
+use crate::memory::budget::{Allowance, Call, CallBudget};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::defrag::Defrag;
 use crate::memory::pipeline::saved::Saved;
@@ -11,7 +11,7 @@ use crate::memory::pipeline::{Event, Machine};
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches, bears_an_id};
 use crate::store::entry::EntryId;
-use crate::store::ledger::{Next, Seen, Sessions, Tries};
+use crate::store::ledger::{DefragLedger, NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use jiff::Timestamp;
 
@@ -33,9 +33,9 @@ pub(crate) fn holds(bytes: &[u8]) {
         }
         2 => {
             scratch.put(&state(names[2]), bytes);
-            given(Seen::load(&root), |mut seen| {
+            given(DefragLedger::load(&root), |mut seen| {
                 seen.save(&root).unwrap();
-                assert_eq!(Seen::load(&root).unwrap(), seen);
+                assert_eq!(DefragLedger::load(&root).unwrap(), seen);
                 let id = EntryId::parse("id__a1B2c3").unwrap();
                 seen.see(id.clone(), "m".to_owned());
                 seen.keep(|other| *other == id);
@@ -80,7 +80,7 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
         tries.set_alone(id);
         assert!(tries.is_alone(id));
         let last = (0..3).map(|n| tries.fail(id, "no", &format!("own batch {n}"), now)).last().unwrap();
-        assert!(matches!(last, Next::Never(_)), "{last:?}");
+        assert!(matches!(last, NextTry::Never(_)), "{last:?}");
         tries.forget(id);
         assert!(tries.may_be_tried(id, now) && !tries.is_alone(id));
     }
@@ -89,19 +89,19 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
 /// No line, whatever it says, makes room for more calls than the caps allow.
 fn calls_are_counted(root: &Root, now: Timestamp) {
     let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
-    let budget = Budget::of(root, 3, 5);
-    let before = match budget.left(now) {
+    let budget = CallBudget::of(root, 3, 5);
+    let before = match budget.allowance(now) {
         Err(error) => return is_told(&error.line()),
-        Ok(Err(spent)) => return is_told(&spent.to_string()),
-        Ok(Ok(left)) => left,
+        Ok(Allowance::Spent(spent)) => return is_told(&spent.to_string()),
+        Ok(Allowance::Left(left)) => left,
     };
     assert!((1..=3).contains(&before));
     for left in (0..before).rev() {
         budget.start(call, now).unwrap();
         budget.end(call, now, std::time::Duration::from_millis(7), 3, "ok").unwrap();
-        match budget.left(now).unwrap() {
-            Ok(more) => assert_eq!(more, left),
-            Err(_) => assert_eq!(left, 0),
+        match budget.allowance(now).unwrap() {
+            Allowance::Left(more) => assert_eq!(more, left),
+            Allowance::Spent(_) => assert_eq!(left, 0),
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::store::place::Root;
 pub(crate) fn holds(bytes: &[u8]) {
     let entry = match QueueEntry::parse(bytes) {
         Ok(entry) => entry,
-        Err(faults) => {
-            assert!(!faults.is_empty());
-            return faults.iter().for_each(|fault| is_told(fault));
+        Err(error) => {
+            assert!(!error.faults().is_empty());
+            return error.faults().iter().for_each(|fault| is_told(&fault.to_string()));
         }
     };
     entry.check().unwrap();

@@ -3,7 +3,7 @@
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
 use crate::harness::recalled::{START, reads_memory, without_notes, without_sections};
-use crate::harness::turn::{Report, Turn};
+use crate::harness::turn::{SessionReport, Turn};
 use crate::harness::{Format, read};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     }
 }
 
-fn all(format: Format, path: &Path) -> Option<(Vec<Turn>, Report)> {
+fn all(format: Format, path: &Path) -> Option<(Vec<Turn>, SessionReport)> {
     let mut turns = Vec::new();
     let report = read(format, path, &mut |turn| {
         turns.push(turn);
@@ -59,7 +59,7 @@ fn a_torn_line_costs_nothing(
     format: Format,
     scratch: &Scratch,
     bytes: &[u8],
-    (turns, report): (&[Turn], &Report),
+    (turns, report): (&[Turn], &SessionReport),
 ) {
     let torn = scratch.put("torn", &[bytes, b"\n{\"type\":\"user\",\"mess\n"].concat());
     // Of torn lines alone nobody can tell what they are.

@@ -29,7 +29,7 @@ pub(crate) fn holds(bytes: &[u8]) {
                 assert!(words.starts_with(&given));
             }
         }
-        (Err(why), _) => is_told(&why.replace('\n', " ")),
+        (Err(why), _) => is_told(&why.message().replace('\n', " ")),
         (Ok(words), None) => panic!("{words:?} of a line that cannot be split"),
     }
     let first = first_word(&hook);

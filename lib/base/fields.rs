@@ -1,5 +1,7 @@
-//! JSON from outside, checked key by key. Every error is reported with the path of its key, and so are unknown keys.
+//! Reads a JSON object from outside key by key. Every fault is reported with the path of its key; unknown keys are
+//! faults too.
 
+use crate::base::error::Fault;
 use crate::base::text::{nearest, one_line};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -12,7 +14,7 @@ pub(crate) struct Fields {
     prefix: String,
     object: Map<String, Value>,
     asked: Vec<&'static str>,
-    pub(crate) faults: Vec<String>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 impl Fields {
@@ -25,19 +27,21 @@ impl Fields {
         &self.prefix
     }
 
-    pub(crate) fn end(mut self) -> Vec<String> {
+    /// All faults, with one for each key that was not asked for.
+    pub(crate) fn end(mut self) -> Vec<Fault> {
         for key in self.object.keys() {
             let near = match nearest(key, self.asked.iter().copied()) {
                 Some(near) => format!("; did you mean \"{near}\"?"),
                 None => String::new(),
             };
-            self.faults.push(format!("{}{}: unknown key{near}", self.prefix, brief(key)));
+            let path = format!("{}{}", self.prefix, brief(key));
+            self.faults.push(Fault { path, message: format!("unknown key{near}") });
         }
         self.faults
     }
 
     pub(crate) fn fault(&mut self, key: &str, what: &str) {
-        self.faults.push(format!("{}{key}: {what}", self.prefix));
+        self.faults.push(Fault { path: format!("{}{key}", self.prefix), message: what.to_owned() });
     }
 
     pub(crate) fn missing(&mut self, key: &str) {

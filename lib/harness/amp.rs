@@ -1,23 +1,23 @@
 //! Amp: what `amp threads markdown <thread id>` prints. Threads live on Amp's server.
 //!
 //! Known from published threads: front matter (`title`, `threadId`, `created`), a heading with the title, then
-//! sections `## User` and `## Assistant`. A call is a paragraph `**Tool Use:** NAME` with its arguments fenced;
-//! its result comes in a user's section, as `**Tool Result:** ID`, `**Tool Error:** ID` or
-//! `**Tool Cancelled:** ID`, fenced too. Calls bear no id, so results are theirs in order.
+//! sections `## User` and `## Assistant`. A call is a paragraph `**Tool Use:** NAME` with its arguments in a fence;
+//! its result is in a user section, as `**Tool Result:** ID`, `**Tool Error:** ID` or `**Tool Cancelled:** ID`, also
+//! in a fence. Calls have no id, so results are assigned to them in order.
 
 use crate::base::error::{Error, Result};
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
-use crate::harness::tool::Arguments;
+use crate::harness::tool::ToolArguments;
 use crate::harness::turn::{Ids, Role};
 use std::path::Path;
 
-/// A longer text goes on in a turn of its own, in bytes.
+/// A longer text is split into several turns, in bytes.
 const TEXT_CAP: usize = 8 << 20;
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "an Amp thread")?;
-    let mut thread = Thread { ids: Ids::default(), state: State::Start, fence: None, text: String::new() };
+    let mut thread = Thread { ids: Ids::default(), state: Section::Start, fence: None, text: String::new() };
     let mut buffer = Vec::new();
     loop {
         let found = next_line(&mut reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
@@ -31,9 +31,9 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
         thread.line(String::from_utf8_lossy(&buffer).trim_end_matches('\r'), out)?;
     }
     match thread.state {
-        // Cut off before the first section.
-        State::Front => out.report.torn += 1,
-        State::Start => {
+        // The output ends before the first section.
+        Section::Front => out.report.torn += 1,
+        Section::Start => {
             return Err(Error::io(format!(
                 "\"{}\" is not what `amp threads markdown` prints: no front matter, no \"## User\", no \"## Assistant\"",
                 path.display()
@@ -45,7 +45,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-enum State {
+enum Section {
     Start,
     /// In the front matter.
     Front,
@@ -64,16 +64,16 @@ enum State {
 
 struct Thread {
     ids: Ids,
-    state: State,
+    state: Section,
     /// The character and length of the fence that is open.
     fence: Option<(char, usize)>,
-    /// What was said since the last heading; or what stands in the fence of a call or result.
+    /// The text since the last heading, or in the fence of a call or result.
     text: String,
 }
 
 impl Thread {
-    fn line(&mut self, line: &str, out: &mut Out) -> Result<()> {
-        if let State::Start | State::Front = self.state {
+    fn line(&mut self, line: &str, out: &mut TurnSink) -> Result<()> {
+        if let Section::Start | Section::Front = self.state {
             self.front(line, out);
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl Thread {
             (None, Some((mark, length, _))) => self.fence = Some((mark, length)),
             (Some((mark, open)), Some((closing, length, true))) if mark == closing && length >= open => {
                 self.fence = None;
-                if let State::Call { .. } | State::Result { .. } = self.state {
+                if let Section::Call { .. } | Section::Result { .. } = self.state {
                     return self.end_part(out);
                 }
             }
@@ -93,27 +93,27 @@ impl Thread {
                     self.state = next;
                     return Ok(());
                 }
-                if let State::Call { .. } | State::Result { .. } = self.state {
+                if let Section::Call { .. } | Section::Result { .. } = self.state {
                     if line.trim().is_empty() {
                         return Ok(());
                     }
-                    // No fence follows: that was all of it.
+                    // No fence follows.
                     self.end_part(out)?;
                 }
             }
         }
         match self.state {
-            State::Call { .. } | State::Result { .. } if fence.is_some() && self.text.is_empty() => {
-                // The opening fence itself. A space keeps a fence within from being taken for it.
+            Section::Call { .. } | Section::Result { .. } if fence.is_some() && self.text.is_empty() => {
+                // The opening fence. The space marks it as read, so that a fence inside is not taken for it.
                 self.text.push(' ');
             }
-            State::Start | State::Front | State::Title => {}
-            // Its middle will be cut anyway.
-            State::Call { .. } | State::Result { .. } if self.text.len() > TEXT_CAP => {}
+            Section::Start | Section::Front | Section::Title => {}
+            // The middle will be cut anyway.
+            Section::Call { .. } | Section::Result { .. } if self.text.len() > TEXT_CAP => {}
             _ => {
                 self.text.push_str(line);
                 self.text.push('\n');
-                if self.text.len() > TEXT_CAP && matches!(self.state, State::Said(_)) {
+                if self.text.len() > TEXT_CAP && matches!(self.state, Section::Said(_)) {
                     self.end_part(out)?;
                 }
             }
@@ -121,35 +121,35 @@ impl Thread {
         Ok(())
     }
 
-    fn front(&mut self, line: &str, out: &mut Out) {
+    fn front(&mut self, line: &str, out: &mut TurnSink) {
         match (&self.state, line.trim()) {
-            (State::Start, "---") => self.state = State::Front,
-            (State::Front, "---") => self.state = State::Title,
-            (State::Front, line) => {
+            (Section::Start, "---") => self.state = Section::Front,
+            (Section::Front, "---") => self.state = Section::Title,
+            (Section::Front, line) => {
                 if let Some(id) = line.strip_prefix("threadId:") {
                     out.report.session_id = Some(id.trim().trim_matches('"').to_owned());
                 }
             }
-            // Without front matter.
+            // There is no front matter.
             (_, line) => {
-                if let Some(next @ State::Said(_)) = heading(line) {
+                if let Some(next @ Section::Said(_)) = heading(line) {
                     self.state = next;
                 }
             }
         }
     }
 
-    /// Gives what was gathered. After a call or result, its section goes on.
-    fn end_part(&mut self, out: &mut Out) -> Result<()> {
+    /// Passes on the collected text. After a call or result, the section around it continues.
+    fn end_part(&mut self, out: &mut TurnSink) -> Result<()> {
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
-        match std::mem::replace(&mut self.state, State::Said(Role::Assistant)) {
-            State::Call { name } => {
+        match std::mem::replace(&mut self.state, Section::Said(Role::Assistant)) {
+            Section::Call { name } => {
                 let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
-                out.call(&id, &name, Arguments::Text(text), id.clone(), None)
+                out.call(&id, &name, ToolArguments::Text(text), id.clone(), None)
             }
-            State::Result { failed } => {
-                self.state = State::Said(Role::User);
+            Section::Result { failed } => {
+                self.state = Section::Said(Role::User);
                 match out.oldest_call() {
                     Some(key) => out.result(&key, text, failed, None),
                     None => {
@@ -158,8 +158,8 @@ impl Thread {
                     }
                 }
             }
-            State::Said(role) => {
-                self.state = State::Said(role);
+            Section::Said(role) => {
+                self.state = Section::Said(role);
                 if text.is_empty() { Ok(()) } else { out.turn(role, text, self.ids.next(role, text), None) }
             }
             before => {
@@ -170,20 +170,20 @@ impl Thread {
     }
 }
 
-/// What a line outside of fences begins.
-fn heading(line: &str) -> Option<State> {
+/// The part that begins with this line outside of fences.
+fn heading(line: &str) -> Option<Section> {
     let line = line.trim_end();
     match line {
-        "## User" => return Some(State::Said(Role::User)),
-        "## Assistant" => return Some(State::Said(Role::Assistant)),
+        "## User" => return Some(Section::Said(Role::User)),
+        "## Assistant" => return Some(Section::Said(Role::Assistant)),
         _ => {}
     }
     let (label, rest) = line.strip_prefix("**Tool ")?.split_once(":** `")?;
     let name = rest.strip_suffix('`')?;
     match label {
-        "Use" => Some(State::Call { name: name.to_owned() }),
-        "Result" => Some(State::Result { failed: false }),
-        "Error" | "Cancelled" => Some(State::Result { failed: true }),
+        "Use" => Some(Section::Call { name: name.to_owned() }),
+        "Result" => Some(Section::Result { failed: false }),
+        "Error" | "Cancelled" => Some(Section::Result { failed: true }),
         _ => None,
     }
 }

@@ -1,15 +1,15 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session id>.jsonl`.
 //!
-//! One JSON record a line. Only `user` and `assistant` records are conversation, and not all of those: many a
-//! user record was typed by nobody. A reply is several records with one part each; results come as user
-//! records, in any order. A file only grows, over resumes and compactions too, so that all that was said
-//! stands in it once. A fork is a new file that begins with the parent's records, uuids and all.
+//! One JSON record per line. Only `user` and `assistant` records are conversation, and not all of them: many user
+//! records were not typed by a person. A reply is several records with one part each; tool results are user records,
+//! in any order. A file only grows, also when a session is resumed or compacted, so everything is in it once. A fork
+//! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, Part};
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Seen, each_line, parse};
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::Path;
 
-/// Records that are no conversation, though some of them quote it.
+/// Records that are not conversation, though some quote it.
 const OTHER: &[&str] = &[
     "api-request",
     "api-request-blob",
@@ -38,7 +38,7 @@ const OTHER: &[&str] = &[
     "tools-used",
 ];
 
-/// How the text of user records begins that the program wrote itself.
+/// The start of user texts that the program wrote itself.
 const NOT_TYPED: &[&str] = &[
     "<bash-input>",
     "<bash-stderr>",
@@ -60,7 +60,7 @@ struct Record<'a> {
     uuid: Option<String>,
     timestamp: Option<String>,
     session_id: Option<String>,
-    /// In a fork's copies: the session that said it first.
+    /// In a fork's copies: the session of the original.
     request_session_id: Option<String>,
     cwd: Option<String>,
     agent_id: Option<String>,
@@ -85,7 +85,7 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Claude Code session")?;
     let mut session = Session::default();
     each_line(path, &mut reader, "Claude Code", out, |line, out| session.line(line, out))
@@ -93,15 +93,15 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
 
 #[derive(Default)]
 struct Session {
-    /// Hashes of the uuids that were seen: a record that is written twice is said once.
+    /// Hashes of the uuids so far: a record that is written twice counts once.
     seen: HashSet<u64>,
     hasher: RandomState,
-    /// Has the session itself spoken, not only helpers?
+    /// Was there a record of the session itself, and not only of sub-agents?
     spoke: bool,
 }
 
 impl Session {
-    fn line(&mut self, line: Line, out: &mut Out) -> Result<Seen> {
+    fn line(&mut self, line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
         let record: Record = match parse(line.text) {
             Ok(record) => record,
             Err(seen) => return Ok(seen),
@@ -110,13 +110,13 @@ impl Session {
         if !conversation {
             let known = OTHER.contains(&&*record.kind) && record.session_id.is_some();
             return Ok(if known || record.kind == "file-history-snapshot" {
-                Seen::Known
+                RecordStatus::Known
             } else {
-                Seen::Unknown(record.kind.into_owned())
+                RecordStatus::Unknown(record.kind.into_owned())
             });
         }
         let (Some(raw), Some(uuid)) = (record.message, &record.uuid) else {
-            return Ok(Seen::Unknown(format!("{} without a message or uuid", record.kind)));
+            return Ok(RecordStatus::Unknown(format!("{} without a message or uuid", record.kind)));
         };
         let report = &mut out.report;
         if report.session_id.is_none() {
@@ -129,50 +129,45 @@ impl Session {
             report.parent.clone_from(&record.request_session_id);
         }
         if record.is_sidechain == Some(true) {
-            // A helper's records: in its own file they are all there is, elsewhere they are not the session's.
+            // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
             if self.spoke || record.agent_id.is_none() {
-                return Ok(Seen::Known);
+                return Ok(RecordStatus::Known);
             }
             report.is_sub_agent = true;
         } else {
             self.spoke = true;
         }
         if !self.seen.insert(self.hasher.hash_one(uuid)) {
-            return Ok(Seen::Known);
+            return Ok(RecordStatus::Known);
         }
         let message: Message = match serde_json::from_str(raw.get()) {
             Ok(message) => message,
-            Err(_) => return Ok(Seen::Unknown(format!("{} message in another shape", record.kind))),
+            Err(_) => return Ok(RecordStatus::Unknown(format!("{} message in another shape", record.kind))),
         };
         let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
-        let parts = message.content.map(content::parts).unwrap_or_default();
         if record.kind == "user" {
-            user(&record, uuid, parts, at, out)?;
+            user(&record, uuid, message.content, at, out)?;
         } else if record.is_api_error_message != Some(true) && message.model.as_deref() != Some("<synthetic>")
         {
-            assistant(uuid, parts, at, out)?;
+            assistant(uuid, message.content, at, out)?;
         }
-        Ok(Seen::Known)
+        Ok(RecordStatus::Known)
     }
 }
 
 fn user(
     record: &Record,
     uuid: &str,
-    parts: Vec<Option<Part>>,
+    content: Option<&RawValue>,
     at: Option<Timestamp>,
-    out: &mut Out,
+    out: &mut TurnSink,
 ) -> Result<()> {
     let origin = record.origin.as_ref().and_then(|origin| origin.kind.as_deref());
     let typed = record.is_meta != Some(true)
         && record.is_compact_summary != Some(true)
         && origin.is_none_or(|kind| kind == "human");
     let mut texts = Vec::new();
-    for part in parts {
-        let Some(part) = part else {
-            out.report.unknown("user part in another shape");
-            continue;
-        };
+    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
         match (&*part.kind, part.text, part.tool_use_id) {
             ("tool_result", _, Some(key)) => {
                 let text = part.content.map(content::text).unwrap_or_default();
@@ -193,20 +188,21 @@ fn not_typed(text: &str) -> bool {
     NOT_TYPED.iter().any(|start| text.starts_with(start))
 }
 
-fn assistant(uuid: &str, parts: Vec<Option<Part>>, at: Option<Timestamp>, out: &mut Out) -> Result<()> {
-    for (n, part) in parts.into_iter().enumerate() {
-        let Some(part) = part else {
-            out.report.unknown("assistant part in another shape");
-            continue;
-        };
-        // A record has one part as a rule; further ones get ids of their own.
+fn assistant(
+    uuid: &str,
+    content: Option<&RawValue>,
+    at: Option<Timestamp>,
+    out: &mut TurnSink,
+) -> Result<()> {
+    for (n, part) in known_parts::<ContentPart>(content, "assistant part", &mut out.report) {
+        // A record usually has one part; further ones get ids of their own.
         let id = if n == 0 { uuid.to_owned() } else { format!("{uuid}/{n}") };
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) => out.turn(Role::Assistant, &text, id, at)?,
             ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
             ("tool_use", ..) => {
                 let key = part.id.unwrap_or(id);
-                let input = part.input.map_or(Arguments::Text("{}"), Arguments::Json);
+                let input = part.input.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
                 out.call(&key, part.name.as_deref().unwrap_or("tool"), input, key.clone(), at)?;
             }
             ("text" | "thinking" | "redacted_thinking", ..) => {}
@@ -216,8 +212,8 @@ fn assistant(uuid: &str, parts: Vec<Option<Part>>, at: Option<Timestamp>, out: &
     Ok(())
 }
 
-/// A large result stands in a file of its own; what the session holds is its beginning, and says so. That
-/// file is not opened: its path comes from a transcript.
+/// The session has only the beginning of a large result, and names the file with the rest. That file is not opened,
+/// because its path comes from a transcript.
 fn preview(text: &str) -> &str {
     let inner = text.trim().strip_prefix("<persisted-output>");
     inner.map_or(text, |inner| inner.strip_suffix("</persisted-output>").unwrap_or(inner).trim())

@@ -1,15 +1,15 @@
 //! Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<thread id>.jsonl`.
 //!
-//! What went to the model and came back are the `response_item` records; `event_msg` repeats them for the
-//! screen. Messages of role `user` are often the program's own: those a person typed say `user.text` for
-//! their parts. A resume goes on in the same file, after a compaction too; a fork has a file of its own with
-//! only what is new in it; a sub-agent has its own file, with its parent's `session_id`.
+//! The `response_item` records are what was sent to the model and what it answered; `event_msg` repeats them for the
+//! screen. Messages of role `user` are often the program's own: parts that a person typed have the kind `user.text`.
+//! A resumed session continues in the same file, also after a compaction; a fork has a file of its own with only what
+//! is new; a sub-agent has its own file, with its parent's `session_id`.
 
 use crate::base::error::Result;
-use crate::harness::content;
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Seen, each_line, parse};
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -17,10 +17,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Records that are no conversation, or repeat it.
+/// Records that are not conversation, or repeat it.
 const OTHER: &[&str] = &["compacted", "event_msg", "token_usage_record", "turn_context", "world_state"];
 
-/// How text begins that the program wrote in a user's name, for versions that do not say who wrote it.
+/// The start of user texts that the program wrote, for versions that do not record who wrote them.
 const NOT_TYPED: &[&str] = &[
     "# AGENTS.md instructions",
     "<environment_context>",
@@ -47,7 +47,7 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
-struct Meta<'a> {
+struct SessionMeta<'a> {
     id: Option<String>,
     cwd: Option<String>,
     forked_from_id: Option<String>,
@@ -58,7 +58,7 @@ struct Meta<'a> {
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct ResponseItem<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     id: Option<String>,
@@ -84,42 +84,42 @@ struct Passed {
     content_item_kinds: Option<Vec<String>>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Codex session")?;
     let mut ids = Ids::default();
     each_line(path, &mut reader, "Codex", out, |line, out| record(line, &mut ids, out))
 }
 
-fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
+fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus> {
     let record: Record = match parse(line.text) {
         Ok(record) => record,
         Err(seen) => return Ok(seen),
     };
-    let Some(payload) = record.payload else { return Ok(Seen::Unknown(record.kind.into_owned())) };
+    let Some(payload) = record.payload else { return Ok(RecordStatus::Unknown(record.kind.into_owned())) };
     match &*record.kind {
         "session_meta" => meta(payload, out),
         "response_item" => {
             let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
             let summary = record.metadata.is_some_and(|metadata| metadata.compaction_output == Some(true));
             let Ok(item) = serde_json::from_str(payload.get()) else {
-                return Ok(Seen::Unknown("response_item in another shape".to_owned()));
+                return Ok(RecordStatus::Unknown("response_item in another shape".to_owned()));
             };
             if !summary {
                 self::item(item, at, ids, out)?;
             }
         }
         kind if OTHER.contains(&kind) => {}
-        kind => return Ok(Seen::Unknown(kind.to_owned())),
+        kind => return Ok(RecordStatus::Unknown(kind.to_owned())),
     }
-    Ok(Seen::Known)
+    Ok(RecordStatus::Known)
 }
 
-/// The file's own description. Another one further down is a copy of somebody else's.
-fn meta(payload: &RawValue, out: &mut Out) {
+/// The file's own description. A later one is a copy from another session.
+fn meta(payload: &RawValue, out: &mut TurnSink) {
     if out.report.session_id.is_some() {
         return;
     }
-    let Ok(meta) = serde_json::from_str::<Meta>(payload.get()) else {
+    let Ok(meta) = serde_json::from_str::<SessionMeta>(payload.get()) else {
         out.report.unknown("session_meta in another shape");
         return;
     };
@@ -130,7 +130,7 @@ fn meta(payload: &RawValue, out: &mut Out) {
     out.report.cwd = meta.cwd;
 }
 
-fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Result<()> {
+fn item(item: ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     let key = || item.call_id.clone().or_else(|| item.id.clone()).unwrap_or_default();
     match &*item.kind {
         "message" => message(&item, at, ids, out),
@@ -146,12 +146,12 @@ fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Resu
         "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
             let name = item.name.as_deref().unwrap_or(&item.kind);
             let arguments = match (&item.arguments, &item.input, item.action) {
-                (Some(text), ..) | (None, Some(text), _) => Arguments::Text(text),
-                (None, None, Some(action)) => Arguments::Json(action),
-                (None, None, None) => Arguments::Text("{}"),
+                (Some(text), ..) | (None, Some(text), _) => ToolArguments::Text(text),
+                (None, None, Some(action)) => ToolArguments::Json(action),
+                (None, None, None) => ToolArguments::Text("{}"),
             };
             out.call(&key(), name, arguments, key(), at)?;
-            // A search is done on the server: what it found is in the answer, no result follows.
+            // The server does the search: its result is in the answer, no record follows.
             if item.kind == "web_search_call" { out.result(&key(), "", false, at) } else { Ok(()) }
         }
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
@@ -166,7 +166,7 @@ fn item(item: Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Resu
     }
 }
 
-fn message(item: &Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> Result<()> {
+fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     let role = match item.role.as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
@@ -178,11 +178,7 @@ fn message(item: &Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> 
     };
     let kinds = item.passed.as_ref().and_then(|passed| passed.content_item_kinds.as_deref());
     let mut texts = Vec::new();
-    for (n, part) in item.content.map(content::parts).unwrap_or_default().into_iter().enumerate() {
-        let Some(part) = part else {
-            out.report.unknown("message part in another shape");
-            continue;
-        };
+    for (n, part) in known_parts::<ContentPart>(item.content, "message part", &mut out.report) {
         let typed = match (role, kinds.and_then(|kinds| kinds.get(n))) {
             (Role::User, Some(kind)) => kind.starts_with("user."),
             (Role::User, None) => {
@@ -204,9 +200,9 @@ fn message(item: &Item, at: Option<Timestamp>, ids: &mut Ids, out: &mut Out) -> 
 }
 
 /// The texts of all parts.
-fn joined(content: &RawValue, out: &mut Out) -> String {
+fn joined(content: &RawValue, out: &mut TurnSink) -> String {
     let mut texts = Vec::new();
-    for part in content::parts(content) {
+    for part in content::parts::<ContentPart>(content) {
         match part.and_then(|part| part.text) {
             Some(text) => texts.push(text),
             None => out.report.unknown("reasoning part in another shape"),

@@ -1,46 +1,66 @@
-//! The content of a message, as several programs keep it: a string, or a list of parts with a `type`.
+//! The content of a message in the format that several programs share: a string, or a list of parts with a `type`.
 
 use crate::harness::tool::IMAGE;
+use crate::harness::turn::SessionReport;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// A part of a message. Which fields it has depends on `kind`.
 #[derive(Deserialize, Default)]
-pub(crate) struct Part<'a> {
+pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Cow<'a, str>,
+    pub(super) kind: Cow<'a, str>,
     /// `text`, `input_text`, `output_text`, `summary_text`
-    pub(crate) text: Option<String>,
+    pub(super) text: Option<String>,
     /// `thinking`
-    pub(crate) thinking: Option<String>,
+    pub(super) thinking: Option<String>,
     /// `tool_use`
-    pub(crate) id: Option<String>,
-    pub(crate) name: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
     #[serde(borrow)]
-    pub(crate) input: Option<&'a RawValue>,
+    pub(super) input: Option<&'a RawValue>,
     /// `tool_result`
-    pub(crate) tool_use_id: Option<String>,
+    pub(super) tool_use_id: Option<String>,
     #[serde(borrow)]
-    pub(crate) content: Option<&'a RawValue>,
-    pub(crate) is_error: Option<bool>,
+    pub(super) content: Option<&'a RawValue>,
+    pub(super) is_error: Option<bool>,
 }
 
-/// The parts of a message's content; those in a shape that is new to us are `None`.
-pub(crate) fn parts(content: &RawValue) -> Vec<Option<Part<'_>>> {
-    parts_as(content, |text| Part { kind: Cow::Borrowed("text"), text: Some(text), ..Part::default() })
+/// A part that a plain string stands for.
+pub(super) trait FromText {
+    fn from_text(text: String) -> Self;
 }
 
-/// The same, with parts in a program's own form; `of_text` makes one of a content that is a string.
-pub(crate) fn parts_as<'a, P: Deserialize<'a>>(
-    content: &'a RawValue,
-    of_text: fn(String) -> P,
-) -> Vec<Option<P>> {
+impl FromText for ContentPart<'_> {
+    fn from_text(text: String) -> Self {
+        ContentPart { kind: Cow::Borrowed("text"), text: Some(text), ..ContentPart::default() }
+    }
+}
+
+/// The parts of a message's content with their positions. Those of an unknown shape are counted in `report`.
+pub(super) fn known_parts<'a, P: Deserialize<'a> + FromText>(
+    content: Option<&'a RawValue>,
+    name: &str,
+    report: &mut SessionReport,
+) -> Vec<(usize, P)> {
+    let mut known = Vec::new();
+    for (n, part) in content.map(parts).unwrap_or_default().into_iter().enumerate() {
+        match part {
+            Some(part) => known.push((n, part)),
+            None => report.unknown(&format!("{name} in another shape")),
+        }
+    }
+    known
+}
+
+/// The parts of a message's content; `None` for those of an unknown shape.
+pub(super) fn parts<'a, P: Deserialize<'a> + FromText>(content: &'a RawValue) -> Vec<Option<P>> {
     let json = content.get();
     if json.starts_with('"')
         && let Ok(text) = serde_json::from_str(json)
     {
-        return vec![Some(of_text(text))];
+        return vec![Some(P::from_text(text))];
     }
     match serde_json::from_str::<Vec<&RawValue>>(json) {
         Ok(parts) => {
@@ -51,16 +71,15 @@ pub(crate) fn parts_as<'a, P: Deserialize<'a>>(
     }
 }
 
-/// What a tool's result says: a string, the text of its parts, or whatever JSON it is.
-pub(crate) fn text(content: &RawValue) -> String {
+/// A tool's result as text: the string, the text of its parts, or the JSON as it is.
+pub(super) fn text(content: &RawValue) -> String {
     let json = content.get();
     if json.starts_with('"') {
         if let Ok(text) = serde_json::from_str(json) {
             return text;
         }
     } else if json.starts_with('[') {
-        let parts = parts(content);
-        let texts: Option<Vec<String>> = parts
+        let texts: Option<Vec<String>> = parts::<ContentPart>(content)
             .into_iter()
             .map(|part| {
                 let part = part?;
@@ -95,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn a_part_in_another_shape_does_not_cost_the_others() {
+    fn a_part_of_unknown_shape_does_not_affect_the_others() {
         let content = raw(r#"[{"type":"text","text":"a"},{"type":"text","text":7},3,{"kind":"x"}]"#);
-        let parts = parts(&content);
+        let parts = parts::<ContentPart>(&content);
         let found: Vec<_> = parts.iter().map(|part| part.as_ref().map(|part| part.text.as_deref())).collect();
         assert_eq!(found, [Some(Some("a")), None, None, Some(None)]);
-        assert!(super::parts(&raw("null")).is_empty());
-        assert_eq!(super::parts(&raw("7")).len(), 1);
+        assert!(super::parts::<ContentPart>(&raw("null")).is_empty());
+        assert_eq!(super::parts::<ContentPart>(&raw("7")).len(), 1);
     }
 }

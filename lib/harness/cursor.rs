@@ -1,14 +1,14 @@
 //! Cursor: `~/.cursor/projects/<directory>/agent-transcripts/<id>/<id>.jsonl`.
 //!
-//! Known from its documentation alone: `{role, message: {content: [parts]}}` a line, without ids and times.
-//! The parts are those of Anthropic's API. What a person typed stands in `<user_query>`, with context that the
-//! editor adds around it.
+//! Known from its documentation alone: `{role, message: {content: [parts]}}` per line, without ids and times.
+//! The parts are those of Anthropic's API. What a person typed is in `<user_query>`; the editor adds context around
+//! it.
 
 use crate::base::error::Result;
-use crate::harness::content;
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Seen, each_line, parse};
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::{Ids, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,33 +28,29 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Cursor transcript")?;
     let mut ids = Ids::default();
     each_line(path, &mut reader, "Cursor", out, |line, out| record(line, &mut ids, out))
 }
 
-fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
+fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Result<RecordStatus> {
     let record: Record = match parse(line.text) {
         Ok(record) => record,
         Err(seen) => return Ok(seen),
     };
     let Some(content) = record.message.and_then(|message| message.content) else {
-        return Ok(Seen::Unknown(format!("record of role {}", record.role)));
+        return Ok(RecordStatus::Unknown(format!("record of role {}", record.role)));
     };
     let role = match &*record.role {
         "user" => Role::User,
-        // Results of tools, where they come under a role of their own.
+        // Tool results may have a role of their own.
         "assistant" | "tool" => Role::Assistant,
-        "system" => return Ok(Seen::Known),
-        role => return Ok(Seen::Unknown(format!("record of role {role}"))),
+        "system" => return Ok(RecordStatus::Known),
+        role => return Ok(RecordStatus::Unknown(format!("record of role {role}"))),
     };
     let mut typed = Vec::new();
-    for part in content::parts(content) {
-        let Some(part) = part else {
-            out.report.unknown("part in another shape");
-            continue;
-        };
+    for (_, part) in known_parts::<ContentPart>(Some(content), "part", &mut out.report) {
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) if role == Role::User => typed.push(query(&text)),
             ("text", Some(text), _) => out.turn(role, &text, ids.next(role, &text), None)?,
@@ -66,9 +62,9 @@ fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
                 let input = part.input.map_or("{}", RawValue::get);
                 let name = part.name.as_deref().unwrap_or("tool");
                 let id = ids.next(Role::Tool, &format!("{name} {input}"));
-                // Without an id no result can be told to be its own.
+                // Without an id, its result cannot be recognised.
                 let key = part.id.unwrap_or_else(|| id.clone());
-                out.call(&key, name, Arguments::Text(input), id, None)?;
+                out.call(&key, name, ToolArguments::Text(input), id, None)?;
             }
             ("tool_result", ..) => {
                 let text = part.content.map(content::text).unwrap_or_default();
@@ -83,10 +79,10 @@ fn record(line: Line, ids: &mut Ids, out: &mut Out) -> Result<Seen> {
     if !text.is_empty() {
         out.turn(Role::User, &text, ids.next(Role::User, &text), None)?;
     }
-    Ok(Seen::Known)
+    Ok(RecordStatus::Known)
 }
 
-/// What was typed: the insides of `<user_query>`, or all where there is none.
+/// What was typed: the contents of all `<user_query>` elements, or the whole text if there are none.
 fn query(text: &str) -> String {
     let mut typed = Vec::new();
     let mut rest = text;

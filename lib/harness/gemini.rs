@@ -1,21 +1,21 @@
 //! Gemini CLI: `~/.gemini/tmp/<project>/chats/session-<minute>-<id>.jsonl`.
 //!
-//! A log of changes to a list of messages, not the list: a message with a known id replaces the earlier one,
-//! `$set.messages` replaces the list. Played back, it gives what the model knows now; wanted is what was said.
-//! The two differ where history was compressed: then a summary and copies under new ids stand in the list, and
-//! what they stand for is gone from it. So:
+//! The file is a log of changes to a list of messages: a message with a known id replaces the earlier one, and
+//! `$set.messages` replaces the list. Replayed, the log gives what the model knows now, but we want what was said.
+//! The two differ if the history was compressed: then the list has a summary, and copies under new ids, instead of
+//! the messages. So:
 //!
-//! - what a list drops while it brings something new was compressed: the old stays, the new is left out;
-//! - what a list only drops, at its end, was taken back, as after an error of the service: it is gone;
-//! - the first list after a header is where a resumed session starts from nothing, before it loads the rest.
+//! - if a list drops messages and adds others, they were compressed: the old ones stay, the new ones are left out;
+//! - if a list only drops messages at its end, they were taken back, as after a server error: they are left out;
+//! - the first list after a header belongs to a resumed session that has not loaded its messages yet: it is ignored.
 //!
-//! Two passes: the first plays the log with places in the file for messages, the second reads what is left.
+//! There are two passes: the first replays the log with positions in the file, the second reads the messages.
 
 mod message;
 
 use crate::base::error::Result;
-use crate::harness::out::Out;
-use crate::harness::source::{self, Line, Reader, Seen, each_line, failed, parse};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, Reader, RecordStatus, each_line, failed, parse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ use std::hash::BuildHasher;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-/// Messages of the program to its user.
+/// Messages from the program to its user.
 const NOTICES: &[&str] = &["error", "info", "warning"];
 
 #[derive(Deserialize)]
@@ -39,35 +39,35 @@ struct Record<'a> {
     #[serde(rename = "kind")]
     session_kind: Option<String>,
     #[serde(borrow, rename = "$set")]
-    set: Option<Patch<'a>>,
+    set: Option<ListUpdate<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Patch<'a> {
+struct ListUpdate<'a> {
     #[serde(borrow)]
     messages: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct ListedMessage<'a> {
     id: Option<String>,
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
 }
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a Gemini CLI session")?;
     let mut log = Log::default();
     each_line(path, &mut reader, "Gemini CLI", out, |line, out| Ok(log.line(line, out)))?;
-    let mut here = reader.stream_position().map_err(|e| failed(path, &e))?;
+    let mut position = reader.stream_position().map_err(|e| failed(path, &e))?;
     let mut bytes = Vec::new();
-    for message in log.messages.iter().filter(|message| message.standing == Standing::Said) {
-        let found = message_at(&mut reader, &mut here, message.place, &mut bytes);
+    for message in log.messages.iter().filter(|message| message.status == MessageStatus::Said) {
+        let found = message_at(&mut reader, &mut position, message.range, &mut bytes);
         if !found.map_err(|e| failed(path, &e))? {
             out.report.torn += 1;
             break;
         }
-        // Torn only if somebody wrote over the file since.
+        // Only invalid if the file was overwritten meanwhile.
         match std::str::from_utf8(&bytes) {
             Ok(json) => message::turns(json, out)?,
             Err(_) => out.report.torn += 1,
@@ -76,44 +76,44 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-/// Where a message stands in the file.
+/// The position of a message in the file.
 #[derive(Clone, Copy)]
-struct Place {
+struct ByteRange {
     offset: u64,
     length: u32,
 }
 
-struct Logged {
-    place: Place,
-    standing: Standing,
-    /// Is it in the list as the program has it now?
+struct LoggedMessage {
+    range: ByteRange,
+    status: MessageStatus,
+    /// Is it in the program's current list?
     listed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum MessageStatus {
     Said,
     /// A summary, or a copy beside one.
     Copied,
     TakenBack,
 }
 
-/// The log played back.
+/// The replayed log.
 #[derive(Default)]
 struct Log {
     /// In the order in which they came.
-    messages: Vec<Logged>,
+    messages: Vec<LoggedMessage>,
     /// A message by the hash of its id.
     by_id: HashMap<u64, usize>,
-    /// The list as the program has it now.
+    /// The program's current list.
     list: Vec<usize>,
-    /// A header was the last thing that was seen.
+    /// The last record was a header.
     starting: bool,
     hasher: RandomState,
 }
 
 impl Log {
-    fn line(&mut self, line: Line, out: &mut Out) -> Seen {
+    fn line(&mut self, line: Line, out: &mut TurnSink) -> RecordStatus {
         let record: Record = match parse(line.text) {
             Ok(record) => record,
             Err(seen) => return seen,
@@ -122,64 +122,65 @@ impl Log {
             if let Some(messages) = patch.messages {
                 self.replace(&messages, line, out);
             }
-            return Seen::Known;
+            return RecordStatus::Known;
         }
         if record.session_id.is_some() && record.project_hash.is_some() {
             self.starting = true;
             out.report.is_sub_agent = record.session_kind.as_deref() == Some("subagent");
             out.report.session_id = record.session_id;
-            return Seen::Known;
+            return RecordStatus::Known;
         }
         match (record.id, &*record.kind) {
             (Some(id), "user" | "gemini") => {
                 self.starting = false;
-                let place = Place { offset: line.offset, length: line.text.len() as u32 };
+                let range = ByteRange { offset: line.offset, length: line.text.len() as u32 };
                 if line.exact {
-                    self.message(&id, place);
-                    Seen::Known
+                    self.message(&id, range);
+                    RecordStatus::Known
                 } else {
-                    Seen::Unknown("message that is not UTF-8".to_owned())
+                    RecordStatus::Unknown("message that is not UTF-8".to_owned())
                 }
             }
-            (_, kind) if NOTICES.contains(&kind) => Seen::Known,
-            (_, kind) => Seen::Unknown(kind.to_owned()),
+            (_, kind) if NOTICES.contains(&kind) => RecordStatus::Known,
+            (_, kind) => RecordStatus::Unknown(kind.to_owned()),
         }
     }
 
-    /// A message on a line of its own: new, or the whole of one that was begun.
-    fn message(&mut self, id: &str, place: Place) {
+    /// A message on a line of its own: a new one, or the complete version of an earlier one.
+    fn message(&mut self, id: &str, range: ByteRange) {
         let id = self.hasher.hash_one(id);
         let known = self.by_id.get(&id).and_then(|known| self.messages.get_mut(*known));
         match known {
-            // What was taken back and is said again has a new place.
-            Some(known) if known.listed || known.standing == Standing::Said => known.place = place,
+            // A message that was taken back and said again counts as new.
+            Some(known) if known.listed || known.status == MessageStatus::Said => known.range = range,
             _ => {
-                let index = self.add(id, place, Standing::Said);
+                let index = self.add(id, range, MessageStatus::Said);
                 self.list.push(index);
             }
         }
     }
 
-    fn add(&mut self, id: u64, place: Place, standing: Standing) -> usize {
-        self.messages.push(Logged { place, standing, listed: true });
+    fn add(&mut self, id: u64, range: ByteRange, status: MessageStatus) -> usize {
+        self.messages.push(LoggedMessage { range, status, listed: true });
         self.by_id.insert(id, self.messages.len() - 1);
         self.messages.len() - 1
     }
 
     /// `$set.messages`.
-    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut Out) {
+    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut TurnSink) {
         let starting = std::mem::take(&mut self.starting);
         let mut found = Vec::with_capacity(messages.len());
         for raw in messages {
-            match serde_json::from_str::<Named>(raw.get()) {
-                Ok(Named { id: Some(id), kind }) if kind == "user" || kind == "gemini" => {
-                    // `raw` is a part of `line`, so its place in the file is that of the line and where in it.
+            match serde_json::from_str::<ListedMessage>(raw.get()) {
+                Ok(ListedMessage { id: Some(id), kind }) if kind == "user" || kind == "gemini" => {
+                    // `raw` is a part of `line`, so its position follows from the line's.
                     let within = (raw.get().as_ptr() as usize).wrapping_sub(line.text.as_ptr() as usize);
-                    let place = Place { offset: line.offset + within as u64, length: raw.get().len() as u32 };
-                    found.push((self.hasher.hash_one(&id), place));
+                    let range =
+                        ByteRange { offset: line.offset + within as u64, length: raw.get().len() as u32 };
+                    found.push((self.hasher.hash_one(&id), range));
                 }
-                Ok(Named { kind, .. }) if NOTICES.contains(&&*kind) => {}
-                Ok(Named { kind, .. }) => out.report.unknown(&format!("listed {kind}")),
+                Ok(ListedMessage { kind, .. }) if NOTICES.contains(&&*kind) => {}
+                Ok(ListedMessage { kind, .. }) => out.report.unknown(&format!("listed {kind}")),
                 Err(_) => out.report.unknown("listed message in another shape"),
             }
         }
@@ -192,39 +193,44 @@ impl Log {
             }
             let last_kept = self.list.iter().rposition(|message| kept.contains(message));
             for taken_back in self.list.split_off(last_kept.map_or(0, |last| last + 1)) {
-                self.messages[taken_back].standing = Standing::TakenBack;
+                self.messages[taken_back].status = MessageStatus::TakenBack;
                 self.messages[taken_back].listed = false;
             }
         }
         for message in &self.list {
             self.messages[*message].listed = false;
         }
-        let new = if drops || !line.exact { Standing::Copied } else { Standing::Said };
+        let new = if drops || !line.exact { MessageStatus::Copied } else { MessageStatus::Said };
         let mut list = Vec::with_capacity(found.len());
-        for (id, place) in found {
+        for (id, range) in found {
             list.push(match self.by_id.get(&id).copied() {
-                // As it was first seen: what a list says of it is never more.
+                // Keep the first version: a list never has more.
                 Some(known) => {
                     let message = &mut self.messages[known];
                     message.listed = true;
-                    if message.standing == Standing::TakenBack {
-                        message.standing = Standing::Said;
+                    if message.status == MessageStatus::TakenBack {
+                        message.status = MessageStatus::Said;
                     }
                     known
                 }
-                None => self.add(id, place, new),
+                None => self.add(id, range, new),
             });
         }
         self.list = list;
     }
 }
 
-/// Reads the message's JSON; `false`: the file is shorter than it was.
-fn message_at(reader: &mut Reader, here: &mut u64, place: Place, bytes: &mut Vec<u8>) -> io::Result<bool> {
-    // Most follow each other, so that what is buffered serves for many.
-    reader.seek_relative(place.offset.wrapping_sub(*here) as i64)?;
-    bytes.resize(place.length as usize, 0);
-    *here = place.offset + u64::from(place.length);
+/// Reads the JSON of a message; `false` if the file has become shorter.
+fn message_at(
+    reader: &mut Reader,
+    position: &mut u64,
+    range: ByteRange,
+    bytes: &mut Vec<u8>,
+) -> io::Result<bool> {
+    // Most messages follow each other, so the buffer can be reused.
+    reader.seek_relative(range.offset.wrapping_sub(*position) as i64)?;
+    bytes.resize(range.length as usize, 0);
+    *position = range.offset + u64::from(range.length);
     match reader.read_exact(bytes) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),

@@ -1,33 +1,33 @@
-//! Other people's programs: a recorded session becomes turns.
+//! Readers for the session files of other programs: they turn a recorded session into turns.
 //!
-//! Each program keeps its sessions in a form of its own, changes it without notice, and writes into the same
-//! file much that nobody said: copies of the prompt, instructions, summaries, patches. A reader here gives
-//! what was said, in order, and nothing else. What it does not know it counts and reports; a torn line, a
-//! record of a new kind or an odd shape never costs the rest of a session.
+//! Each program has its own format, changes it without notice, and writes much to the file that nobody said: copies
+//! of the prompt, instructions, summaries, patches. A reader returns what was said, in order, and nothing else. It
+//! counts and reports what it does not know; an incomplete line or an unknown record never costs the rest of a
+//! session.
 //!
 //! The formats were learned from recorded sessions, not from documentation, with two exceptions that
 //! `cursor` and `amp` name.
 
-pub(crate) mod amp;
-pub(crate) mod claude_code;
-pub(crate) mod codex;
-pub(crate) mod content;
-pub(crate) mod cursor;
-pub(crate) mod gemini;
-pub(crate) mod opencode;
-pub(crate) mod out;
-pub(crate) mod plain;
+mod amp;
+mod claude_code;
+mod codex;
+mod content;
+mod cursor;
+mod gemini;
+mod opencode;
+mod out;
+mod plain;
 pub(crate) mod recalled;
 pub(crate) mod source;
-pub(crate) mod tool;
+mod tool;
 pub(crate) mod turn;
 
 use crate::base::error::Result;
-use crate::harness::out::{Each, Out};
-use crate::harness::turn::Report;
+use crate::harness::out::{OnTurn, TurnSink};
+use crate::harness::turn::SessionReport;
 use std::path::Path;
 
-/// In which form a session was written down.
+/// The format of a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     ClaudeCode,
@@ -38,7 +38,7 @@ pub(crate) enum Format {
     OpencodeExport,
     /// What `amp threads markdown` prints.
     AmpMarkdown,
-    /// Any text file, as it stands.
+    /// Any text file.
     Plain,
 }
 
@@ -71,13 +71,13 @@ impl Format {
     }
 }
 
-/// Gives every turn of the session at `path` to `each`, in order, and tells what was found besides.
+/// Calls `each` with every turn of the session at `path`, in order, and returns what else was found.
 ///
-/// Reads as a stream: memory does not grow with the session (but for a few bytes a message). An error of
-/// `each` ends the reading and comes back. A file that is missing, empty, binary, a directory, or of another
-/// format is an error; a torn or unknown record is not.
-pub(crate) fn read(format: Format, path: &Path, each: &mut Each) -> Result<Report> {
-    let mut out = Out::new(each);
+/// The file is read as a stream: memory does not grow with the session, except for a few bytes per message. An
+/// error of `each` ends the reading and is returned. A file that is missing, empty, binary, a directory, or of
+/// another format is an error; an incomplete or unknown record is not.
+pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+    let mut out = TurnSink::new(each);
     match format {
         Format::ClaudeCode => claude_code::read(path, &mut out)?,
         Format::Codex => codex::read(path, &mut out)?,

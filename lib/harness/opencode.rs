@@ -1,12 +1,12 @@
 //! opencode: what `opencode export <session id>` prints, one JSON document.
 //!
-//! `{info, messages: [{info: {role, …}, parts: […]}]}`. A message is read whole, then the next: the document
-//! may be far larger than memory. A prompt that was given as an argument is kept with quotes around it.
+//! `{info, messages: [{info: {role, …}, parts: […]}]}`. The messages are read one by one, because the document may
+//! be far larger than memory. A prompt that was given as an argument has quotes around it.
 
 use crate::base::error::{Error, Result};
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
-use crate::harness::tool::Arguments;
+use crate::harness::tool::ToolArguments;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -17,14 +17,14 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// A larger export is refused: a single string in it may be as large, and is held in memory.
+/// The largest export that is read, in bytes: a single string in it, which is held in memory, may be as large.
 const CAP: u64 = 512 << 20;
 
-/// Parts that are no conversation.
+/// Parts that are not conversation.
 const OTHER: &[&str] =
     &["agent", "compaction", "file", "patch", "retry", "snapshot", "step-finish", "step-start", "subtask"];
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
     let length = reader.get_ref().metadata().map_err(|e| failed(path, &e))?.len();
     if length > CAP {
@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
         )));
     }
     let mut document = Document { out, known: false, stopped: None };
-    let ended = document.deserialize(&mut serde_json::Deserializer::from_reader(reader.take(CAP)));
+    let ended = serde_json::Deserializer::from_reader(reader.take(CAP)).deserialize_map(&mut document);
     if let Some(error) = document.stopped {
         return Err(error);
     }
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
         Ok(()) if document.known => Ok(()),
         Ok(()) => Err(wrong("it has no \"messages\"")),
         Err(e) if e.is_io() => Err(failed(path, &e.into())),
-        // The beginning of an export, whatever became of the rest.
+        // The beginning of an export, without the rest.
         Err(e) if document.known || e.is_eof() => {
             document.out.report.torn += 1;
             Ok(())
@@ -56,21 +56,13 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
     }
 }
 
-/// Reads the document, and gives each message on as soon as it is whole.
+/// Reads the document and passes on each message as soon as it is complete.
 struct Document<'a, 'b> {
-    out: &'a mut Out<'b>,
-    /// Was anything of an export seen?
+    out: &'a mut TurnSink<'b>,
+    /// Was there a key of an export?
     known: bool,
-    /// Why reading was ended from our side.
+    /// The receiver's error, which ended the reading.
     stopped: Option<Error>,
-}
-
-impl<'de> DeserializeSeed<'de> for &mut Document<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
 }
 
 impl<'de> Visitor<'de> for &mut Document<'_, '_> {
@@ -155,7 +147,7 @@ struct Info<'a> {
     #[serde(default)]
     role: String,
     time: Option<Time>,
-    /// `true` in the reply that a compaction asked for; an object elsewhere.
+    /// `true` in the reply to a compaction's request; elsewhere an object.
     #[serde(borrow)]
     summary: Option<&'a RawValue>,
 }
@@ -177,18 +169,18 @@ struct Part<'a> {
     #[serde(rename = "callID")]
     call_id: Option<String>,
     #[serde(borrow)]
-    state: Option<State<'a>>,
+    state: Option<ToolState<'a>>,
 }
 
 #[derive(Deserialize)]
-struct State<'a> {
+struct ToolState<'a> {
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     output: Option<String>,
     error: Option<String>,
 }
 
-fn message(raw: &RawValue, out: &mut Out) -> Result<()> {
+fn message(raw: &RawValue, out: &mut TurnSink) -> Result<()> {
     let Ok(Message { info, parts }) = serde_json::from_str(raw.get()) else {
         out.report.unknown("message in another shape");
         return Ok(());
@@ -219,8 +211,8 @@ fn message(raw: &RawValue, out: &mut Out) -> Result<()> {
             ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
             ("tool", _) => {
                 let key = part.call_id.unwrap_or_else(|| id.clone());
-                let state = part.state.unwrap_or(State { input: None, output: None, error: None });
-                let input = state.input.map_or(Arguments::Text("{}"), Arguments::Json);
+                let state = part.state.unwrap_or(ToolState { input: None, output: None, error: None });
+                let input = state.input.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
                 out.call(&key, part.tool.as_deref().unwrap_or("tool"), input, id, at)?;
                 match (state.output, state.error) {
                     (_, Some(error)) => out.result(&key, &error, true, at)?,
@@ -235,7 +227,7 @@ fn message(raw: &RawValue, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-/// A prompt without the one pair of quotes that stands around the whole of it.
+/// A prompt without the quotes around it.
 fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text)
 }

@@ -1,43 +1,43 @@
-//! Where readers put what they find: turns go out in order, calls wait for their results.
+//! Collects the turns that a reader finds and passes them on in order: a call waits for its result.
 
 use crate::base::error::Result;
 use crate::harness::recalled;
-use crate::harness::tool::{self, Arguments, NO_RESULT};
-use crate::harness::turn::{Report, Role, Turn};
+use crate::harness::tool::{self, NO_RESULT, ToolArguments};
+use crate::harness::turn::{Role, SessionReport, Turn};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
-/// Who gets the turns.
-pub(crate) type Each<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
+/// Receives the turns.
+pub(super) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
 
-/// A call waits while no more than so many turns, or bytes of them, wait behind it. Results come soon or not
-/// at all; one that comes later still becomes a turn of its own.
-const WAITING: usize = 256;
-const WAITING_BYTES: usize = 1 << 20;
+/// The most turns, and bytes of turns, that wait behind a call without a result. Results come soon or never; one
+/// that comes later becomes a turn of its own.
+const PENDING: usize = 256;
+const PENDING_BYTES: usize = 1 << 20;
 
-pub(crate) struct Out<'a> {
-    each: &'a mut Each<'a>,
-    pub(crate) report: Report,
-    waiting: VecDeque<Waiting>,
+pub(super) struct TurnSink<'a> {
+    each: &'a mut OnTurn<'a>,
+    pub(super) report: SessionReport,
+    waiting: VecDeque<PendingTurn>,
     waiting_bytes: usize,
-    /// How often each id was given, by its hash.
+    /// How often each id was used, by its hash.
     ids: HashMap<u64, u32>,
     hasher: RandomState,
 }
 
-struct Waiting {
+struct PendingTurn {
     turn: Turn,
-    /// The key of the result that is to come; `None` where nothing is.
+    /// The key of the result that the turn waits for.
     key: Option<String>,
     recalls: bool,
 }
 
-impl<'a> Out<'a> {
-    pub(crate) fn new<'b: 'a>(each: &'a mut Each<'b>) -> Out<'a> {
-        Out {
+impl<'a> TurnSink<'a> {
+    pub(super) fn new<'b: 'a>(each: &'a mut OnTurn<'b>) -> TurnSink<'a> {
+        TurnSink {
             each,
-            report: Report::default(),
+            report: SessionReport::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             ids: HashMap::new(),
@@ -45,32 +45,32 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// A turn of text. One that says nothing is none.
-    pub(crate) fn turn(&mut self, role: Role, text: &str, id: String, at: Option<Timestamp>) -> Result<()> {
+    /// Adds a turn of text, unless it is blank.
+    pub(super) fn turn(&mut self, role: Role, text: &str, id: String, at: Option<Timestamp>) -> Result<()> {
         let text = recalled::without_sections(text);
         if text.trim().is_empty() {
             return Ok(());
         }
         let turn = Turn { role, text: text.into_owned(), id, at, cut: 0 };
-        self.put(Waiting { turn, key: None, recalls: false })
+        self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
-    /// A call of a tool. Its turn keeps its place until the result with that key comes.
-    pub(crate) fn call(
+    /// Adds a tool call. Its turn waits in its place for the result with this key.
+    pub(super) fn call(
         &mut self,
         key: &str,
         name: &str,
-        arguments: Arguments,
+        arguments: ToolArguments,
         id: String,
         at: Option<Timestamp>,
     ) -> Result<()> {
         let shown = tool::call(name, arguments);
         let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut };
-        self.put(Waiting { turn, key: Some(key.to_owned()), recalls: shown.recalls })
+        self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
     }
 
-    /// What came of a call. Results may come in any order.
-    pub(crate) fn result(
+    /// Adds the result of a call. Results may come in any order.
+    pub(super) fn result(
         &mut self,
         key: &str,
         text: &str,
@@ -85,43 +85,42 @@ impl<'a> Out<'a> {
                 let sign = if failed { "=> failed" } else { "=>" };
                 waiting.turn.text.push_str(format!("\n{sign}\n{}", shown.text).trim_end());
                 self.waiting_bytes += shown.text.len();
-                self.give(false)
+                self.pass_on(false)
             }
             None => {
                 let shown = tool::result(text, false);
                 let text = format!("[an earlier call]\n=>\n{}", shown.text);
                 let turn = Turn { role: Role::Tool, text, id: format!("{key}/result"), at, cut: shown.cut };
-                self.put(Waiting { turn, key: None, recalls: false })
+                self.put(PendingTurn { turn, key: None, recalls: false })
             }
         }
     }
 
-    /// Is there a call that waits for this result?
-    pub(crate) fn waits_for(&self, key: &str) -> bool {
+    /// Does a call wait for this result?
+    pub(super) fn waits_for(&self, key: &str) -> bool {
         self.waiting.iter().any(|waiting| waiting.key.as_deref() == Some(key))
     }
 
-    /// The key of the call that has waited longest, for results that do not say whose they are.
-    pub(crate) fn oldest_call(&self) -> Option<String> {
+    /// The key of the call that has waited longest, for results without an id.
+    pub(super) fn oldest_call(&self) -> Option<String> {
         self.waiting.iter().find_map(|waiting| waiting.key.clone())
     }
 
-    /// Gives what still waits, and the report.
-    pub(crate) fn finish(mut self) -> Result<Report> {
-        self.give(true)?;
+    /// Passes on what still waits.
+    pub(super) fn finish(mut self) -> Result<SessionReport> {
+        self.pass_on(true)?;
         Ok(self.report)
     }
 
-    fn put(&mut self, mut new: Waiting) -> Result<()> {
-        self.tell_apart(&mut new.turn.id);
+    fn put(&mut self, mut new: PendingTurn) -> Result<()> {
+        self.make_unique(&mut new.turn.id);
         self.waiting_bytes += new.turn.text.len();
         self.waiting.push_back(new);
-        self.give(false)
+        self.pass_on(false)
     }
 
-    /// A record without an id, or with one that another had, still gets one of its own: a session that is read
-    /// again goes on behind the turn that was the last, and two of one id would be one place.
-    fn tell_apart(&mut self, id: &mut String) {
+    /// Makes the id unique. Reading resumes after the last turn that was read, which is found by its id.
+    fn make_unique(&mut self, id: &mut String) {
         let given = id.clone();
         loop {
             let times = self.ids.entry(self.hasher.hash_one(&*id)).or_default();
@@ -133,14 +132,14 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Gives the turns that wait for nothing any more, or all.
-    fn give(&mut self, all: bool) -> Result<()> {
+    /// Passes on the turns up to the first call that still waits, or all.
+    fn pass_on(&mut self, all: bool) -> Result<()> {
         while let Some(first) = self.waiting.front() {
-            let full = self.waiting.len() > WAITING || self.waiting_bytes > WAITING_BYTES;
+            let full = self.waiting.len() > PENDING || self.waiting_bytes > PENDING_BYTES;
             if first.key.is_some() && !all && !full {
                 return Ok(());
             }
-            let Some(Waiting { mut turn, key, .. }) = self.waiting.pop_front() else { return Ok(()) };
+            let Some(PendingTurn { mut turn, key, .. }) = self.waiting.pop_front() else { return Ok(()) };
             self.waiting_bytes = self.waiting_bytes.saturating_sub(turn.text.len());
             if key.is_some() {
                 self.report.open_calls += 1;
@@ -159,25 +158,25 @@ mod tests {
     use super::*;
     use crate::base::error::Error;
 
-    fn told(act: impl FnOnce(&mut Out) -> Result<()>) -> (Vec<String>, Report) {
+    fn collected(act: impl FnOnce(&mut TurnSink) -> Result<()>) -> (Vec<String>, SessionReport) {
         let mut texts = Vec::new();
         let mut each = |turn: Turn| {
             texts.push(turn.text);
             Ok(())
         };
-        let mut out = Out::new(&mut each);
+        let mut out = TurnSink::new(&mut each);
         act(&mut out).unwrap();
         let report = out.finish().unwrap();
         (texts, report)
     }
 
-    fn call(out: &mut Out, key: &str) -> Result<()> {
-        out.call(key, key, Arguments::Text("{}"), key.into(), None)
+    fn call(out: &mut TurnSink, key: &str) -> Result<()> {
+        out.call(key, key, ToolArguments::Text("{}"), key.into(), None)
     }
 
     #[test]
-    fn turns_stand_in_the_order_of_the_calls_whatever_the_order_of_results() {
-        let (texts, report) = told(|out| {
+    fn turns_are_in_the_order_of_the_calls_not_of_the_results() {
+        let (texts, report) = collected(|out| {
             call(out, "a")?;
             call(out, "b")?;
             out.result("b", "two", true, None)?;
@@ -189,21 +188,21 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_result_says_so_and_holds_nothing_up_for_ever() {
-        let (texts, report) = told(|out| {
+    fn a_call_without_a_result_says_so_and_blocks_others_only_for_a_while() {
+        let (texts, report) = collected(|out| {
             call(out, "a")?;
-            for n in 0..WAITING {
+            for n in 0..PENDING {
                 out.turn(Role::User, "x", n.to_string(), None)?;
             }
-            assert_eq!(out.report.turns, WAITING + 1, "given while the file is still being read");
+            assert_eq!(out.report.turns, PENDING + 1, "passed on while the file is still being read");
             out.result("a", "late", false, None)
         });
         assert_eq!(texts[0], "[a]\n=> [no result recorded]");
-        assert_eq!(texts[WAITING + 1], "[an earlier call]\n=>\nlate");
+        assert_eq!(texts[PENDING + 1], "[an earlier call]\n=>\nlate");
         assert_eq!(report.open_calls, 1);
-        let (texts, _) = told(|out| {
+        let (texts, _) = collected(|out| {
             call(out, "a")?;
-            out.turn(Role::User, &"x".repeat(WAITING_BYTES), "u".into(), None)?;
+            out.turn(Role::User, &"x".repeat(PENDING_BYTES), "u".into(), None)?;
             assert_eq!(out.report.turns, 2);
             Ok(())
         });
@@ -211,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn blank_turns_are_none_and_an_error_of_the_receiver_comes_back() {
-        let (texts, _) = told(|out| out.turn(Role::User, " \n", "x".into(), None));
+    fn blank_turns_are_dropped_and_an_error_of_the_receiver_is_returned() {
+        let (texts, _) = collected(|out| out.turn(Role::User, " \n", "x".into(), None));
         assert!(texts.is_empty());
         let mut each = |_: Turn| Err(Error::io("enough"));
-        let mut out = Out::new(&mut each);
+        let mut out = TurnSink::new(&mut each);
         assert_eq!(out.turn(Role::User, "x", "x".into(), None).unwrap_err().message(), "enough");
     }
 }

@@ -1,19 +1,19 @@
-//! Any text file, as it stands: pieces of a document, of which nobody can say who spoke.
+//! Any text file: its parts become turns of a document, without a speaker.
 
 use crate::base::error::Result;
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use crate::harness::recalled;
 use crate::harness::source::{self, Reader, failed};
 use crate::harness::turn::{Ids, Role};
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-/// A piece ends at the first line end after so many bytes.
+/// A piece ends with the first line after this many bytes.
 const PIECE: usize = 32 << 10;
-/// A line that is longer is broken.
+/// A longer line is split.
 const LINE: usize = 1 << 20;
 
-pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a text file")?;
     let mut ids = Ids::default();
     let mut piece = String::new();
@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
     loop {
         let ended = !next_part(&mut reader, &mut line).map_err(|e| failed(path, &e))?;
         let text = String::from_utf8_lossy(&line);
-        // A managed section is longer than a piece may be, so its lines are told apart here.
+        // A managed section may be longer than a piece, so it is recognised line by line.
         let marker = text.trim_start_matches('\u{feff}').trim();
         if marker == recalled::START && !inside {
             inside = true;
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
         if piece.len() >= PIECE || ended {
             let kept = recalled::without_notes(&piece);
             out.turn(Role::Document, &kept, ids.next(Role::Document, &kept), None)?;
-            // One of our notes goes on to the end of the file.
+            // A note counts as going on to the end of the file.
             if ended || kept.len() != piece.len() {
                 return Ok(());
             }
@@ -45,11 +45,11 @@ pub(crate) fn read(path: &Path, out: &mut Out) -> Result<()> {
     }
 }
 
-/// Reads a line with its newline, or the next part of a longer one, cut between characters. `false`: the end.
+/// Reads a line with its newline, or the next part of a longer line. Characters are not split. `false` at the end.
 fn next_part(reader: &mut Reader, part: &mut Vec<u8>) -> io::Result<bool> {
     part.clear();
     reader.by_ref().take(LINE as u64).read_until(b'\n', part)?;
-    // The rest of a character that the cut went through, if it is one.
+    // Read the rest of a character that was split.
     while part.len() >= LINE && std::str::from_utf8(part).is_err_and(|e| e.error_len().is_none()) {
         if reader.by_ref().take(1).read_to_end(part)? == 0 {
             break;
@@ -66,7 +66,7 @@ mod tests {
     use crate::harness::{Format, turn::Turn};
 
     #[test]
-    fn of_a_line_longer_than_a_piece_nothing_is_lost() {
+    fn a_line_longer_than_a_piece_is_complete() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.txt");
         let text = format!("first\n{}ä\nlast", "aäö€".repeat(LINE / 4));

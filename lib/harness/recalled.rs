@@ -1,25 +1,25 @@
-//! What a session has from memory is not learned again.
+//! Removes from a session what the agent read from memory.
 //!
-//! Agents read our notes: in the managed section of their instruction files, by `memory read`, and by opening
-//! the files. All of it lands in their transcripts. Taken for news, a note would come back as its own copy,
-//! a little worse each time; so it is left out, with a mark where it stood.
+//! Agents read notes in the managed section of their instruction files, with `memory read`, and by opening the
+//! files. All of that is in their transcripts. Learned again, a note would become a copy of itself, a little worse
+//! each time. So it is replaced by a mark.
 
 use std::borrow::Cow;
 
-/// Where the managed section begins and ends; each stands on a line of its own.
+/// The first and the last line of the managed section.
 pub(crate) const START: &str = "<!-- agent-memory:start -->";
 pub(crate) const END: &str = "<!-- agent-memory:end -->";
 
 /// The byte order mark.
 const MARK: char = '\u{feff}';
 
-/// What stands in the place of a managed section.
+/// Replaces a managed section.
 pub(crate) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
-/// What stands in the place of notes.
+/// Replaces notes.
 pub(crate) const NOTES_LEFT_OUT: &str = "[notes from memory left out]";
 
-/// `text` without managed sections. One that does not end (its reader saw a part of the file) goes on to the
-/// end of the text.
+/// `text` without managed sections. A section without an end, because only a part of the file was read, goes on to
+/// the end of the text.
 pub(crate) fn without_sections(text: &str) -> Cow<'_, str> {
     if !text.contains(START) {
         return Cow::Borrowed(text);
@@ -40,13 +40,12 @@ pub(crate) fn without_sections(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Is `line` this marker, however a tool shows it?
+/// Is `line` this marker, in whatever form a tool prints lines?
 fn is_marker(line: &str, marker: &str) -> bool {
     bare(line) == marker
 }
 
-/// A line as it stands in its file: without the number and rule that tools put before it, or a diff's sign. A
-/// byte order mark is no part of a file's first line.
+/// The line without a line number, a diff sign or another prefix that tools add, and without a byte order mark.
 fn bare(line: &str) -> &str {
     unruled(line).trim_start_matches(MARK).trim_start()
 }
@@ -64,8 +63,8 @@ fn unruled(line: &str) -> &str {
     }
 }
 
-/// `text` without the files of our notes in it, known by their front matter. A note's body has no end that
-/// can be seen, so whatever follows goes too: this is for results of tools and for files.
+/// `text` up to the first note in it, which is recognised by its front matter. Where a note ends cannot be
+/// recognised, so everything after it is dropped. This is for tool results and files.
 pub(crate) fn without_notes(text: &str) -> Cow<'_, str> {
     if !text.contains("id__") {
         return Cow::Borrowed(text);
@@ -78,7 +77,7 @@ pub(crate) fn without_notes(text: &str) -> Cow<'_, str> {
             (key, Some(start)) if is_id(key) => {
                 return Cow::Owned(format!("{}{NOTES_LEFT_OUT}\n", &text[..start]));
             }
-            // Front matter: keys, comments, list items. Anything else, and the rule was only a rule.
+            // Front matter has keys, comments and list items. With anything else, `---` was a horizontal rule.
             (key, Some(_)) if !key.contains(':') && !key.starts_with(['#', '-']) => fence = None,
             _ => {}
         }
@@ -95,30 +94,18 @@ fn is_id(line: &str) -> bool {
     value.bytes().take_while(u8::is_ascii_alphanumeric).count() == 6
 }
 
-/// Words before a command that run it.
-const RUNNERS: &[&str] = &[
-    "bash",
-    "command",
-    "env",
-    "exec",
-    "sh",
-    "sudo",
-    "time",
-    "xargs",
-    "zsh",
-    "/bin/bash",
-    "/bin/sh",
-    "/bin/zsh",
-];
+/// Commands that run the command after them.
+const RUNNERS: &[&str] = &["bash", "command", "env", "exec", "sh", "sudo", "time", "xargs", "zsh"];
 
-/// Does this shell command print notes? A word that merely names one of the programs does not count.
+/// Does this shell command print notes? A word that only mentions one of the programs does not count.
 pub(crate) fn reads_memory(command: &str) -> bool {
+    let base = |word: &'_ str| word.rfind('/').map_or(0, |slash| slash + 1);
     command.split(['\n', ';', '|', '&', '(', '`', '\'', '"']).any(|simple| {
-        let mut words = simple
-            .split_whitespace()
-            .skip_while(|word| word.starts_with('-') || word.contains('=') || RUNNERS.contains(word));
-        let program = words.next().map_or("", |word| word.rsplit('/').next().unwrap_or(word));
-        match program {
+        let mut words = simple.split_whitespace().skip_while(|word| {
+            word.starts_with('-') || word.contains('=') || RUNNERS.contains(&&word[base(word)..])
+        });
+        let program = words.next().unwrap_or_default();
+        match &program[base(program)..] {
             "memory-read" | "memory-list" => true,
             "memory" => matches!(words.find(|word| !word.starts_with('-')), Some("read" | "list")),
             _ => false,
@@ -131,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_managed_section_is_left_out_and_the_rest_stays() {
+    fn a_managed_section_is_replaced_and_the_rest_stays() {
         let text = format!("# Rules\n\n{START}\n## Memory\n- secret\n{END}\nUse tabs.\n");
         assert_eq!(without_sections(&text), format!("# Rules\n\n{SECTION_LEFT_OUT}\nUse tabs.\n"));
         let numbered = format!("1\t# Rules\n2\t{START}\n 3→- secret\n10→{END}\n11\tUse tabs.");
@@ -143,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    fn a_byte_order_mark_does_not_hide_the_marker() {
         for start in ["\u{feff}", "\u{feff}  ", "     1\t\u{feff}", "1→\u{feff}"] {
             let text = format!("{start}{START}\n## Memory\n- secret\n{END}\nrest");
             assert_eq!(without_sections(&text), format!("{SECTION_LEFT_OUT}\nrest"), "{start:?}");
@@ -151,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn words_about_the_markers_are_only_words() {
+    fn text_about_the_markers_stays() {
         let text = format!("Put {START} before it.\nAnd {END} after.");
         assert_eq!(without_sections(&text), text);
         assert_eq!(without_sections("plain"), "plain");
@@ -159,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_known_by_its_front_matter() {
+    fn a_note_is_recognised_by_its_front_matter() {
         let note = "---\nid: id__a1B2c3\ntitle: x\n---\n\nbody\n";
         assert_eq!(without_notes(note), format!("{NOTES_LEFT_OUT}\n"));
         let listed = format!("topics:\n{note}");
@@ -171,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn other_front_matter_and_talk_of_ids_stay() {
+    fn other_front_matter_and_text_about_ids_stay() {
         for text in [
             "---\nid: 12\ntitle: x\n---\nbody",
             "---\nid: id__a1B2c3d4\n---\n",
@@ -184,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_prints_notes_is_known() {
+    fn a_command_that_prints_notes_is_recognised() {
         for command in [
             "memory read id__a1B2c3",
             "memory-read a1B2c3 | head",
@@ -194,6 +181,7 @@ mod tests {
             "echo $(memory-read x)",
             "cat ids | xargs -n1 memory-read",
             "/bin/bash -lc memory --json list",
+            "/usr/bin/env memory read x",
         ] {
             assert!(reads_memory(command), "{command}");
         }

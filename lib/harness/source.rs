@@ -1,24 +1,24 @@
-//! A session's file, read line by line: the largest lines skipped, the torn ones counted.
+//! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::harness::out::Out;
+use crate::harness::out::TurnSink;
 use memchr::memchr;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// Longer lines are skipped and counted, in bytes. A usual one has up to 150 kB.
+/// The longest line that is read, in bytes. Usual ones have up to 150 kB.
 pub(crate) const LINE_CAP: usize = 64 << 20;
-/// What a buffer keeps of its memory once a long line is done with.
+/// A buffer that grew beyond this for a long line is freed.
 const BUFFER_KEEPS: usize = 1 << 20;
 const BLOCK: usize = 64 << 10;
 
-pub(crate) type Reader = BufReader<fs_err::File>;
+pub(super) type Reader = BufReader<fs_err::File>;
 
-/// Opens a session's file. What cannot be one is an error that says what it is instead.
-pub(crate) fn open(path: &Path, expected: &str) -> Result<Reader> {
+/// Opens a session file. If it cannot be one, the error says what it is instead.
+pub(super) fn open(path: &Path, expected: &str) -> Result<Reader> {
     let wrong = |what: &str| Error::io(format!("\"{}\" {what}, not {expected}", path.display()));
     if path.is_dir() {
         return Err(wrong("is a directory"));
@@ -39,50 +39,50 @@ pub(crate) fn open(path: &Path, expected: &str) -> Result<Reader> {
     Ok(reader)
 }
 
-pub(crate) fn failed(path: &Path, error: &io::Error) -> Error {
+pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => Error::io(format!("no file \"{}\"", path.display())),
-        // These errors name the path themselves.
+        // fs-err's errors name the path.
         _ => Error::io(format!("cannot read the session: {error}")),
     }
 }
 
-/// What a line turned out to be.
-pub(crate) enum Seen {
-    /// A record of the expected program, whether it holds a turn or not.
+/// What a reader recognised in a line.
+pub(super) enum RecordStatus {
+    /// A record of the expected program, with or without a turn.
     Known,
-    /// A record of a kind, or in a shape, that is new to us.
+    /// A record of an unknown kind or shape.
     Unknown(String),
-    /// No JSON.
+    /// Not JSON.
     Torn,
 }
 
 /// A line of a file.
 #[derive(Clone, Copy)]
-pub(crate) struct Line<'a> {
-    pub(crate) text: &'a str,
-    /// Where it begins in the file, in bytes.
-    pub(crate) offset: u64,
-    /// Are these the file's bytes? Not where some had to be replaced to make text of them.
-    pub(crate) exact: bool,
+pub(super) struct Line<'a> {
+    pub(super) text: &'a str,
+    /// Its position in the file, in bytes.
+    pub(super) offset: u64,
+    /// Is this exactly what the file contains? Not if invalid UTF-8 was replaced.
+    pub(super) exact: bool,
 }
 
-/// Reads JSON from a line; where that fails, tells what the line is instead.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Seen> {
+/// Parses a line; the error says what it is instead.
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RecordStatus> {
     serde_json::from_str(line).map_err(|e| match e.classify() {
-        serde_json::error::Category::Data => Seen::Unknown("(another shape)".to_owned()),
-        _ => Seen::Torn,
+        serde_json::error::Category::Data => RecordStatus::Unknown("(another shape)".to_owned()),
+        _ => RecordStatus::Torn,
     })
 }
 
-/// Gives every line of a JSON Lines file to `take`, and counts what it says they are. A file without a single
-/// known record is an error, unless it is the torn start of one.
-pub(crate) fn each_line(
+/// Passes every line of a JSON Lines file to `take` and counts the results. A file without a known record is an
+/// error, unless it is the incomplete first line of one.
+pub(super) fn each_line(
     path: &Path,
     reader: &mut Reader,
     program: &str,
-    out: &mut Out,
-    mut take: impl FnMut(Line, &mut Out) -> Result<Seen>,
+    out: &mut TurnSink,
+    mut take: impl FnMut(Line, &mut TurnSink) -> Result<RecordStatus>,
 ) -> Result<()> {
     let mut buffer = Vec::new();
     let mut offset = io::Seek::stream_position(reader).map_err(|e| failed(path, &e))?;
@@ -101,57 +101,49 @@ pub(crate) fn each_line(
             continue;
         }
         let text = match std::str::from_utf8(&buffer) {
-            Ok(text) => Line { text, offset: start, exact: true },
-            Err(_) => {
-                let text: Cow<str> = String::from_utf8_lossy(&buffer);
-                let line = Line { text: &text, offset: start, exact: false };
-                lines += 1;
-                count(take(line, out)?, &mut known, out);
-                continue;
-            }
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(&buffer),
         };
-        if text.text.trim().is_empty() {
+        if text.trim().is_empty() {
             continue;
         }
         lines += 1;
-        let before = out.report.torn;
-        count(take(text, out)?, &mut known, out);
-        torn_start = lines == 1 && !found.ended && out.report.torn > before && text.text.starts_with('{');
+        let exact = matches!(text, Cow::Borrowed(_));
+        match take(Line { text: &text, offset: start, exact }, out)? {
+            RecordStatus::Known => known += 1,
+            RecordStatus::Unknown(kind) => out.report.unknown(&kind),
+            RecordStatus::Torn => {
+                out.report.torn += 1;
+                torn_start = lines == 1 && !found.ended && exact && text.starts_with('{');
+            }
+        }
     }
     if known > 0 || torn_start {
         return Ok(());
     }
     Err(Error::io(match lines {
-        0 => format!("\"{}\" holds nothing but white space", path.display()),
-        1 => format!("\"{}\" is one line, and that is no {program} record", path.display()),
+        0 => format!("\"{}\" contains only white space", path.display()),
+        1 => format!("\"{}\" is one line that is not a {program} record", path.display()),
         _ => format!("\"{}\" has {lines} lines, and none is a {program} record", path.display()),
     })
-    .hint("check that the file belongs to the harness that it was queued for"))
+    .hint("check that the file belongs to the harness it was queued for"))
 }
 
-fn count(seen: Seen, known: &mut usize, out: &mut Out) {
-    match seen {
-        Seen::Known => *known += 1,
-        Seen::Unknown(kind) => out.report.unknown(&kind),
-        Seen::Torn => out.report.torn += 1,
-    }
+pub(super) struct LineRead {
+    /// Bytes consumed, including the newline; 0 at the end of the file.
+    pub(super) length: u64,
+    /// Did it end with a newline?
+    ended: bool,
+    pub(super) too_long: bool,
 }
 
-pub(crate) struct Found {
-    /// Bytes consumed, the newline included; 0: the end of the file.
-    pub(crate) length: u64,
-    /// Did a newline end it?
-    pub(crate) ended: bool,
-    pub(crate) too_long: bool,
-}
-
-/// Reads the next line into `buffer`, without its newline. Of one longer than `cap` nothing is kept.
-pub(crate) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<Found> {
+/// Reads the next line into `buffer`, without its newline. A line longer than `cap` is skipped.
+pub(super) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<LineRead> {
     if buffer.capacity() > BUFFER_KEEPS {
         *buffer = Vec::new();
     }
     buffer.clear();
-    let mut found = Found { length: 0, ended: false, too_long: false };
+    let mut found = LineRead { length: 0, ended: false, too_long: false };
     while !found.ended {
         let block = match reader.fill_buf() {
             Ok([]) => break,
@@ -180,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_whole_across_blocks_and_too_long_ones_are_skipped() {
+    fn lines_are_complete_across_blocks_and_too_long_ones_are_skipped() {
         let text = format!("one\n{}\r\n\n{}\nlast", "x".repeat(20), "y".repeat(31));
         let mut reader = BufReader::with_capacity(7, text.as_bytes());
         let mut buffer = Vec::new();

@@ -6,7 +6,7 @@ use crate::harness::turn::{Role, Turn};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-fn read_all(format: Format, path: &Path) -> Result<(Vec<Turn>, Report)> {
+fn read_all(format: Format, path: &Path) -> Result<(Vec<Turn>, SessionReport)> {
     let mut turns = Vec::new();
     let report = read(format, path, &mut |turn| {
         turns.push(turn);
@@ -17,7 +17,7 @@ fn read_all(format: Format, path: &Path) -> Result<(Vec<Turn>, Report)> {
 }
 
 /// Reads `bytes` as a session.
-fn read_bytes(format: Format, bytes: &[u8]) -> Result<(Vec<Turn>, Report)> {
+fn read_bytes(format: Format, bytes: &[u8]) -> Result<(Vec<Turn>, SessionReport)> {
     use std::io::Write;
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
@@ -28,7 +28,7 @@ fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-fn told(format: Format, text: &str) -> (Vec<(Role, String)>, Report) {
+fn told(format: Format, text: &str) -> (Vec<(Role, String)>, SessionReport) {
     let (turns, report) = read_bytes(format, text.as_bytes()).unwrap();
     let ids: std::collections::HashSet<_> = turns.iter().map(|turn| &turn.id).collect();
     assert_eq!(ids.len(), turns.len(), "every turn has an id of its own: {turns:?}");

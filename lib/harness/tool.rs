@@ -1,4 +1,4 @@
-//! What a tool was asked, in short, and what came of it, cut to what a reader needs.
+//! A tool call and its result as short text.
 
 use crate::base::members::Members;
 use crate::base::text::border;
@@ -6,38 +6,38 @@ use crate::harness::recalled;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Of one argument, and of a result, so many bytes stay at the head and at the tail.
+/// How many bytes at the start and at the end are kept of one argument, of all arguments, and of a result.
 const ARGUMENT: (usize, usize) = (1000, 200);
 const ARGUMENTS: (usize, usize) = (2000, 500);
 const RESULT: (usize, usize) = (2000, 500);
 
-/// What stands in the place of a picture.
-pub(crate) const IMAGE: &str = "[image left out]";
-/// What stands where a call's result would.
-pub(crate) const NO_RESULT: &str = "[no result recorded]";
+/// Replaces an image.
+pub(super) const IMAGE: &str = "[image left out]";
+/// Replaces the result of a call without one.
+pub(super) const NO_RESULT: &str = "[no result recorded]";
 
-/// How a tool was called.
+/// The arguments of a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Arguments<'a> {
+pub(super) enum ToolArguments<'a> {
     Json(&'a RawValue),
     Text(&'a str),
 }
 
 /// A call or a result as text.
-pub(crate) struct Shown {
-    pub(crate) text: String,
-    pub(crate) cut: usize,
-    /// The call prints notes of ours: its result is nothing new.
-    pub(crate) recalls: bool,
+pub(super) struct ToolText {
+    pub(super) text: String,
+    pub(super) cut: usize,
+    /// The call prints notes, so its result is not new.
+    pub(super) recalls: bool,
 }
 
-/// `[Bash] command: ls -la` and a line for each further argument.
-pub(crate) fn call(name: &str, arguments: Arguments) -> Shown {
+/// `[Bash] command: ls -la`, with a line for each further argument.
+pub(super) fn call(name: &str, arguments: ToolArguments) -> ToolText {
     let json = match arguments {
-        Arguments::Json(raw) => raw.get(),
-        Arguments::Text(text) => text,
+        ToolArguments::Json(raw) => raw.get(),
+        ToolArguments::Text(text) => text,
     };
-    let mut shown = Shown { text: String::new(), cut: 0, recalls: false };
+    let mut shown = ToolText { text: String::new(), cut: 0, recalls: false };
     match serde_json::from_str::<Members<String>>(json) {
         Ok(Members(pairs)) => {
             for (key, value) in pairs {
@@ -67,21 +67,21 @@ pub(crate) fn call(name: &str, arguments: Arguments) -> Shown {
     shown
 }
 
-/// A result, without what it has from memory, cut to its head and tail.
-pub(crate) fn result(text: &str, recalls: bool) -> Shown {
+/// A result without notes from memory, shortened to its start and end.
+pub(super) fn result(text: &str, recalls: bool) -> ToolText {
     if recalls {
-        return Shown { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
+        return ToolText { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
     }
     let text = recalled::without_sections(text);
     let text = recalled::without_notes(&text);
     let (text, cut) = shorten(text.trim_end(), RESULT);
-    Shown { text: text.into_owned(), cut, recalls }
+    ToolText { text: text.into_owned(), cut, recalls }
 }
 
-/// The first and last so many bytes of `text`, never within a character, with a mark between; and how many
-/// bytes the mark stands for.
-pub(crate) fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>, usize) {
-    // A mark is not worth it for less than its own length.
+/// The first `head` and the last `tail` bytes of `text` with a mark between them, and the number of bytes that were
+/// cut. Characters are never split.
+fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>, usize) {
+    // The mark itself takes about 32 bytes.
     if text.len() <= head + tail + 32 {
         return (Cow::Borrowed(text), 0);
     }
@@ -94,7 +94,7 @@ pub(crate) fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>
     (Cow::Owned(format!("{}\n[… {cut} bytes cut]\n{}", &text[..head], &text[tail..])), cut)
 }
 
-/// A string's text, a list of strings as one line, anything else as JSON.
+/// The text of a string, a list of strings as one line, anything else as JSON.
 fn plain(value: &RawValue) -> Cow<'_, str> {
     let json = value.get();
     let text = match json.as_bytes().first() {
@@ -109,12 +109,12 @@ fn plain(value: &RawValue) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn shown(name: &str, json: &str) -> Shown {
-        call(name, Arguments::Text(json))
+    fn shown(name: &str, json: &str) -> ToolText {
+        call(name, ToolArguments::Text(json))
     }
 
     #[test]
-    fn arguments_stand_in_their_order_and_unquoted() {
+    fn arguments_keep_their_order_and_lose_their_quotes() {
         let call = shown("Bash", r#"{"command":"echo \"hi\" && ls","b":[1,2],"a":["x","y"]}"#);
         assert_eq!(call.text, "[Bash] command: echo \"hi\" && ls\nb: [1,2]\na: x y");
         assert_eq!(shown("Noop", "{}").text, "[Noop]");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_keeps_head_and_tail_and_counts_the_rest() {
+    fn long_text_keeps_its_start_and_end_and_counts_the_rest() {
         let text = format!("{}{}{}", "ä".repeat(999), "x".repeat(5000), "ö".repeat(300));
         let (short, cut) = shorten(&text, (1999, 501));
         assert!(short.contains(&format!("[… {cut} bytes cut]")), "{short}");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_from_memory_is_left_out() {
+    fn notes_from_memory_are_left_out() {
         let call = shown("exec_command", r#"{"cmd":["bash","-lc","memory read id__a1B2c3"]}"#);
         assert!(call.recalls);
         assert_eq!(result("# a note", call.recalls).text, recalled::NOTES_LEFT_OUT);

@@ -1,4 +1,4 @@
-//! The one form that every program's session takes here.
+//! The common form of all sessions.
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -15,7 +15,7 @@ pub(crate) enum Role {
     Tool,
     /// What the model thought, where the program keeps it.
     Reasoning,
-    /// A piece of a file that is no session.
+    /// A part of a file that is not a session.
     Document,
 }
 
@@ -37,50 +37,50 @@ impl fmt::Display for Role {
     }
 }
 
-/// One thing that was said or done.
+/// One message, thought or tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) role: Role,
     pub(crate) text: String,
-    /// The same whenever the session is read again, also after it has grown, and in the copy that a fork
-    /// carries: the record's own id, or else a hash of what it says.
+    /// The same whenever the session is read again, even after it has grown, and in a fork's copy: the id of the
+    /// record, or a hash of its text.
     pub(crate) id: String,
-    /// When, if the program noted it.
+    /// When it was said, if the program recorded that.
     pub(crate) at: Option<Timestamp>,
-    /// How many bytes were cut from `text`, each cut marked in it; 0: it is whole.
+    /// How many bytes were cut from `text`. Each cut is marked in it.
     pub(crate) cut: usize,
 }
 
-/// Kinds that are counted apart; a file that makes up more gets one count for the rest.
+/// How many unknown kinds are counted separately; all others share one count.
 const KINDS: usize = 50;
-/// Longer names of kinds are cut.
+/// Longer names of kinds are shortened.
 const KIND_CHARS: usize = 60;
 
-/// What a session file told besides its turns.
+/// What a session file contains besides its turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Report {
-    /// How many turns were given.
+pub(crate) struct SessionReport {
+    /// How many turns there were.
     pub(crate) turns: usize,
-    /// Records of kinds that are new to us, counted by kind.
+    /// The number of records of each unknown kind.
     pub(crate) unknown: BTreeMap<String, usize>,
-    /// Lines that are not JSON: the last one of a session that is being written, or a damaged one.
+    /// Lines that are not JSON: damaged, or the last line of a session that is still being written.
     pub(crate) torn: usize,
-    /// Lines left out because they are longer than [`LINE_CAP`](crate::harness::source::LINE_CAP).
+    /// Lines that were skipped because they are longer than [`LINE_CAP`](crate::harness::source::LINE_CAP).
     pub(crate) too_long: usize,
-    /// Calls of tools without a result: the session ended, or is still under way.
+    /// Tool calls without a result: the session ended first, or is still running.
     pub(crate) open_calls: usize,
     pub(crate) session_id: Option<String>,
-    /// The session that this one was forked from, or whose helper it is. A fork of Claude Code's begins with
-    /// the parent's turns, under the same ids; one of Codex's leaves them in the parent's file.
+    /// The session that this one was forked from, or that started this sub-agent. A fork in Claude Code begins with
+    /// the parent's turns, under the same ids; a fork in Codex does not repeat them.
     pub(crate) parent: Option<String>,
-    /// A helper's own file: its turns are not the session's.
+    /// The file belongs to a sub-agent: its turns are not the session's.
     pub(crate) is_sub_agent: bool,
-    /// Where the session worked.
+    /// The working directory of the session.
     pub(crate) cwd: Option<String>,
 }
 
-impl Report {
-    /// Counts a record of a kind that is new to us.
+impl SessionReport {
+    /// Counts a record of an unknown kind.
     pub(crate) fn unknown(&mut self, kind: &str) {
         let kind = crate::base::text::one_line(kind, KIND_CHARS);
         let kind = if kind.is_empty() { "(no type)".to_owned() } else { kind };
@@ -90,8 +90,8 @@ impl Report {
     }
 }
 
-/// Ids for turns that have none of their own: a hash of role and text, and of how many have said just that
-/// before. So an id depends on no line number, and is the same in a file that has grown.
+/// Ids for turns without one: a hash of role and text, and the number of equal turns before it. An id does not
+/// depend on a line number, so it stays the same when the file grows.
 #[derive(Default)]
 pub(crate) struct Ids {
     said: HashMap<[u8; 8], u32>,
@@ -114,19 +114,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_depend_on_what_was_said_and_not_on_where() {
+    fn ids_depend_on_the_text_and_not_on_its_position() {
         let (mut one, mut two) = (Ids::default(), Ids::default());
         let first = one.next(Role::User, "yes");
         two.next(Role::Assistant, "yes");
         assert_eq!(two.next(Role::User, "yes"), first);
         assert_ne!(two.next(Role::User, "yes"), first, "said again");
-        // Ids are kept between runs, so that they may never change.
+        // Ids are stored between runs, so they must never change.
         assert_eq!(first, "67f536f9d7e5d34e-0");
     }
 
     #[test]
-    fn kinds_that_a_file_makes_up_do_not_fill_memory() {
-        let mut report = Report::default();
+    fn invented_kinds_do_not_fill_memory() {
+        let mut report = SessionReport::default();
         for n in 0..1000 {
             report.unknown(&format!("kind {n} {}", "x".repeat(1000)));
         }

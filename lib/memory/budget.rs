@@ -1,4 +1,4 @@
-//! What LLM calls cost, kept in bounds: each is written down before it is made, and none is made beyond the caps.
+//! The caps on LLM calls. Each call is written to a ledger before it is made; at the cap, none is made.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -12,61 +12,72 @@ use std::path::PathBuf;
 /// The longest line of the ledger that is read, in bytes. Ours have a few hundred.
 const LINE_CAP: u64 = 64 << 10;
 
-pub(crate) struct Budget {
+pub(crate) struct CallBudget {
     ledger: PathBuf,
     per_run: u64,
     per_day: u64,
     made: Cell<u64>,
-    /// What has been counted already: a long session asks hundreds of times, and the ledger grows with each.
+    /// The count so far: a long session asks hundreds of times, and the ledger grows with each call.
     counted: Cell<Counted>,
 }
 
-/// The calls of a day, up to a place in the ledger.
+/// The calls of one day, up to an offset in the ledger.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     day: i64,
-    /// Where the first line begins that is not counted yet, in bytes.
+    /// The offset of the first line that has not been counted, in bytes.
     end: u64,
     made: u64,
 }
 
-/// One line of `calls.jsonl`. Each call has two: before it is made, and after.
+/// A line of `calls.jsonl`. Each call has two: one before it is made and one after.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct LedgerLine<'a> {
     at: Timestamp,
-    event: Event,
-    program: &'a str,
-    batch: &'a str,
-    /// What for: `ask`, `repair`, `dry-run`.
-    purpose: &'a str,
-    prompt_bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_bytes: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ms: Option<u128>,
-    /// `ok`, or what went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a str>,
+    event: CallEvent,
+    #[serde(flatten)]
+    call: Call<'a>,
+    #[serde(flatten)]
+    outcome: Option<Outcome<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome<'a> {
+    reply_bytes: usize,
+    ms: u64,
+    /// `ok`, or the error.
+    result: &'a str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Event {
+enum CallEvent {
     Started,
     Ended,
 }
 
-/// What a call is for.
-#[derive(Debug, Clone, Copy)]
+/// What the ledger says about a call.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Call<'a> {
     pub(crate) program: &'a str,
     pub(crate) batch: &'a str,
+    /// `ask`, `repair`, `dry-run`
     pub(crate) purpose: &'a str,
     pub(crate) prompt_bytes: usize,
 }
 
-/// Why no call may be made now.
+/// How many calls may still be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// At least one.
+    Left(u64),
+    Spent(Spent),
+}
+
+/// The cap that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spent {
     Run(u64),
@@ -87,9 +98,9 @@ impl std::fmt::Display for Spent {
     }
 }
 
-impl Budget {
-    pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> Budget {
-        Budget {
+impl CallBudget {
+    pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> CallBudget {
+        CallBudget {
             ledger: root.state().join("calls.jsonl"),
             per_run,
             per_day,
@@ -98,37 +109,26 @@ impl Budget {
         }
     }
 
-    /// How many calls may still be made; the error says why none.
-    pub(crate) fn left(&self, now: Timestamp) -> Result<Result<u64, Spent>> {
+    pub(crate) fn allowance(&self, now: Timestamp) -> Result<Allowance> {
         let made = self.made.get();
         if made >= self.per_run {
-            return Ok(Err(Spent::Run(self.per_run)));
+            return Ok(Allowance::Spent(Spent::Run(self.per_run)));
         }
         let today = self.made_today(now)?;
         if today >= self.per_day {
-            return Ok(Err(Spent::Day(self.per_day)));
+            return Ok(Allowance::Spent(Spent::Day(self.per_day)));
         }
-        Ok(Ok((self.per_run - made).min(self.per_day - today)))
+        Ok(Allowance::Left((self.per_run - made).min(self.per_day - today)))
     }
 
-    /// Writes down that a call is about to be made. Without that line on disk none is.
+    /// Records that a call is about to be made. No call is made unless this line is on disk.
     pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
-        self.write(&Line {
-            at: now,
-            event: Event::Started,
-            program: call.program,
-            batch: call.batch,
-            purpose: call.purpose,
-            prompt_bytes: call.prompt_bytes,
-            reply_bytes: None,
-            ms: None,
-            result: None,
-        })?;
+        self.write(&LedgerLine { at: now, event: CallEvent::Started, call, outcome: None })?;
         self.made.set(self.made.get() + 1);
         Ok(())
     }
 
-    /// Writes down how it ended. `result` is `ok`, or what went wrong.
+    /// Records how the call ended. `result` is `ok`, or the error.
     pub(crate) fn end(
         &self,
         call: Call,
@@ -137,23 +137,15 @@ impl Budget {
         reply_bytes: usize,
         result: &str,
     ) -> Result<()> {
-        self.write(&Line {
-            at: now,
-            event: Event::Ended,
-            program: call.program,
-            batch: call.batch,
-            purpose: call.purpose,
-            prompt_bytes: call.prompt_bytes,
-            reply_bytes: Some(reply_bytes),
-            ms: Some(took.as_millis()),
-            result: Some(result),
-        })
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let outcome = Some(Outcome { reply_bytes, ms, result });
+        self.write(&LedgerLine { at: now, event: CallEvent::Ended, call, outcome })
     }
 
-    fn write(&self, line: &Line) -> Result<()> {
+    fn write(&self, line: &LedgerLine) -> Result<()> {
         let mut text = serde_json::to_vec(line).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         text.push(b'\n');
-        // A stranger's store may have one that leads to a file of yours.
+        // In a store that came from elsewhere, a symlink may lead to one of the user's files.
         if self.ledger.is_symlink() {
             return Err(self.unusable(&std::io::Error::other("it is a symlink")));
         }
@@ -162,26 +154,25 @@ impl Budget {
 
     fn unusable(&self, e: &std::io::Error) -> Error {
         Error::io(format!(
-            "the ledger of LLM calls \"{}\" cannot be used, so none is made: {e}",
+            "no LLM call is made, because the ledger of calls \"{}\" cannot be used: {e}",
             self.ledger.display()
         ))
-        .hint("mend or move the file")
+        .hint("repair the file, or move it away")
     }
 
-    /// How many calls began on the UTC day of `now`. A line that cannot be read counts as one of them: better one
-    /// call too few.
+    /// How many calls began on the UTC day of `now`. An unreadable line counts as one: better one call too few.
     fn made_today(&self, now: Timestamp) -> Result<u64> {
         #[derive(Deserialize)]
-        struct Known {
+        struct ReadLine {
             at: Timestamp,
-            event: Event,
+            event: CallEvent,
         }
         let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))?
         else {
             return Ok(0);
         };
         let today = day(now);
-        // Lines are only ever added. Where that is not so, or another day has begun, all are counted anew.
+        // Lines are only added. If the file shrank, or a new day has begun, all lines are counted again.
         let mut counted = self.counted.get();
         if counted.day != today || counted.end > length {
             counted = Counted { day: today, ..Counted::default() };
@@ -196,12 +187,12 @@ impl Budget {
                 self.counted.set(counted);
                 return Ok(counted.made);
             }
-            let more = match serde_json::from_slice::<Known>(&line) {
-                Ok(known) => u64::from(known.event == Event::Started && day(known.at) == today),
+            let more = match serde_json::from_slice::<ReadLine>(&line) {
+                Ok(line) => u64::from(line.event == CallEvent::Started && day(line.at) == today),
                 Err(_) => u64::from(!line.trim_ascii().is_empty()),
             };
             if !line.ends_with(b"\n") && (line.len() as u64) < LINE_CAP {
-                // The last line has no end yet: it is counted, and read again the next time.
+                // The last line is not complete yet: it counts now, and is read again next time.
                 self.counted.set(counted);
                 return Ok(counted.made + more);
             }
@@ -237,7 +228,7 @@ mod tests {
     #[test]
     fn each_call_has_a_line_before_and_one_after() {
         let (_dir, root) = store();
-        let budget = Budget::of(&root, 5, 5);
+        let budget = CallBudget::of(&root, 5, 5);
         let now = time("2026-02-28T15:00:00Z");
         budget.start(CALL, now).unwrap();
         budget.end(CALL, now, Duration::from_millis(12), 34, "ok").unwrap();
@@ -254,28 +245,31 @@ mod tests {
     fn a_run_has_its_cap_and_a_day_has_its() {
         let (_dir, root) = store();
         let now = time("2026-02-28T15:00:00Z");
-        let one = Budget::of(&root, 2, 3);
-        assert_eq!(one.left(now).unwrap(), Ok(2));
+        let one = CallBudget::of(&root, 2, 3);
+        assert_eq!(one.allowance(now).unwrap(), Allowance::Left(2));
         one.start(CALL, now).unwrap();
         one.start(CALL, now).unwrap();
-        assert_eq!(one.left(now).unwrap(), Err(Spent::Run(2)));
-        let two = Budget::of(&root, 2, 3);
-        assert_eq!(two.left(now).unwrap(), Ok(1));
+        assert_eq!(one.allowance(now).unwrap(), Allowance::Spent(Spent::Run(2)));
+        let two = CallBudget::of(&root, 2, 3);
+        assert_eq!(two.allowance(now).unwrap(), Allowance::Left(1));
         two.start(CALL, now).unwrap();
-        assert_eq!(two.left(now).unwrap(), Err(Spent::Day(3)));
-        assert_eq!(Budget::of(&root, 0, 9).left(now).unwrap(), Err(Spent::Run(0)));
+        assert_eq!(two.allowance(now).unwrap(), Allowance::Spent(Spent::Day(3)));
+        assert_eq!(CallBudget::of(&root, 0, 9).allowance(now).unwrap(), Allowance::Spent(Spent::Run(0)));
     }
 
     #[test]
     fn days_end_at_midnight_utc() {
         let (_dir, root) = store();
-        let budget = Budget::of(&root, 9, 1);
+        let budget = CallBudget::of(&root, 9, 1);
         let late = time("2026-02-28T23:59:59.999Z");
         budget.start(CALL, late).unwrap();
-        assert_eq!(budget.left(late).unwrap(), Err(Spent::Day(1)));
-        // The same instant, told in another zone.
-        assert_eq!(budget.left(time("2026-03-01T01:59:59+02:00")).unwrap(), Err(Spent::Day(1)));
-        assert_eq!(budget.left(time("2026-03-01T00:00:00Z")).unwrap(), Ok(1));
+        assert_eq!(budget.allowance(late).unwrap(), Allowance::Spent(Spent::Day(1)));
+        // The same instant in another time zone.
+        assert_eq!(
+            budget.allowance(time("2026-03-01T01:59:59+02:00")).unwrap(),
+            Allowance::Spent(Spent::Day(1))
+        );
+        assert_eq!(budget.allowance(time("2026-03-01T00:00:00Z")).unwrap(), Allowance::Left(1));
     }
 
     #[test]
@@ -287,16 +281,19 @@ mod tests {
             b"{\"at\":\"2026-02-\n\n\xff\xfe\n{\"at\":\"2020-01-01T00:00:00Z\",\"event\":\"started\"}\n",
         )
         .unwrap();
-        assert_eq!(Budget::of(&root, 9, 9).left(time("2026-02-28T15:00:00Z")).unwrap(), Ok(7));
+        assert_eq!(
+            CallBudget::of(&root, 9, 9).allowance(time("2026-02-28T15:00:00Z")).unwrap(),
+            Allowance::Left(7)
+        );
     }
 
     #[test]
     fn without_a_readable_ledger_no_call_is_made() {
         let (_dir, root) = store();
         file::make_private_dir(&root.state().join("calls.jsonl")).unwrap();
-        let budget = Budget::of(&root, 9, 9);
-        let why = budget.left(Timestamp::UNIX_EPOCH).unwrap_err().line();
-        assert!(why.contains("calls.jsonl") && why.contains("none is made"), "{why}");
+        let budget = CallBudget::of(&root, 9, 9);
+        let why = budget.allowance(Timestamp::UNIX_EPOCH).unwrap_err().line();
+        assert!(why.contains("calls.jsonl") && why.contains("no LLM call is made"), "{why}");
         assert!(budget.start(CALL, Timestamp::UNIX_EPOCH).is_err());
     }
 }

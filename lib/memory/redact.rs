@@ -1,11 +1,12 @@
-//! Secrets leave the text before a model or a note sees it.
+//! Removes secrets from text before a model or a note gets it.
 //!
-//! Four finders look for what is known: key blocks, tokens whose first characters tell their issuer, places
-//! where secrets stand, names that say secret before values that look it. The user's patterns come on top.
-//! Only the secret goes; what stands around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//! Four finders look for secrets: key blocks, tokens with the prefix of their issuer, places where secrets are
+//! written (such as the login in a URL), and names like `password` before values that look secret. The user's own
+//! patterns come on top. Only the secret is replaced, and the text around it stays readable:
+//! `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
 //!
-//! Not looked for: numbers of credit cards and the like, because one in ten numbers of their length passes
-//! their check digit, and transcripts are full of numbers; random text without a name, because hashes look
+//! Credit card numbers and the like are not found, because one in ten numbers of the same length has a valid check
+//! digit, and transcripts are full of numbers. Random text without a name is not found either, because hashes look
 //! the same.
 
 mod blocks;
@@ -17,50 +18,50 @@ mod span;
 mod tokens;
 mod value;
 
-use crate::base::error::Error;
+use crate::base::error::Result;
 use crate::config::memory::Redact;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use crate::memory::redact::custom::Custom;
-use crate::memory::redact::places::Places;
+use crate::memory::redact::custom::CustomPattern;
+use crate::memory::redact::places::PlaceFinder;
 use crate::memory::redact::span::Span;
-use crate::memory::redact::tokens::Tokens;
+use crate::memory::redact::tokens::TokenFinder;
 
-/// What every mark begins with.
+/// The start of every mark.
 const MARK: &str = "[redacted:";
-/// A mark can make a border for another secret; then it is looked again, this often at most.
+/// Replacing one secret can make another recognisable, so the search is repeated, at most this often.
 const PASSES: usize = 8;
 
 pub struct Redactor {
     enabled: bool,
-    tokens: Tokens,
-    places: Places,
-    custom: Vec<Custom>,
+    tokens: TokenFinder,
+    places: PlaceFinder,
+    custom: Vec<CustomPattern>,
 }
 
 /// The text without its secrets.
 #[derive(Debug)]
 pub(crate) struct Redacted<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// How many of each kind went.
+    /// The number of secrets of each kind.
     pub(crate) counts: BTreeMap<&'static str, usize>,
 }
 
 /// What finds secrets without any pattern of the user's own.
 impl Default for Redactor {
     fn default() -> Redactor {
-        Redactor { enabled: true, tokens: Tokens::new(), places: Places::new(), custom: Vec::new() }
+        Redactor { enabled: true, tokens: TokenFinder::new(), places: PlaceFinder::new(), custom: Vec::new() }
     }
 }
 
 impl Redactor {
-    /// As the configuration has it; a pattern that is none is the configuration's fault.
-    pub(crate) fn of(settings: &Redact) -> Result<Redactor, Error> {
+    /// The redactor that the configuration asks for.
+    pub(crate) fn of(settings: &Redact) -> Result<Redactor> {
         Redactor::new(settings.enabled, &settings.patterns)
-            .map_err(|why| Error::config(format!("redact.patterns: {why}")).hint("see: memory-config path"))
+            .map_err(|error| error.context("redact.patterns").hint("see: memory-config path"))
     }
 
     /// The text without its secrets.
@@ -68,12 +69,17 @@ impl Redactor {
         self.redact(text).text.into_owned()
     }
 
-    /// Errors name the pattern by its number, its text, and what is wrong with it.
-    pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor, String> {
-        Ok(Redactor { enabled, tokens: Tokens::new(), places: Places::new(), custom: Custom::all(patterns)? })
+    /// The error names a pattern by its number and its text.
+    pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
+        Ok(Redactor {
+            enabled,
+            tokens: TokenFinder::new(),
+            places: PlaceFinder::new(),
+            custom: CustomPattern::all(patterns)?,
+        })
     }
 
-    /// Takes time and memory in proportion to the text. What is redacted already stays as it is.
+    /// Time and memory are proportional to the text. Existing marks are not changed.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
         if !self.enabled {
@@ -92,8 +98,8 @@ impl Redactor {
         redacted
     }
 
-    /// The kinds of secrets that a text holds, each with the line of the first, from 1, and with how many there are.
-    /// Never the secrets themselves.
+    /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
+    /// themselves are not returned.
     pub(crate) fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
         let spans = if self.enabled { self.find(text) } else { Vec::new() };
@@ -106,7 +112,7 @@ impl Redactor {
         kinds
     }
 
-    /// Where the secrets are: in order, apart from each other, and none inside a mark.
+    /// The positions of the secrets, in order, without overlaps, and never inside a mark.
     fn find(&self, text: &str) -> Vec<Span> {
         let mut spans = Vec::new();
         blocks::find(text.as_bytes(), &mut spans);
@@ -116,22 +122,22 @@ impl Redactor {
         for custom in &self.custom {
             custom.find(text, &mut spans);
         }
-        // Finders read bytes, but begin and end at ASCII characters or at what a pattern matched.
+        // Finders work on bytes; this drops a span that would split a character.
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
         if spans.is_empty() { spans } else { outside(marks(text), joined(spans)) }
     }
 }
 
-/// Overlapping spans become one, named by the surest.
+/// Merges overlapping spans. The kind is that of the most certain one.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_by_key(|span| (span.start, span.rank));
+    spans.sort_by_key(|span| (span.start, span.certainty));
     let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match joined.last_mut() {
             Some(last) if span.start < last.end => {
                 last.end = last.end.max(span.end);
-                if span.rank < last.rank {
-                    (last.rank, last.kind) = (span.rank, span.kind);
+                if span.certainty < last.certainty {
+                    (last.certainty, last.kind) = (span.certainty, span.kind);
                 }
             }
             _ => joined.push(span),
@@ -140,7 +146,7 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// The places of marks that are there already.
+/// The positions of existing marks.
 fn marks(text: &str) -> Vec<(usize, usize)> {
     let end = |at: usize| {
         let kind = &text.as_bytes()[at + MARK.len()..];
@@ -154,7 +160,7 @@ fn marks(text: &str) -> Vec<(usize, usize)> {
     memmem::find_iter(text.as_bytes(), MARK).filter_map(end).collect()
 }
 
-/// The parts of `spans` that are not in a mark.
+/// The parts of `spans` outside of marks.
 fn outside(marks: Vec<(usize, usize)>, spans: Vec<Span>) -> Vec<Span> {
     if marks.is_empty() {
         return spans;

@@ -1,4 +1,4 @@
-//! What can be done with notes (US-004), over whatever keeps them.
+//! The operations on notes (US-004), for any persistence.
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
@@ -6,7 +6,7 @@ use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place, Scan};
 use jiff::Timestamp;
 
-pub(crate) struct Service<P> {
+pub(crate) struct NoteService<P> {
     notes: P,
     now: Timestamp,
 }
@@ -21,12 +21,12 @@ pub(crate) struct NewNote {
     pub(crate) sources: Vec<Source>,
 }
 
-/// Which notes are wanted. `None` and `false`: whichever.
+/// A condition on notes. `None` and `false` match all.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     pub(crate) status: Option<Status>,
     pub(crate) tier: Option<Tier>,
-    /// Every one of them.
+    /// A note must have all of them.
     pub(crate) tags: Vec<String>,
     pub(crate) repo: Option<String>,
     pub(crate) scope: Option<Scope>,
@@ -34,7 +34,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    pub(crate) fn takes(&self, meta: &Meta) -> bool {
+    pub(crate) fn matches(&self, meta: &Meta) -> bool {
         self.status.is_none_or(|status| meta.status == status)
             && self.tier.is_none_or(|tier| meta.tier == tier)
             && self.scope.is_none_or(|scope| meta.scope == scope)
@@ -44,12 +44,12 @@ impl Filter {
     }
 }
 
-/// A repository's notes are those of scope `repo` that have it among their sources.
+/// Is it a note of this repository: with scope `repo`, and with a source that names the repository?
 pub(crate) fn belongs_to(meta: &Meta, repo: &str) -> bool {
     meta.scope == Scope::Repo && meta.sources.iter().any(|source| source.repo.as_deref() == Some(repo))
 }
 
-/// What is to become of a note. `None`: stays.
+/// A change to a note. `None` leaves the field as it is.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Patch {
     pub(crate) title: Option<String>,
@@ -63,19 +63,21 @@ pub(crate) struct Patch {
     pub(crate) pinned: Option<bool>,
 }
 
-/// Removed notes: to the archive, from which they can be had again, or for good.
+/// How a note is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Removal {
+pub(crate) enum RemovalMode {
+    /// Moved to the archive.
     Archive,
+    /// Deleted.
     Purge,
 }
 
-impl<P: Persistence> Service<P> {
-    pub(crate) fn new(notes: P, now: Timestamp) -> Service<P> {
-        Service { notes, now }
+impl<P: Persistence> NoteService<P> {
+    pub(crate) fn new(notes: P, now: Timestamp) -> NoteService<P> {
+        NoteService { notes, now }
     }
 
-    /// Writes a note at once, with status `captured`.
+    /// Writes a new note, with status `captured`.
     pub(crate) fn capture(&self, new: NewNote) -> Result<Note> {
         let lock = self.notes.lock()?;
         let taken = self.notes.ids()?;
@@ -102,7 +104,7 @@ impl<P: Persistence> Service<P> {
         self.notes.add(&lock, entry)
     }
 
-    /// What `each` makes of every note that is in use, or of every archived one.
+    /// The results of `each` for all notes in use, or for all archived ones.
     pub(crate) fn list<T: Send>(
         &self,
         archived: bool,
@@ -113,12 +115,12 @@ impl<P: Persistence> Service<P> {
         Ok(Scan { found: scan.found.into_iter().flatten().collect(), broken: scan.broken })
     }
 
-    /// The note, as it stands.
+    /// The note. This does not count as a read.
     pub(crate) fn look(&self, id: &EntryId) -> Result<Note> {
         self.notes.find(id)
     }
 
-    /// The note, with this read counted: `used` and `last_used` change together, under the lock (FR-8).
+    /// Counts a read and returns the note: `used` and `last_used` change together, under the lock (FR-8).
     pub(crate) fn read(&self, id: &EntryId) -> Result<Note> {
         let lock = self.lock_for(id)?;
         let note = self.notes.find(id)?;
@@ -131,7 +133,7 @@ impl<P: Persistence> Service<P> {
         self.notes.replace(&lock, &note, entry)
     }
 
-    /// Changes what `patch` names, all at once. Also tells whether the note is another now.
+    /// Applies the whole patch at once. Also returns whether the note has changed.
     pub(crate) fn update(&self, id: &EntryId, patch: &Patch) -> Result<(Note, bool)> {
         let lock = self.lock_for(id)?;
         let note = self.notes.find(id)?;
@@ -153,19 +155,19 @@ impl<P: Persistence> Service<P> {
         Ok((self.notes.replace(&lock, &note, entry)?, is_changed))
     }
 
-    /// Takes a note out of use. One that is archived already stays there. The id of a note that was merged into
-    /// another does not reach that other one here.
-    pub(crate) fn remove(&self, id: &EntryId, how: Removal) -> Result<Note> {
+    /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that
+    /// was merged into another does not remove the other.
+    pub(crate) fn remove(&self, id: &EntryId, how: RemovalMode) -> Result<Note> {
         let lock = self.lock_for(id)?;
         let note = self.notes.find_own(id)?;
         match (how, note.place) {
-            (Removal::Archive, Place::Topics) => self.notes.archive(&lock, &note),
-            (Removal::Archive, Place::Archive) => Ok(note),
-            (Removal::Purge, _) => self.notes.purge(&lock, &note).map(|()| note),
+            (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note),
+            (RemovalMode::Archive, Place::Archive) => Ok(note),
+            (RemovalMode::Purge, _) => self.notes.purge(&lock, &note).map(|()| note),
         }
     }
 
-    /// The lock, to change the note with this id. Where there is no store, asking for a note makes none.
+    /// Takes the lock to change the note with this id. Without a store, that is an error, and no store is created.
     fn lock_for(&self, id: &EntryId) -> Result<P::Lock> {
         if !self.notes.is_there() {
             self.notes.find(id)?;
@@ -198,7 +200,7 @@ impl Patch {
         }
         meta.scope = self.scope.unwrap_or(meta.scope);
         meta.pinned = self.pinned.unwrap_or(meta.pinned);
-        // A note is promoted exactly while it is hot. Where both are given, they are checked to agree.
+        // A note is promoted exactly while it is hot. If both are given, the caller has checked that they agree.
         meta.status = self.status.unwrap_or(meta.status);
         meta.tier = self.tier.unwrap_or(meta.tier);
         match (self.status, self.tier) {

@@ -75,24 +75,26 @@ fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::memory::settings::{KNOWN, Kind, Settings};
+    use crate::config::memory::settings::{SETTINGS, Settings, ValueKind};
     use serde_json::Value;
 
     #[test]
     fn the_manual_names_every_setting_with_its_range_and_default() {
-        let known: Vec<&str> = KNOWN.iter().map(|known| known.key).collect();
+        let known: Vec<&str> = SETTINGS.iter().map(|known| known.key).collect();
         let manual = FAMILY.manuals.iter().find(|manual| manual.topic == "configuration").unwrap();
         assert_eq!(manual.terms("CONFIG.JSON"), known);
         let defaults = Settings::defaults();
-        for known in KNOWN {
+        for known in SETTINGS {
             let text = manual.text.split_once(&format!("\n- `{}`: ", known.key)).unwrap().1;
             let text = text.split("\n- ").next().unwrap().replace('\n', " ");
             let default = &defaults.get(known.key).unwrap().value;
             let expected = match (known.kind, default) {
-                (Kind::Number { least, most }, default) => format!("{least} to {most}, default {default}"),
+                (ValueKind::Number { least, most }, default) => {
+                    format!("{least} to {most}, default {default}")
+                }
                 (_, Value::String(default)) => format!("efault: {default}"),
                 // Depends on the home directory.
-                (Kind::Directory, _) => "Default: ~/.local/share/agent-memory".to_owned(),
+                (ValueKind::Directory, _) => "Default: ~/.local/share/agent-memory".to_owned(),
                 (_, Value::Null) => "efault: null".to_owned(),
                 (_, default) => format!("default {default}"),
             };

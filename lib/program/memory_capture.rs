@@ -8,13 +8,13 @@ mod forms;
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory;
-use crate::memory::capture::{self, Heard};
+use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
-use crate::memory::service::{NewNote, Service};
+use crate::memory::service::{NewNote, NoteService};
 use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
 use crate::program::notes::print;
 use crate::store::entry::{Scope, Source};
@@ -188,7 +188,7 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             let direct = note.direct;
             let harness = note.harness;
             let entry = entry(inline(note, reporter)?, harness, context, env);
-            entry.check().map_err(|faults| of_note(&faults))?;
+            entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
         }
         What::Hook { harness, payload } => {
@@ -197,9 +197,9 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
                 Some(payload) => payload.into_bytes(),
                 None => hooks_json(reporter)?,
             };
-            let (retrieval, cwd) = match capture::hear(harness, &payload, env)? {
-                Heard::Nothing(why) => return Ok(Plan::Nothing(why)),
-                Heard::Session { retrieval, cwd } => (retrieval, cwd),
+            let (retrieval, cwd) = match capture::hook_event(harness, &payload, env)? {
+                HookEvent::Nothing(why) => return Ok(Plan::Nothing(why)),
+                HookEvent::Session { retrieval, cwd } => (retrieval, cwd),
             };
             let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
             // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
@@ -250,7 +250,7 @@ fn write_note(
         other: Vec::new(),
     };
     let new = NewNote { title, summary: String::new(), tags, scope, body, sources: vec![source] };
-    let note = Service::new(Topics::at(&root), env.now()).capture(new)?;
+    let note = NoteService::new(Topics::at(&root), env.now()).capture(new)?;
     print(&note, json, stdout)
 }
 
@@ -273,22 +273,21 @@ fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
     Ok(Retrieval::Inline { title, body, tags, scope: note.scope, thread_id: note.thread_id })
 }
 
-/// The faults of a note under the names that they have on the command line.
-fn of_note(faults: &[String]) -> Error {
-    let renamed: Vec<String> = faults
-        .iter()
-        .map(|fault| match fault.strip_prefix("retrieval.") {
-            Some(rest) => format!("--{rest}"),
-            None => fault.clone(),
-        })
-        .collect();
-    Error::usage(format!("not a note that can be kept: {}", renamed.join("; ")))
+/// The same faults, with the names of the flags instead of the entry's keys.
+fn of_note(error: &Error) -> Error {
+    let mut faults = error.faults().to_vec();
+    for fault in &mut faults {
+        if let Some(flag) = fault.path.strip_prefix("retrieval.") {
+            fault.path = format!("--{flag}");
+        }
+    }
+    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    Error::usage(format!("not a note that can be kept: {}", list.join("; "))).with_faults(faults)
 }
 
 fn whole_entry(reporter: &Reporter) -> Result<QueueEntry> {
     let bytes = json_on_stdin(PATIENCE, true, reporter)?.unwrap_or_default();
     QueueEntry::parse(&bytes)
-        .map_err(|faults| Error::usage(format!("not a queue entry: {}", faults.join("; "))))
 }
 
 fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {

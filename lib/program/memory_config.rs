@@ -100,8 +100,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 /// Does not read the file: it may be wrong, and its path wanted to correct it.
 fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let files = files(config, env)?;
-    if let Some(stranger) = &files.stranger {
-        line(&format!("\"{}\" is not trusted, and only adds to this file:", stranger.display()));
+    if let Some(untrusted) = &files.untrusted {
+        line(&format!("\"{}\" is not trusted, and only adds to:", untrusted.display()));
     }
     let path = match files.main {
         Some(main) => main,

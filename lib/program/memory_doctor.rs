@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::base::text::in_line;
 use crate::base::{file, signal, stderr};
 use crate::config::memory::search::files;
-use crate::memory::doctor::{self, Check, Finding, LOOKS, Look, Patient, Report, Severity};
+use crate::memory::doctor::{self, CHECKS, Check, CheckContext, Checker, Finding, Report, Severity};
 use crate::program::notes::Store;
 use crate::schedule::check;
 use crate::store::place::Root;
@@ -51,7 +51,7 @@ pub(crate) const ABOUT: About = About {
 };
 
 /// Everything but the notes that is looked at.
-const EVERYTHING: &[&[Look]] = &[LOOKS, &[check::look]];
+const EVERYTHING: &[&[Checker]] = &[CHECKS, &[check::look]];
 
 /// How many findings of a kind are printed.
 const SHOWN: usize = 5;
@@ -86,8 +86,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let config_file = files(args.config.as_deref(), env)?.main;
-    let patient = Patient::new(&store.config, config_file, &store.root, env)?;
-    let mended = if args.fix { doctor::mend(&patient) } else { doctor::Mended::default() };
+    let patient = CheckContext::new(&store.config, config_file, &store.root, env)?;
+    let mended = if args.fix { doctor::fix(&patient) } else { doctor::Fixes::default() };
     if !mended.notes.is_empty() {
         store.commit(
             format!("doctor: {} fixed", counted(mended.notes.len(), "note")),

@@ -178,7 +178,7 @@ fn advise(
              llm.command, see: memory-config init",
         );
     }
-    if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.stranger {
+    if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.untrusted {
         reporter.warn(&format!(
             "\"{}\" applies only in its directory: the timers do not use it",
             stranger.display()

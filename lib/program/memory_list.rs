@@ -131,7 +131,7 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
     let meta = note.entry.meta();
-    if !filter.takes(meta) {
+    if !filter.matches(meta) {
         return None;
     }
     let (mut counts, mut line) = (None, None);

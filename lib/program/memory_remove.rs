@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::signal;
 use crate::memory::defrag::forget::forget;
 use crate::memory::section;
-use crate::memory::service::Removal;
+use crate::memory::service::RemovalMode;
 use crate::program::notes::{Errors, Store, for_each, ids, no_id, print, summary};
 use crate::store::persistence::Persistence;
 use crate::store::topics::Topics;
@@ -68,7 +68,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let ids = ids(&args.ids, &reporter)?;
-    let how = if args.purge { Removal::Purge } else { Removal::Archive };
+    let how = if args.purge { RemovalMode::Purge } else { RemovalMode::Archive };
     if args.purge && !store.config.storage.foreign {
         // Before the notes are deleted, while their ids are still known. Only those that can be deleted.
         let topics = Topics::at(&store.root);

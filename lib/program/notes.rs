@@ -8,7 +8,7 @@ use crate::base::repository::{self, Repository};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory::{self, MemoryConfig};
-use crate::memory::service::Service;
+use crate::memory::service::NoteService;
 use crate::store::entry::{EntryId, Meta, tag};
 use crate::store::history;
 use crate::store::journal::entry::TAG_FORM;
@@ -25,21 +25,21 @@ const PATIENCE: u64 = 60 * 60;
 pub(crate) struct Store {
     pub(crate) config: MemoryConfig,
     pub(crate) root: Root,
-    pub(crate) service: Service<Topics>,
+    pub(crate) service: NoteService<Topics>,
 }
 
 impl Store {
     pub(crate) fn open(config: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Store> {
         let config = memory::load(config, env, reporter)?;
         let root = Root::at(&config.storage.root);
-        let service = Service::new(Topics::at(&root), env.now());
+        let service = NoteService::new(Topics::at(&root), env.now());
         Ok(Store { config, root, service })
     }
 
     /// Commits the changed notes if there is a history. A failure is only a warning: the notes are written.
     pub(crate) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
-        if let Err(why) = history::record(&self.root, &self.config.storage, message, changed, env) {
-            reporter.warn(&why);
+        if let Err(error) = history::record(&self.root, &self.config.storage, message, changed, env) {
+            reporter.warn(&error.line());
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::lossy;
 use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
-use crate::memory::budget::Budget;
+use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
 use crate::memory::pipeline::call::Caller;
 use crate::memory::pipeline::reply::batch_of;
@@ -106,7 +106,7 @@ impl Opened {
             env,
             reporter,
             redactor: &self.redactor,
-            budget: Budget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
+            budget: CallBudget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
             level: level(env),
             is_quiet,
         };

@@ -1,6 +1,6 @@
 //! The doctor's check of the timers: do they match the configuration, and do they run?
 
-use crate::memory::doctor::{Check, Finding, Patient};
+use crate::memory::doctor::{Check, CheckContext, Finding};
 use crate::schedule::installed::{self, InstalledTimer, last_run};
 use crate::schedule::plan::Scheduler;
 use crate::schedule::timer::TimedProgram;
@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Machines sleep, or are off for a day. A timer is considered dead after this time and three times its interval.
 const GRACE: Duration = Duration::from_secs(48 * 3600);
 
-pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
-    let all = installed::all(&patient.config.schedule, patient.env);
+pub(crate) fn look(cx: &CheckContext) -> Vec<Finding> {
+    let all = installed::all(&cx.config.schedule, cx.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
     for program in TimedProgram::ALL {
         let installed: Vec<&InstalledTimer> =
@@ -27,7 +27,7 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
             findings.push(Finding::warning(Check::Schedule, &second.place, what, &mend));
         }
     }
-    findings.extend(if all.is_empty() { by_hand(patient) } else { silence(patient, &all) });
+    findings.extend(if all.is_empty() { by_hand(cx) } else { silence(cx, &all) });
     findings
 }
 
@@ -50,13 +50,12 @@ fn faults(timer: &InstalledTimer) -> Vec<Finding> {
 const WAIT: SignedDuration = SignedDuration::from_hours(24);
 
 /// Without timers all is fine as long as somebody runs the programs.
-fn by_hand(patient: &Patient) -> Option<Finding> {
-    let inbox = patient.root.inbox();
+fn by_hand(cx: &CheckContext) -> Option<Finding> {
+    let inbox = cx.root.inbox();
     let waits = |entry: &fs_err::DirEntry| {
         let changed = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-        let since = changed
-            .and_then(|at| Timestamp::try_from(at).ok())
-            .map(|at| patient.env.now().duration_since(at));
+        let since =
+            changed.and_then(|at| Timestamp::try_from(at).ok()).map(|at| cx.env.now().duration_since(at));
         entry.path().extension().is_some_and(|ending| ending == "json")
             && since.is_some_and(|since| since > WAIT)
     };
@@ -75,13 +74,13 @@ fn by_hand(patient: &Patient) -> Option<Finding> {
 }
 
 /// Timers that are installed, but have not run for a long time.
-fn silence(patient: &Patient, all: &[InstalledTimer]) -> Option<Finding> {
+fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
     let timer = all.iter().find(|timer| timer.program == Some(TimedProgram::Consolidate))?;
     // If nothing ever ran, the timers may be a minute old.
-    let (_, at) = last_run(patient.root)?;
-    let hours = TimedProgram::Consolidate.hours(&patient.config.schedule);
+    let (_, at) = last_run(cx.root)?;
+    let hours = TimedProgram::Consolidate.hours(&cx.config.schedule);
     let interval = Duration::from_secs(hours.saturating_mul(3600));
-    let since = Duration::try_from(patient.env.now().duration_since(at)).unwrap_or_default();
+    let since = Duration::try_from(cx.env.now().duration_since(at)).unwrap_or_default();
     if since <= GRACE.max(interval.saturating_mul(3)) {
         return None;
     }

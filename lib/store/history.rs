@@ -1,10 +1,10 @@
-//! The notes' history: a git repository of the store's own, one commit after each run of writes (FR-10).
+//! The notes' history: the store is its own git repository, with one commit after each run of writes (FR-10).
 //!
-//! Nothing here can harm a note. Whatever goes wrong is told as a warning, and the next commit takes along what
-//! this one did not.
+//! A failure here is a warning: the notes are already on disk, and the next commit includes what this one missed.
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::one_line;
@@ -15,38 +15,38 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Time for everything that git is asked to do after one run.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Notes may change while git looks at them: so often it is asked.
+/// The time limit for all git commands of one commit.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
-/// Files that somebody is writing at this moment: they get their names when they are whole.
-pub(crate) const NOT_YET: &str = ":(exclude,glob)**/.*.md.??????";
-/// git's own words are few; a hook's are not kept.
+/// A pathspec that leaves out temporary files: another process is writing them now.
+pub(crate) const NO_TEMPORARY_FILES: &str = ":(exclude,glob)**/.*.md.??????";
+/// The most output that is read from git or the commit hook, in bytes.
 const OUTPUT_CAP: usize = 64 << 20;
 
-/// What the person's own settings must not bring in: hooks, signing, a pager, an editor, another's line ends, a
-/// background job that we would end half-way.
-const SETTINGS: &[(&str, &str)] = &[
-    ("core.hooksPath", "/dev/null"),
-    ("commit.gpgSign", "false"),
-    ("core.pager", "cat"),
-    ("core.fsmonitor", "false"),
-    ("core.autocrlf", "false"),
-    ("core.excludesFile", "/dev/null"),
-    ("gc.autoDetach", "false"),
-    ("maintenance.autoDetach", "false"),
-    ("init.defaultBranch", "main"),
+/// Overrides for the user's git settings: no hooks, no signing, no pager, no line-ending conversion, and no
+/// background job, which would be killed with git's process group. With the variables that pass them to git.
+const SETTINGS: &[[&str; 4]] = &[
+    ["GIT_CONFIG_KEY_0", "core.hooksPath", "GIT_CONFIG_VALUE_0", "/dev/null"],
+    ["GIT_CONFIG_KEY_1", "commit.gpgSign", "GIT_CONFIG_VALUE_1", "false"],
+    ["GIT_CONFIG_KEY_2", "core.pager", "GIT_CONFIG_VALUE_2", "cat"],
+    ["GIT_CONFIG_KEY_3", "core.fsmonitor", "GIT_CONFIG_VALUE_3", "false"],
+    ["GIT_CONFIG_KEY_4", "core.autocrlf", "GIT_CONFIG_VALUE_4", "false"],
+    ["GIT_CONFIG_KEY_5", "core.excludesFile", "GIT_CONFIG_VALUE_5", "/dev/null"],
+    ["GIT_CONFIG_KEY_6", "gc.autoDetach", "GIT_CONFIG_VALUE_6", "false"],
+    ["GIT_CONFIG_KEY_7", "maintenance.autoDetach", "GIT_CONFIG_VALUE_7", "false"],
+    ["GIT_CONFIG_KEY_8", "init.defaultBranch", "GIT_CONFIG_VALUE_8", "main"],
 ];
 
-/// Who commits where git knows nobody: a history should not wait for somebody to introduce himself.
-const OURSELVES: &[(&str, &str)] = &[
+/// The commit identity if git has no `user.name`.
+const DEFAULT_IDENTITY: &[(&str, &str)] = &[
     ("GIT_AUTHOR_NAME", "agent-memory"),
     ("GIT_AUTHOR_EMAIL", "agent-memory@localhost"),
     ("GIT_COMMITTER_NAME", "agent-memory"),
     ("GIT_COMMITTER_EMAIL", "agent-memory@localhost"),
 ];
 
-/// What is to be said of a commit.
+/// What the commit message and the commit hook are made from.
 pub(crate) struct Commit<'a> {
     /// `storage.commitHook`.
     pub(crate) hook: &'a str,
@@ -57,14 +57,14 @@ pub(crate) struct Commit<'a> {
     pub(crate) count: usize,
 }
 
-/// Takes what became of `changed` notes into the history, where that is wanted. The error is a warning's text.
+/// Commits the `changed` notes, unless commits are off.
 pub(crate) fn record(
     root: &Root,
     storage: &Storage,
     message: String,
     changed: &[Note],
     env: &Env,
-) -> Result<(), String> {
+) -> Result<()> {
     if changed.is_empty() || !storage.auto_commit || storage.foreign {
         return Ok(());
     }
@@ -72,42 +72,39 @@ pub(crate) fn record(
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
     let thread_ids = thread_ids.into_iter().collect();
     let new = Commit { hook: &storage.commit_hook, message, thread_ids, count: changed.len() };
-    commit(root, &new, env)
-        .map(drop)
-        .map_err(|why| format!("the notes are written, but not committed: {why}"))
+    commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
-/// Commits whatever differs under `topics/` and `archive/`. `Ok(false)`: nothing does. The error is a warning's
-/// text: why there is no commit.
-fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<bool, String> {
+/// Commits whatever differs under `topics/` and `archive/`.
+fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
     let mut git = Git::new(root, env)?;
-    // Two at once would find git's own lock, and fail.
-    let lock = root.state().join("history.lock");
-    let _alone = file::lock_for_change(&lock, true).map_err(|e| e.to_string())?;
+    // With two commits at once, the second would fail on git's own lock.
+    let _lock = file::lock_for_change(&root.state().join("history.lock"), true)?;
     if !root.path().join(".git").exists() {
         git.run(&["init", "--quiet", "--template="])?;
     }
     let mut tries = TRIES;
-    let mut is_ours = false;
+    let mut has_default_identity = false;
     loop {
         let changed = git.changed()?;
         if changed.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         let hook = hook_words(commit, &changed)?;
-        let added = git.run(&[&["add", "--all", "--"], &changed[..], &[NOT_YET]].concat());
+        let added = git.run(&[&["add", "--all", "--"], &changed[..], &[NO_TEMPORARY_FILES]].concat());
         match added.and_then(|_| git.words(&hook)) {
-            Ok(_) => return Ok(true),
-            Err(_) if !is_ours && git.nobody().is_some() => {
-                git.vars.extend(OURSELVES.iter().map(|(name, value)| (*name, value.into())));
-                is_ours = true;
+            Ok(_) => return Ok(()),
+            Err(_) if !has_default_identity && git.missing_identity().is_some() => {
+                git.vars.extend(DEFAULT_IDENTITY.iter().map(|(name, value)| (*name, value.into())));
+                has_default_identity = true;
             }
-            Err(_) if tries > 1 && git.is_overtaken(&hook)? => tries -= 1,
-            Err(why) => return Err(why),
+            Err(_) if tries > 1 && git.was_overtaken(&hook)? => tries -= 1,
+            Err(error) => return Err(error),
         }
     }
 }
 
+/// git in the store's directory, with settings and environment that do not depend on the user's.
 pub(crate) struct Git {
     dir: std::path::PathBuf,
     deadline: Deadline,
@@ -116,29 +113,28 @@ pub(crate) struct Git {
 }
 
 impl Git {
-    pub(crate) fn new(root: &Root, env: &Env) -> Result<Git, String> {
-        let dir = fs_err::canonicalize(root.path()).map_err(|e| e.to_string())?;
+    pub(crate) fn new(root: &Root, env: &Env) -> Result<Git> {
+        let dir = fs_err::canonicalize(root.path())?;
         let mut vars: Vec<(&'static str, OsString)> = vec![
-            // The repository of a directory above is somebody else's.
+            // A repository in a directory above is not the store's.
             ("GIT_CEILING_DIRECTORIES", dir.parent().unwrap_or(&dir).into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
             ("GIT_EDITOR", "true".into()),
             ("LC_ALL", "C".into()),
             ("GIT_CONFIG_COUNT", SETTINGS.len().to_string().into()),
         ];
-        for ((key, value), (name, content)) in CONFIG_VARS.iter().zip(SETTINGS) {
-            vars.push((key, name.into()));
-            vars.push((value, content.into()));
+        for [key_var, key, value_var, value] in SETTINGS {
+            vars.extend([(*key_var, key.into()), (*value_var, value.into())]);
         }
-        Ok(Git { dir, deadline: Deadline::after(PATIENCE), vars, without: env.names("GIT_") })
+        Ok(Git { dir, deadline: Deadline::after(TIMEOUT), vars, without: env.names("GIT_") })
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
         self.words(&words)
     }
 
-    fn words(&self, words: &[String]) -> Result<Vec<u8>, String> {
+    fn words(&self, words: &[String]) -> Result<Vec<u8>> {
         let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
         let finished = exec::run(Invocation {
             command: CommandLine::Words(words),
@@ -152,26 +148,28 @@ impl Git {
             deadline: self.deadline,
             level: 0,
         })
-        .map_err(|fault| format!("\"{name}\" {fault}"))?;
+        .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))?;
         if finished.status.success() {
             return Ok(finished.stdout);
         }
         let last = one_line(&finished.last_line, 300);
         let colon = if last.is_empty() { "" } else { ": " };
-        Err(format!("\"{name}\" failed ({}){colon}{last}", exec::how_it_ended(finished.status)))
+        let how = exec::how_it_ended(finished.status);
+        Err(Error::io(format!("\"{name}\" failed ({how}){colon}{last}")))
     }
 
-    /// Why git cannot say who commits, where it cannot.
-    pub(crate) fn nobody(&self) -> Option<String> {
+    /// git's error where it has no name or address for commits.
+    pub(crate) fn missing_identity(&self) -> Option<Error> {
         self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
     }
 
-    /// Those of `topics` and `archive` in which something differs from the last commit. git knows a directory
-    /// only while there is a file in it.
-    fn changed(&self) -> Result<Vec<&'static str>, String> {
+    /// Which of `topics` and `archive` differ from the last commit. They are listed one by one because git
+    /// refuses the path of an empty directory.
+    fn changed(&self) -> Result<Vec<&'static str>> {
         let mut changed = Vec::new();
         for dir in ["topics", "archive"] {
-            let status = self.run(&["status", "--porcelain", "--untracked-files=all", "--", dir, NOT_YET])?;
+            let words = ["status", "--porcelain", "--untracked-files=all", "--", dir, NO_TEMPORARY_FILES];
+            let status = self.run(&words)?;
             if !status.is_empty() {
                 changed.push(dir);
             }
@@ -179,44 +177,32 @@ impl Git {
         Ok(changed)
     }
 
-    /// Has somebody changed a note since all were added? Then a file that git was to take may be gone. Nor has
-    /// `git commit` failed where nothing differs any more: there was only a moment at which something did.
-    fn is_overtaken(&self, hook: &[String]) -> Result<bool, String> {
-        let status = self.run(&["status", "--porcelain", "--", "topics", "archive", NOT_YET])?;
+    /// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
+    /// nothing differs from the last commit any more.
+    fn was_overtaken(&self, hook: &[String]) -> Result<bool> {
+        let status = self.run(&["status", "--porcelain", "--", "topics", "archive", NO_TEMPORARY_FILES])?;
         if status.is_empty() {
             return Ok(is_git_commit(hook));
         }
-        // The second letter of a line: how the file differs from what was added.
+        // The second letter of a line tells how the file differs from the index.
         Ok(status.split(|byte| *byte == b'\n').any(|line| line.get(1).is_some_and(|letter| *letter != b' ')))
     }
 }
 
-/// The variables through which git takes settings from its environment.
-const CONFIG_VARS: &[(&str, &str)] = &[
-    ("GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"),
-    ("GIT_CONFIG_KEY_1", "GIT_CONFIG_VALUE_1"),
-    ("GIT_CONFIG_KEY_2", "GIT_CONFIG_VALUE_2"),
-    ("GIT_CONFIG_KEY_3", "GIT_CONFIG_VALUE_3"),
-    ("GIT_CONFIG_KEY_4", "GIT_CONFIG_VALUE_4"),
-    ("GIT_CONFIG_KEY_5", "GIT_CONFIG_VALUE_5"),
-    ("GIT_CONFIG_KEY_6", "GIT_CONFIG_VALUE_6"),
-    ("GIT_CONFIG_KEY_7", "GIT_CONFIG_VALUE_7"),
-    ("GIT_CONFIG_KEY_8", "GIT_CONFIG_VALUE_8"),
-];
-
-/// The hook's words, filled in. Splitting comes first, so that no value can become a word of its own.
-pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>, String> {
-    let words = shlex::split(commit.hook)
-        .filter(|words| !words.is_empty())
-        .ok_or_else(|| format!("storage.commitHook cannot be split into words: {}", commit.hook))?;
+/// The words of the commit hook with its placeholders filled in. The line is split first, so that a value never
+/// becomes a word of its own.
+pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
+    let words = shlex::split(commit.hook).filter(|words| !words.is_empty()).ok_or_else(|| {
+        Error::config(format!("storage.commitHook cannot be split into words: {}", commit.hook))
+    })?;
     let message = one_line(&commit.message, 200);
-    let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| may_be_named(id)).collect();
+    let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| is_safe_id(id)).collect();
     let ids = ids.join(",");
-    // With each word whether it was a flag before its values came in: they do not make it one.
+    // Each word, and whether it was a flag before its values were filled in.
     let mut filled: Vec<(bool, String)> = Vec::new();
     for word in &words {
         if word.contains("{threadId}") && ids.is_empty() {
-            // `--trailer 'Thread-Id: {threadId}'` goes as a whole.
+            // Without an id, `--trailer 'Thread-Id: {threadId}'` is dropped as a whole.
             if !word.starts_with('-') && filled.last().is_some_and(|(is_flag, _)| *is_flag) {
                 filled.pop();
             }
@@ -237,7 +223,7 @@ fn is_git_commit(words: &[String]) -> bool {
     matches!(words, [git, commit, ..] if git == "git" && commit == "commit")
 }
 
-/// Puts values in the places of their names, once: what a value holds is not looked at again.
+/// Replaces each placeholder with its value. Placeholders inside a value are not replaced.
 fn fill(word: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = word;
@@ -251,8 +237,8 @@ fn fill(word: &str, values: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Ids that cannot be taken for a flag, and look alike in every terminal.
-fn may_be_named(id: &str) -> bool {
+/// An id that cannot be mistaken for a flag and has only plain ASCII.
+fn is_safe_id(id: &str) -> bool {
     id.starts_with(|c: char| c.is_ascii_alphanumeric())
         && id.chars().all(|c| c.is_ascii_alphanumeric() || "._:@/-".contains(c))
 }
@@ -274,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_names_threads_message_and_directories() {
+    fn the_default_hook_gets_threads_message_and_directories() {
         assert_eq!(
             words(DEFAULT, &["T-1", "a/b"]),
             ["git", "commit", "--trailer", "Thread-Id: T-1,a/b", "-m", "say {count} things", "--", "topics"]
@@ -282,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_thread_its_argument_goes_with_its_flag() {
+    fn without_a_thread_the_argument_is_dropped_with_its_flag() {
         let bare = ["git", "commit", "-m", "say {count} things", "--", "topics"];
         assert_eq!(words(DEFAULT, &[]), bare);
         assert_eq!(words(DEFAULT, &["-x", "a b", "é", ""]), bare);
@@ -291,18 +277,13 @@ mod tests {
     }
 
     #[test]
-    fn values_stay_within_their_word_and_are_not_filled_again() {
+    fn values_stay_in_their_word_and_are_not_filled_again() {
         assert_eq!(words("hook {message}:{count}", &[]), ["hook", "say {count} things:3"]);
     }
 
     #[test]
-    fn every_setting_has_its_variables() {
-        assert_eq!(CONFIG_VARS.len(), SETTINGS.len());
-    }
-
-    #[test]
-    fn an_open_quote_is_named() {
+    fn an_open_quote_is_an_error_that_quotes_the_hook() {
         let commit = Commit { hook: "git 'commit", message: String::new(), thread_ids: Vec::new(), count: 0 };
-        assert!(hook_words(&commit, &[]).unwrap_err().contains("git 'commit"));
+        assert!(hook_words(&commit, &[]).unwrap_err().message().contains("git 'commit"));
     }
 }

@@ -1,14 +1,15 @@
-//! How the notes' history stands: looked at, never touched.
+//! The state of the store's git repository, for the doctor. Reading it changes nothing.
 
 use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::base::repository::git_dir;
-use crate::store::history::{Git, NOT_YET};
+use crate::store::history::{Git, NO_TEMPORARY_FILES};
 use crate::store::place::Root;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// What git leaves in its directory while something that a person began is not at its end.
-const UNDER_WAY: &[(&str, &str)] = &[
+/// Files in git's directory that stand for an unfinished operation.
+const UNFINISHED: &[(&str, &str)] = &[
     ("MERGE_HEAD", "merge"),
     ("rebase-merge", "rebase"),
     ("rebase-apply", "rebase"),
@@ -19,30 +20,30 @@ const UNDER_WAY: &[(&str, &str)] = &[
 
 #[derive(Debug, Default)]
 pub(crate) struct HistoryState {
-    /// git's own lock, whoever holds it.
+    /// git's `index.lock`, if it exists.
     pub(crate) lock: Option<PathBuf>,
-    /// `merge`, `rebase` …
-    pub(crate) under_way: Option<&'static str>,
+    /// The operation that a person has begun and not finished: `merge`, `rebase` …
+    pub(crate) unfinished: Option<&'static str>,
     /// Files that differ from the last commit.
     pub(crate) changed: Vec<PathBuf>,
-    /// Of these, the ones that a merge could not settle.
+    /// Those of them that a merge left in conflict.
     pub(crate) in_conflict: Vec<PathBuf>,
-    /// Why git cannot say who commits.
-    pub(crate) nobody: Option<String>,
+    /// git's error where it has no name or address for commits.
+    pub(crate) missing_identity: Option<Error>,
 }
 
 impl HistoryState {
-    /// `None` where there is no repository yet. An error tells why git cannot be asked.
-    pub(crate) fn of(root: &Root, env: &Env) -> Result<Option<HistoryState>, String> {
+    /// `None` if there is no repository yet.
+    pub(crate) fn of(root: &Root, env: &Env) -> Result<Option<HistoryState>> {
         let Some(dir) = git_dir(root.path()) else {
-            // Something of that name which is no repository is in git's way.
+            // A file or directory of that name that is not a repository would block git.
             return match root.path().join(".git").symlink_metadata() {
-                Ok(_) => Err("\".git\" is there, but is no repository".to_owned()),
+                Ok(_) => Err(Error::conflict("\".git\" exists but is not a repository")),
                 Err(_) => Ok(None),
             };
         };
         let git = Git::new(root, env)?;
-        // Names as they are, each with an end of its own; and git's index is not written.
+        // `-z`: file names unquoted, each ended by NUL. No optional locks: git's index is not written.
         let status = git.run(&[
             "--no-optional-locks",
             "status",
@@ -53,12 +54,12 @@ impl HistoryState {
             "--",
             "topics",
             "archive",
-            NOT_YET,
+            NO_TEMPORARY_FILES,
         ])?;
         let mut state = HistoryState {
             lock: Some(dir.join("index.lock")).filter(|lock| lock.symlink_metadata().is_ok()),
-            under_way: UNDER_WAY.iter().find(|(name, _)| dir.join(name).exists()).map(|(_, what)| *what),
-            nobody: git.nobody(),
+            unfinished: UNFINISHED.iter().find(|(name, _)| dir.join(name).exists()).map(|(_, what)| *what),
+            missing_identity: git.missing_identity(),
             ..HistoryState::default()
         };
         for line in status.split(|byte| *byte == 0) {

@@ -1,5 +1,5 @@
-//! What this machine remembers of sessions, of tries and of the last defrag: small files, each replaced as a whole. Only the run
-//! that holds `run.lock` writes them.
+//! What this machine remembers about sessions, failed tries and the last defrag: small files, each replaced as a
+//! whole. Only the run that holds `run.lock` writes them.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -13,14 +13,13 @@ use std::path::Path;
 
 /// The largest ledger that is read, in bytes.
 const CAP: u64 = 256 << 20;
-/// So many of a session's last turns are remembered, for its forks.
+/// How many of a session's last turns are remembered, for its forks.
 const MARKS: usize = 2000;
-/// So long after the first and the second failed try comes the next, in hours. After the third comes none.
+/// The pause after the first and the second failed try of an entry, in hours. There is no try after the third.
 const PAUSES: [i64; 2] = [1, 6];
-
-/// So long rests what a call of defrag has failed for, in hours: after the first time not at all, then for about three,
-/// seven and thirty days. Half a day less, so that the nightly run finds the rest over.
-const RESTS: [i64; 4] = [0, 60, 156, 708];
+/// The pause after each failed call of defrag, in hours: none after the first, then about three, seven and thirty
+/// days. It is half a day shorter, so that it is over when the nightly run starts.
+const DEFRAG_PAUSES: [i64; 4] = [0, 60, 156, 708];
 
 /// How far each session has been read.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -32,8 +31,8 @@ pub(crate) struct Session {
     pub(crate) last: String,
     /// The session that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) parent: Option<String>,
-    /// The hashes of the turns that were read, the newest of them.
+    parent: Option<String>,
+    /// The hashes of the turns that were read; of many, the newest.
     #[serde(default)]
     pub(crate) marks: Vec<String>,
 }
@@ -51,8 +50,8 @@ impl Sessions {
         self.0.get(key)
     }
 
-    /// Those that share turns with this one: its family, up to the session that all of them were forked from. A
-    /// fork's ledger holds only what its parents had not given, so near kin would not do.
+    /// The sessions that may share turns with this one: all that go back to the same first session. The nearest
+    /// relatives are not enough, because for a fork only the turns that its parents did not have are recorded.
     pub(crate) fn kin<'a>(
         &'a self,
         key: &'a str,
@@ -63,10 +62,10 @@ impl Sessions {
         self.0.iter().filter(is_kin).map(|(_, session)| session)
     }
 
-    /// The first of the family.
+    /// The first session of the chain of forks.
     fn origin<'a>(&'a self, key: &'a str) -> &'a str {
         let mut origin = key;
-        // Nobody forks so often; more steps are a circle.
+        // A longer chain is a circle.
         for _ in 0..64 {
             match self.0.get(origin).and_then(|session| session.parent.as_deref()) {
                 Some(parent) => origin = parent,
@@ -76,7 +75,7 @@ impl Sessions {
         origin
     }
 
-    /// Takes note that `turns` have been read.
+    /// Records that `turns` have been read.
     pub(crate) fn read(&mut self, key: &str, parent: Option<&str>, turns: &[String]) {
         let Some(last) = turns.last() else { return };
         let session = self.0.entry(key.to_owned()).or_default();
@@ -90,30 +89,30 @@ impl Sessions {
     }
 }
 
-/// Which entries have failed, how often, and when each may be tried again.
+/// The entries that have failed: how often, and when each may be tried again.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tries(BTreeMap<String, Try>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Try {
-    pub(crate) tries: u32,
+    tries: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) not_before: Option<Timestamp>,
-    /// A call for several entries failed: this one is asked about alone.
+    not_before: Option<Timestamp>,
+    /// A call for several entries failed, so this one gets a call of its own.
     #[serde(default)]
-    pub(crate) alone: bool,
+    alone: bool,
     #[serde(default)]
-    pub(crate) error: String,
-    /// The batch in which it failed last: a run that is taken up after a crash must not count it again.
+    error: String,
+    /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
     #[serde(default)]
     batch: String,
 }
 
-/// What comes of a failed try.
+/// What follows a failed try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextTry {
     Again(Timestamp),
-    /// That was the last one.
+    /// That was the last of so many tries.
     Never(u32),
 }
 
@@ -127,31 +126,31 @@ impl Tries {
     }
 
     pub(crate) fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
-        self.0.get(id).and_then(|known| known.not_before).is_none_or(|time| time <= now)
+        self.0.get(id).and_then(|entry| entry.not_before).is_none_or(|time| time <= now)
     }
 
     pub(crate) fn is_alone(&self, id: &str) -> bool {
-        self.0.get(id).is_some_and(|known| known.alone)
+        self.0.get(id).is_some_and(|entry| entry.alone)
     }
 
     pub(crate) fn set_alone(&mut self, id: &str) {
         self.0.entry(id.to_owned()).or_default().alone = true;
     }
 
-    pub(crate) fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> Next {
-        let known = self.0.entry(id.to_owned()).or_default();
-        if known.batch != batch {
-            batch.clone_into(&mut known.batch);
-            error.clone_into(&mut known.error);
-            // A file can say anything.
-            known.tries = known.tries.saturating_add(1);
-            let pause = usize::try_from(known.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
+    pub(crate) fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> NextTry {
+        let entry = self.0.entry(id.to_owned()).or_default();
+        if entry.batch != batch {
+            batch.clone_into(&mut entry.batch);
+            error.clone_into(&mut entry.error);
+            // The file may contain any number.
+            entry.tries = entry.tries.saturating_add(1);
+            let pause = usize::try_from(entry.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
             let after = |hours: &i64| now.saturating_add(jiff::Span::new().hours(*hours)).ok();
-            known.not_before = pause.and_then(after);
+            entry.not_before = pause.and_then(after);
         }
-        match known.not_before {
-            Some(time) => Next::Again(time),
-            None => Next::Never(known.tries),
+        match entry.not_before {
+            Some(time) => NextTry::Again(time),
+            None => NextTry::Never(entry.tries),
         }
     }
 
@@ -160,35 +159,35 @@ impl Tries {
     }
 }
 
-/// What the last defrag has seen of the notes, so that nothing is asked about twice.
+/// The notes as the last defrag saw them, so that it does not ask about the same text twice.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Seen {
-    /// The mark of each note, see [`crate::store::entry::Entry::mark`].
+pub(crate) struct DefragLedger {
+    /// The fingerprint of each note, see [`crate::store::entry::Entry::mark`].
     notes: BTreeMap<EntryId, String>,
-    /// Of whom groups were asked about, by the reach's name: it is still to be decided what is hot among all of them.
+    /// The reaches, by name, that were asked about in groups and whose tiers are still to be decided.
     #[serde(default, rename = "tiersDueOf")]
     tiers_due: BTreeSet<String>,
-    /// What calls have failed for: notes by their ids, and tiers by the reach's name.
+    /// The failed calls, by the id of the note or, for tiers, the name of the reach.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    failed: BTreeMap<String, Failure>,
+    failed: BTreeMap<String, FailedCalls>,
 }
 
-/// Calls that failed one after the other for the same text.
+/// Calls about the same text that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Failure {
-    /// What it was asked about, and who was: when either is another, it is no failure any more.
+pub(crate) struct FailedCalls {
+    /// The text, and who was asked: once either differs, the failure no longer counts.
     of: String,
     pub(crate) tries: u32,
     pub(crate) not_before: Timestamp,
     pub(crate) error: String,
-    /// The batch in which it failed last: a run that is taken up after a crash must not count it again.
+    /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
     batch: String,
 }
 
-impl Seen {
-    pub(crate) fn load(root: &Root) -> Result<Seen> {
+impl DefragLedger {
+    pub(crate) fn load(root: &Root) -> Result<DefragLedger> {
         load(&root.state().join("defrag.json"))
     }
 
@@ -205,7 +204,7 @@ impl Seen {
         self.notes.insert(id, mark);
     }
 
-    /// Is it still to be decided what is hot among the notes of this reach?
+    /// Are the tiers of this reach still to be decided?
     pub(crate) fn are_tiers_due(&self, reach: &str) -> bool {
         self.tiers_due.contains(reach)
     }
@@ -223,7 +222,7 @@ impl Seen {
         self.tiers_due.clear();
     }
 
-    /// A call about `of`, of which `key` is the name, has failed. When it may be asked about again.
+    /// Records a failed call about `of`, under the name `key`, and returns when it may be asked about again.
     pub(crate) fn fail(
         &mut self,
         key: &str,
@@ -232,36 +231,36 @@ impl Seen {
         batch: &str,
         now: Timestamp,
     ) -> Timestamp {
-        let known = self.failed.entry(key.to_owned()).or_default();
-        if known.of != of {
-            *known = Failure { of: of.to_owned(), ..Failure::default() };
+        let calls = self.failed.entry(key.to_owned()).or_default();
+        if calls.of != of {
+            *calls = FailedCalls { of: of.to_owned(), ..FailedCalls::default() };
         }
-        if known.batch != batch {
-            batch.clone_into(&mut known.batch);
-            error.clone_into(&mut known.error);
-            let rest = RESTS[(known.tries as usize).min(RESTS.len() - 1)];
-            known.tries = known.tries.saturating_add(1);
-            known.not_before = now.saturating_add(jiff::Span::new().hours(rest)).unwrap_or(now);
+        if calls.batch != batch {
+            batch.clone_into(&mut calls.batch);
+            error.clone_into(&mut calls.error);
+            let pause = DEFRAG_PAUSES[(calls.tries as usize).min(DEFRAG_PAUSES.len() - 1)];
+            calls.tries = calls.tries.saturating_add(1);
+            calls.not_before = now.saturating_add(jiff::Span::new().hours(pause)).unwrap_or(now);
         }
-        known.not_before
+        calls.not_before
     }
 
-    /// Is it not to be asked about now, because calls about it have failed?
-    pub(crate) fn rests(&self, key: &str, of: &str, now: Timestamp) -> bool {
-        self.failed.get(key).is_some_and(|known| known.of == of && known.not_before > now)
+    /// Have calls about it failed, so that it is skipped for now?
+    pub(crate) fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
+        self.failed.get(key).is_some_and(|calls| calls.of == of && calls.not_before > now)
     }
 
-    /// How many notes and decisions rest now, and which of them longest.
-    pub(crate) fn resting(&self, now: Timestamp) -> Option<(usize, &Failure)> {
-        let resting = self.failed.values().filter(|known| known.not_before > now);
-        let last = resting.clone().max_by_key(|known| known.not_before)?;
-        Some((resting.count(), last))
+    /// How many notes and decisions are postponed, and the one that is postponed longest.
+    pub(crate) fn postponed(&self, now: Timestamp) -> Option<(usize, &FailedCalls)> {
+        let postponed = self.failed.values().filter(|calls| calls.not_before > now);
+        let last = postponed.clone().max_by_key(|calls| calls.not_before)?;
+        Some((postponed.count(), last))
     }
 
-    /// Forgets the notes that `is_there` does not know.
-    pub(crate) fn keep(&mut self, is_there: impl Fn(&EntryId) -> bool) {
-        self.notes.retain(|id, _| is_there(id));
-        self.failed.retain(|key, _| EntryId::whole(key).is_none_or(|id| is_there(&id)));
+    /// Forgets the notes that no longer exist.
+    pub(crate) fn keep(&mut self, exists: impl Fn(&EntryId) -> bool) {
+        self.notes.retain(|id, _| exists(id));
+        self.failed.retain(|key, _| EntryId::whole(key).is_none_or(|id| exists(&id)));
     }
 }
 
@@ -273,16 +272,16 @@ fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
                 path.display(),
                 one_line(&e.to_string(), 300)
             ))
-            .hint("mend it, or move it away to begin anew")
+            .hint("correct it, or move it away to start with an empty one")
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
-        Err(e) => Err(Error::io(e.to_string())),
+        Err(e) => Err(e.into()),
     }
 }
 
 fn save(value: &impl Serialize, path: &Path) -> Result<()> {
     let text = serde_json::to_vec_pretty(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    file::install(path, &text, 0o600).map_err(|e| Error::io(e.to_string()))
+    Ok(file::install(path, &text, 0o600)?)
 }
 
 #[cfg(test)]
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_read_on_and_reading_twice_is_reading_once() {
+    fn reading_the_same_turns_twice_changes_nothing() {
         let mut sessions = Sessions::default();
         sessions.read("a", None, &turns(0..3));
         sessions.read("a", None, &turns(3..5));
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn kin_are_the_whole_family() {
+    fn kin_are_all_sessions_with_the_same_origin() {
         let mut sessions = Sessions::default();
         for (key, parent) in [
             ("p", None),
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!(kin("p", None), ["a", "a1", "b"]);
         assert_eq!(kin("new", Some("a")), ["a", "a1", "b", "p"]);
         assert_eq!(kin("other", None), [""; 0]);
-        // A circle, which no program writes, is no reason to hang.
+        // A circle, which no program writes, must not hang.
         let mut circle = Sessions::default();
         circle.read("c", Some("d"), &["c".to_owned()]);
         circle.read("d", Some("c"), &["d".to_owned()]);
@@ -343,22 +342,22 @@ mod tests {
     }
 
     #[test]
-    fn three_tries_after_one_hour_and_after_six() {
+    fn an_entry_has_three_tries_one_and_six_hours_apart() {
         let now: Timestamp = "2026-02-28T15:00:00Z".parse().unwrap();
         let mut tries = Tries::default();
         assert!(tries.may_be_tried("q", now));
-        let Next::Again(first) = tries.fail("q", "why", "b1", now) else { panic!("no second try") };
+        let NextTry::Again(first) = tries.fail("q", "why", "b1", now) else { panic!("no second try") };
         assert_eq!(first.to_string(), "2026-02-28T16:00:00Z");
         assert!(!tries.may_be_tried("q", now) && tries.may_be_tried("q", first));
-        let Next::Again(second) = tries.fail("q", "why", "b2", first) else { panic!("no third try") };
+        let NextTry::Again(second) = tries.fail("q", "why", "b2", first) else { panic!("no third try") };
         assert_eq!(second.to_string(), "2026-02-28T22:00:00Z");
-        assert_eq!(tries.fail("q", "why", "b3", second), Next::Never(3));
+        assert_eq!(tries.fail("q", "why", "b3", second), NextTry::Never(3));
         tries.forget("q");
         assert!(tries.may_be_tried("q", now));
     }
 
     #[test]
-    fn a_batch_counts_once() {
+    fn several_failures_in_one_batch_count_once() {
         let now = Timestamp::UNIX_EPOCH;
         let mut tries = Tries::default();
         let first = tries.fail("q", "why", "b1", now);
@@ -367,11 +366,11 @@ mod tests {
         for batch in ["b2", "b3", "b3"] {
             let _ = tries.fail("q", "why", batch, now);
         }
-        assert_eq!(tries.fail("q", "why", "b3", now), Next::Never(3));
+        assert_eq!(tries.fail("q", "why", "b3", now), NextTry::Never(3));
     }
 
     #[test]
-    fn saved_and_loaded_they_are_the_same_and_a_damaged_one_is_named() {
+    fn ledgers_survive_a_round_trip_and_a_damaged_one_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
         root.make().unwrap();

@@ -1,14 +1,14 @@
-//! Where a store's parts lie, and how a new store is made.
+//! The directories of a store, and how a new store is created.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Each machine has its own queue and its own state: neither belongs into a history that is shared.
+/// The `.gitignore` of a store. Each machine has its own queue and its own state: neither belongs in the history.
 const IGNORED: &[u8] = b"/inbox/\n/.agent-memory/\n";
 
-/// A store's top directory. Asking for its parts makes nothing.
+/// The top directory of a store. The methods that return paths create nothing.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
@@ -31,37 +31,37 @@ impl Root {
         self.0.join("topics")
     }
 
-    /// Notes that were removed, merged into others, or are no longer of use.
+    /// Notes that were removed, were merged into others, or are no longer useful.
     pub(crate) fn archive(&self) -> PathBuf {
         self.0.join("archive")
     }
 
-    /// This machine's own: locks, ledgers, batches.
+    /// What belongs to this machine: locks, ledgers, batches.
     pub(crate) fn state(&self) -> PathBuf {
         self.0.join(".agent-memory")
     }
 
-    /// Held by the one run that may be at work on the store, and says whose it is.
+    /// The lock of the one run that may work on the store. Its content says who holds it.
     pub(crate) fn run_lock(&self) -> PathBuf {
         self.state().join("run.lock")
     }
 
-    /// Makes what is missing of a store, closed to everyone else, and makes sure that it stays.
+    /// Creates the missing directories, readable only by the owner, and syncs them to disk.
     pub(crate) fn make(&self) -> Result<()> {
         let parts = [self.inbox(), self.topics(), self.archive(), self.state()];
         if parts.iter().all(|part| part.is_dir()) {
             return Ok(());
         }
         let failed = |e: io::Error| {
-            Error::config(format!("the store \"{}\" cannot be made: {e}", self.0.display()))
-                .hint("set storage.root to a directory that can be written; see: memory-config show")
+            Error::config(format!("the store \"{}\" cannot be created: {e}", self.0.display()))
+                .hint("set storage.root to a directory that you can write to; see: memory-config show")
         };
         if self.0.exists() && !self.0.is_dir() {
             return Err(failed(io::Error::new(io::ErrorKind::NotADirectory, "it is not a directory")));
         }
         let missing: Vec<&Path> = self.0.ancestors().take_while(|dir| !dir.exists()).collect();
         file::make_private_dir(&self.0).map_err(failed)?;
-        // Before the parts: whoever finds them all takes the store for whole.
+        // Before the directories: if they all exist, the store counts as complete.
         let ignore = self.0.join(".gitignore");
         if ignore.symlink_metadata().is_err() {
             file::install(&ignore, IGNORED, 0o600).map_err(failed)?;

@@ -1,9 +1,9 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
+mod key_path;
 mod read;
 pub(crate) mod search;
 pub(crate) mod settings;
-mod spot;
 pub(crate) mod starter;
 pub(crate) mod trust;
 mod value;
@@ -28,7 +28,7 @@ pub(crate) struct MemoryConfig {
     pub(crate) llm: Llm,
     pub(crate) schedule: Schedule,
     pub(crate) agents_md: AgentsMd,
-    pub(crate) harnesses: BTreeMap<String, Harness>,
+    pub(crate) harnesses: BTreeMap<String, HarnessConfig>,
     pub(crate) redact: Redact,
 }
 
@@ -39,10 +39,10 @@ pub(crate) struct Storage {
     pub(crate) root: PathBuf,
     /// Never where the store is `foreign`.
     pub(crate) auto_commit: bool,
-    /// To be split into words without a shell.
+    /// Split into words without a shell.
     pub(crate) commit_hook: String,
-    /// The root was named by a file in the current directory that is not trusted: never committed with git,
-    /// and all targets lie in that directory.
+    /// The root comes from a file in the current directory that is not trusted: the store is never committed, and all
+    /// targets are in that directory.
     #[serde(skip)]
     pub(crate) foreign: bool,
 }
@@ -50,10 +50,10 @@ pub(crate) struct Storage {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Llm {
-    /// As written: a preset's name or a line for the shell.
+    /// The name of a preset, or a shell command.
     pub(crate) command: Option<String>,
-    /// The user's own.
-    pub(crate) presets: BTreeMap<String, String>,
+    /// The user's own presets.
+    presets: BTreeMap<String, String>,
     pub(crate) timeout_seconds: u64,
     pub(crate) max_prompt_bytes: u64,
     pub(crate) max_reply_bytes: u64,
@@ -73,9 +73,9 @@ pub(crate) struct Schedule {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentsMd {
     pub(crate) targets: Vec<Target>,
-    /// What notes may take that are shown whole, at four bytes a token.
+    /// The budget for notes that are shown whole, at four bytes a token.
     pub(crate) max_hot_tokens: u64,
-    /// So many notes are shown as a link.
+    /// How many notes are shown as links.
     pub(crate) max_warm: u64,
 }
 
@@ -84,14 +84,14 @@ pub(crate) struct AgentsMd {
 pub(crate) struct Target {
     /// Absolute.
     pub(crate) path: PathBuf,
-    /// Gets the notes of this repository, in the place of those of scope `global`.
+    /// It gets the notes of this repository instead of those of scope `global`.
     pub(crate) repo: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Harness {
-    /// To be split into words without a shell; holds `{threadId}`.
+pub(crate) struct HarnessConfig {
+    /// Split into words without a shell; contains `{threadId}`.
     pub(crate) read_command: String,
 }
 
@@ -102,12 +102,12 @@ pub(crate) struct Redact {
 }
 
 impl Llm {
-    /// The most that a prompt may have, in bytes.
+    /// The longest prompt, in bytes.
     pub(crate) fn max_prompt(&self) -> usize {
         usize::try_from(self.max_prompt_bytes).unwrap_or(usize::MAX)
     }
 
-    /// The line for the shell: a preset of the user's, a built-in one, or the command as it stands.
+    /// The shell command: one of the user's presets, a built-in preset, or the command itself.
     pub(crate) fn command_line(&self) -> Option<&str> {
         let command = self.command.as_deref()?;
         Some(self.presets.get(command).map(String::as_str).or_else(|| preset(command)).unwrap_or(command))
@@ -123,8 +123,8 @@ pub(crate) fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> R
     Ok(config)
 }
 
-/// A file that somebody named for notes, if they may go there. Those of a store that a stranger named stay in
-/// the directory of the file that named it: the current one.
+/// `path`, if notes may be written there. Notes of a store that an untrusted file names stay in the directory of that
+/// file, which is the current one.
 pub(crate) fn may_write(path: PathBuf, config: &MemoryConfig, env: &Env) -> Result<PathBuf> {
     if !config.storage.foreign {
         return Ok(path);
@@ -134,13 +134,13 @@ pub(crate) fn may_write(path: PathBuf, config: &MemoryConfig, env: &Env) -> Resu
     trust::inside(&here, &path).ok_or_else(|| {
         let named = path.display();
         Error::refused(format!(
-            "\"{named}\" lies outside of the directory whose store is used, and which is not trusted"
+            "\"{named}\" is outside of the current directory, whose configuration names the store and is not trusted"
         ))
         .hint("to trust it, set AGENT_MEMORY_TRUST=1 or list it under trustedDirectories")
     })
 }
 
-/// Does `path` lie in `dir`, wherever symlinks lead?
+/// Is `path` inside `dir`, with symlinks resolved?
 pub(crate) fn lies_in(dir: &Path, path: &Path) -> bool {
     dir.canonicalize().is_ok_and(|dir| trust::inside(&dir, path).is_some())
 }
@@ -153,7 +153,7 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
         for (key, value) in read::strictly(main, env)? {
             if files.is_here && key == "trustedDirectories" {
                 reporter.warn(&format!(
-                    "\"{}\": trustedDirectories counts in your own configuration only; left out",
+                    "\"{}\": trustedDirectories only works in your own configuration; ignored",
                     main.display()
                 ));
             } else {
@@ -161,8 +161,8 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
             }
         }
     }
-    if let Some(stranger) = &files.stranger {
-        trust::add(&mut settings, stranger, env, reporter);
+    if let Some(untrusted) = &files.untrusted {
+        trust::add(&mut settings, untrusted, env, reporter);
     }
     if settings.get("storage.root").is_none_or(|root| root.value.is_null()) {
         settings.set("storage.root", default_root(env)?.into(), "default");
@@ -170,8 +170,8 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
     Ok(settings)
 }
 
-/// Where notes are kept if nobody says otherwise: the PRD's place for those who have its `~/commonplace`.
-pub(crate) fn default_root(env: &Env) -> Result<String> {
+/// The default store: below `~/commonplace` if that exists, as the PRD has it.
+fn default_root(env: &Env) -> Result<String> {
     let commonplace = env.home().map(|home| home.join("commonplace")).filter(|dir| dir.is_dir());
     let root = match commonplace {
         Some(dir) => dir.join("01_files/_utilities/agent-memories"),
@@ -179,7 +179,7 @@ pub(crate) fn default_root(env: &Env) -> Result<String> {
     };
     let root = absolute(root, env)?;
     root.to_str().map(str::to_owned).ok_or_else(|| {
-        Error::config(format!("the store's place is not valid UTF-8: \"{}\"", root.display()))
+        Error::config(format!("the path of the store is not valid UTF-8: \"{}\"", root.display()))
             .hint("set storage.root")
     })
 }

@@ -1,99 +1,100 @@
-//! A file's settings: each checked, each fault with its line and the path of its key.
+//! Reads the settings of a file and checks each. A fault has the line and the key path.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
 use crate::config::json_file::{self, Member};
-use crate::config::memory::settings::{KNOWN, Known};
-use crate::config::memory::spot::{Fault, Spot};
-use crate::config::memory::value::{Base, checked};
+use crate::config::memory::key_path::{KeyPath, SettingFault};
+use crate::config::memory::settings::{SETTINGS, SettingSpec};
+use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A setting that stands in the file, or a fault.
-pub(crate) type Found<'a> = Result<(&'static str, Value), Fault<'a>>;
+/// A setting in the file, or what is wrong with it.
+pub(super) type ParsedSetting<'a> = Result<(&'static str, Value), SettingFault<'a>>;
 
-/// A file that must be right. The first fault is the error.
-pub(crate) fn strictly(path: &Path, env: &Env) -> Result<Vec<(&'static str, Value)>> {
+/// The settings of a file. The first fault is an error.
+pub(super) fn strictly(path: &Path, env: &Env) -> Result<Vec<(&'static str, Value)>> {
     let bytes = bytes(path)?;
     let found = settings(&bytes, path, env)?;
     found.into_iter().map(|found| found.map_err(|fault| fault.error(path))).collect()
 }
 
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>> {
     file::read(path, CAP).map_err(|e| Error::config(format!("failed to read config file: {e}")))
 }
 
-/// What stands in the bytes of the file `path`, right or wrong. An error if they are not JSON.
-pub(crate) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<Found<'a>>> {
+/// All settings in the content of the file `path`, valid or not. It is an error if the content is not JSON.
+pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<ParsedSetting<'a>>> {
     let node = json_file::parse(bytes)
         .map_err(|error| Error::config(format!("\"{}\" {}", path.display(), error.message())))?;
-    let base = Base { dir: path.parent().unwrap_or(path), env };
+    let base = PathBase { dir: path.parent().unwrap_or(path), env };
     let mut found = Vec::new();
-    walk(&Spot { key: String::new(), node }, base, &mut found);
+    walk(&KeyPath { key: String::new(), node }, base, &mut found);
     Ok(found)
 }
 
-/// As deep as the known keys go, and no deeper.
-fn walk<'a>(section: &Spot<'a>, base: Base, found: &mut Vec<Found<'a>>) {
+/// Goes only as deep as the known keys do.
+fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting<'a>>) {
     let Some(members) = section.node.members() else {
         found.push(Err(section.expected("an object")));
         return;
     };
     let mut seen = BTreeSet::new();
     for Member { key, name, value } in members {
-        let spot = section.member(&name, value);
+        let at = section.member(&name, value);
         let known = lookup(&section.key, &name);
         if known.is_none() {
-            found.push(Err(unknown(section, &Spot { node: key, ..spot }, &name)));
+            found.push(Err(unknown(section, &KeyPath { node: key, ..at }, &name)));
         } else if !seen.insert(name) {
-            found.push(Err(Spot { node: key, ..spot }.fault("stands twice")));
+            found.push(Err(KeyPath { node: key, ..at }.fault("is there twice")));
         } else if let Some(Key::Setting(known)) = known {
-            found.push(checked(known.kind, &spot, base).map(|value| (known.key, value)));
+            found.push(checked(known.kind, &at, base).map(|value| (known.key, value)));
         } else {
-            walk(&spot, base, found);
+            walk(&at, base, found);
         }
     }
 }
 
 enum Key {
-    Setting(&'static Known),
+    Setting(&'static SettingSpec),
     Section,
 }
 
 fn lookup(section: &str, name: &str) -> Option<Key> {
-    // A dot in a name is no way into a section.
+    // A name with a dot does not lead into a section.
     if name.contains('.') {
         return None;
     }
     let key = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
-    let in_it = |known: &Known| known.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
-    match KNOWN.iter().find(|known| known.key == key) {
+    let is_inside =
+        |known: &SettingSpec| known.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
+    match SETTINGS.iter().find(|known| known.key == key) {
         Some(known) => Some(Key::Setting(known)),
-        None => KNOWN.iter().any(in_it).then_some(Key::Section),
+        None => SETTINGS.iter().any(is_inside).then_some(Key::Section),
     }
 }
 
-fn unknown<'a>(section: &Spot<'a>, spot: &Spot<'a>, name: &str) -> Fault<'a> {
+fn unknown<'a>(section: &KeyPath<'a>, at: &KeyPath<'a>, name: &str) -> SettingFault<'a> {
     let (section, name) = (section.key.clone(), name.to_owned());
-    spot.fault("unknown key").hint(move || meant(&section, &name))
+    at.fault("unknown key").hint(move || suggestion(&section, &name))
 }
 
-/// The nearest key of the section, else the one of that name elsewhere, else all that the section has.
-fn meant(section: &str, name: &str) -> String {
+/// The nearest key of the section, or a key of that name in another section, or all keys of the section.
+fn suggestion(section: &str, name: &str) -> String {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
     let names: BTreeSet<&str> =
-        KNOWN.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
+        SETTINGS.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
     let last = name.rsplit('.').next().unwrap_or(name);
-    let elsewhere = KNOWN.iter().map(|known| known.key).find(|key| key.rsplit('.').next() == Some(last));
+    let elsewhere = SETTINGS.iter().map(|known| known.key).find(|key| key.rsplit('.').next() == Some(last));
     let near = nearest(name, names.iter().copied());
     match (near, elsewhere) {
         (Some(near), _) => format!("did you mean \"{prefix}{near}\"?"),
         (None, Some(key)) if name.contains('.') => {
-            format!("a key holds no dot: write {key} as one object in another")
+            format!("keys do not contain dots: write {key} as an object in another")
         }
         (None, Some(key)) => format!("did you mean \"{key}\"?"),
         (None, None) => {

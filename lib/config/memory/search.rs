@@ -1,4 +1,4 @@
-//! Which files count: the one that is named, else the one in the current directory, else the user's own.
+//! Which configuration file is used: the one that is named, or the one in the current directory, or the user's own.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -7,35 +7,35 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct ConfigFiles {
     /// The file in use.
     pub(crate) main: Option<PathBuf>,
-    /// `main` lies in the current directory, and is trusted.
+    /// `main` is in the current directory, and trusted.
     pub(crate) is_here: bool,
-    /// A file in the current directory that is not trusted, and only adds to `main`.
-    pub(crate) stranger: Option<PathBuf>,
+    /// A file in the current directory that is not trusted and only adds to `main`.
+    pub(crate) untrusted: Option<PathBuf>,
 }
 
-pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<Files> {
+pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
     if let Some((path, by)) = named(explicit, env)? {
-        if !is_there(&path) {
+        if !exists(&path) {
             return Err(Error::config(format!("config file not found: \"{}\"", path.display()))
-                .hint(format!("{by} names it; \"memory-config init\" with the same {by} makes it")));
+                .hint(format!("{by} names it; \"memory-config init\" with the same {by} creates it")));
         }
-        return Ok(Files { main: Some(path), ..Files::default() });
+        return Ok(ConfigFiles { main: Some(path), ..ConfigFiles::default() });
     }
-    let own = users_own(env).ok().filter(|path| is_there(path));
-    // Where the current directory is gone, no file lies in it.
-    let here = env.current_dir().ok().map(|dir| dir.join("memory.config.json")).filter(|path| is_there(path));
+    let own = users_own(env).ok().filter(|path| exists(path));
+    // If the current directory was removed, there is no file in it.
+    let here = env.current_dir().ok().map(|dir| dir.join("memory.config.json")).filter(|path| exists(path));
     Ok(match here {
         Some(here) if trust::is_trusted(&here, own.as_deref(), env) => {
-            Files { main: Some(here), is_here: true, stranger: None }
+            ConfigFiles { main: Some(here), is_here: true, untrusted: None }
         }
-        here => Files { main: own, is_here: false, stranger: here },
+        here => ConfigFiles { main: own, is_here: false, untrusted: here },
     })
 }
 
-/// The file that `--config` or the environment names, there or not, and which of the two did.
+/// The file that `--config` or the environment names, whether it exists or not, and which of the two names it.
 pub(crate) fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBuf, &'static str)>> {
     let named = match (explicit, env.os("AGENT_MEMORY_CONFIG")) {
         (Some(path), _) => (path, "--config"),
@@ -50,7 +50,7 @@ pub(crate) fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBu
     Ok(Some((absolute(path, env)?, by)))
 }
 
-/// Where the user's own file is, or would be.
+/// The path of the user's own file, whether it exists or not.
 pub(crate) fn users_own(env: &Env) -> Result<PathBuf> {
     absolute(env.memory_config_dir()?.join("config.json"), env)
 }
@@ -59,8 +59,8 @@ pub(crate) fn absolute(path: PathBuf, env: &Env) -> Result<PathBuf> {
     if path.is_absolute() { Ok(path) } else { Ok(env.current_dir()?.join(path)) }
 }
 
-/// A file that cannot be looked at, or a link to nowhere, is there: reading it tells what is wrong.
-fn is_there(path: &Path) -> bool {
+/// An unreadable file or a broken symlink counts as existing: reading it gives a useful error.
+fn exists(path: &Path) -> bool {
     let missing = |e: std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     !path.symlink_metadata().is_err_and(missing)
 }

@@ -1,26 +1,26 @@
-//! Every setting of the memory family: its key, what it may hold, and what it holds where nobody says otherwise.
+//! All settings of the memory family: key, allowed values and default.
 
 use crate::base::deadline::LONGEST_SECONDS;
 use serde_json::{Map, Value};
 
-/// What a setting may hold.
+/// The allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Flag,
     Number {
         least: u64,
         most: u64,
     },
-    /// A directory, there or not.
+    /// A directory, whether it exists or not.
     Directory,
     Directories,
     /// Files that get a managed section: a path, or a path and the repository whose notes it gets.
     Targets,
-    /// A line for the shell, a preset's name, or null.
+    /// A shell command, the name of a preset, or null.
     Command,
-    /// Lines for the shell, by name.
+    /// Shell commands by name.
     Commands,
-    /// A line that is split into words without a shell.
+    /// A command that is split into words without a shell.
     Words {
         needs: Option<&'static str>,
     },
@@ -28,35 +28,35 @@ pub(crate) enum Kind {
 }
 
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct SettingSpec {
     pub(crate) key: &'static str,
-    pub(crate) kind: Kind,
-    /// As JSON. The root's is null: it depends on the home directory.
+    pub(crate) kind: ValueKind,
+    /// As JSON. It is null for the root, which depends on the home directory.
     default: &'static str,
 }
 
-const fn known(key: &'static str, kind: Kind, default: &'static str) -> Known {
-    Known { key, kind, default }
+const fn known(key: &'static str, kind: ValueKind, default: &'static str) -> SettingSpec {
+    SettingSpec { key, kind, default }
 }
 
-const fn number(least: u64, most: u64) -> Kind {
-    Kind::Number { least, most }
+const fn number(least: u64, most: u64) -> ValueKind {
+    ValueKind::Number { least, most }
 }
 
-const BYTES: Kind = number(1_000, 100_000_000);
-const HOURS: Kind = number(1, 366 * 24);
-const SESSION: Kind = Kind::Words { needs: Some("{threadId}") };
+const BYTES: ValueKind = number(1_000, 100_000_000);
+const HOURS: ValueKind = number(1, 366 * 24);
+const SESSION: ValueKind = ValueKind::Words { needs: Some("{threadId}") };
 
-pub(crate) const KNOWN: &[Known] = &[
-    known("storage.root", Kind::Directory, "null"),
-    known("storage.autoCommit", Kind::Flag, "true"),
+pub(crate) const SETTINGS: &[SettingSpec] = &[
+    known("storage.root", ValueKind::Directory, "null"),
+    known("storage.autoCommit", ValueKind::Flag, "true"),
     known(
         "storage.commitHook",
-        Kind::Words { needs: None },
+        ValueKind::Words { needs: None },
         r#""git commit --trailer 'Thread-Id: {threadId}'""#,
     ),
-    known("llm.command", Kind::Command, "null"),
-    known("llm.presets", Kind::Commands, "{}"),
+    known("llm.command", ValueKind::Command, "null"),
+    known("llm.presets", ValueKind::Commands, "{}"),
     known("llm.timeoutSeconds", number(1, LONGEST_SECONDS), "600"),
     known("llm.maxPromptBytes", BYTES, "200000"),
     known("llm.maxReplyBytes", BYTES, "4000000"),
@@ -64,17 +64,17 @@ pub(crate) const KNOWN: &[Known] = &[
     known("llm.maxCallsPerDay", number(0, 100_000), "100"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),
     known("schedule.defragIntervalHours", HOURS, "24"),
-    known("agentsMd.targets", Kind::Targets, "[]"),
+    known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
     known("agentsMd.maxWarm", number(0, 100_000), "100"),
     known("harnesses.amp.readCommand", SESSION, r#""amp threads markdown {threadId}""#),
     known("harnesses.opencode.readCommand", SESSION, r#""opencode export {threadId}""#),
-    known("redact.enabled", Kind::Flag, "true"),
-    known("redact.patterns", Kind::Texts, "[]"),
-    known("trustedDirectories", Kind::Directories, "[]"),
+    known("redact.enabled", ValueKind::Flag, "true"),
+    known("redact.patterns", ValueKind::Texts, "[]"),
+    known("trustedDirectories", ValueKind::Directories, "[]"),
 ];
 
-/// The value in force, and who set it.
+/// The effective value, and where it comes from.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
@@ -83,22 +83,22 @@ pub(crate) struct Setting {
     pub(crate) source: String,
 }
 
-/// All settings, in the order of [`KNOWN`].
+/// All settings, in the order of [`SETTINGS`].
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) all: Vec<Setting>,
-    /// The root was named by a file in the current directory that is not trusted.
+    /// The root comes from a file in the current directory that is not trusted.
     pub(crate) foreign: bool,
 }
 
 impl Settings {
     pub(crate) fn defaults() -> Settings {
-        let setting = |known: &Known| Setting {
+        let setting = |known: &SettingSpec| Setting {
             key: known.key,
             value: serde_json::from_str(known.default).unwrap_or_default(),
             source: "default".to_owned(),
         };
-        Settings { all: KNOWN.iter().map(setting).collect(), foreign: false }
+        Settings { all: SETTINGS.iter().map(setting).collect(), foreign: false }
     }
 
     pub(crate) fn set(&mut self, key: &str, value: Value, source: &str) {
@@ -112,7 +112,7 @@ impl Settings {
         self.all.iter().find(|setting| setting.key == key)
     }
 
-    /// As one object, in the shape of the file.
+    /// One object in the form of the file.
     pub(crate) fn nested(&self) -> Value {
         let mut whole = Map::new();
         for setting in &self.all {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_default_is_json_and_only_the_root_and_the_command_are_null() {
-        for known in KNOWN {
+        for known in SETTINGS {
             assert!(serde_json::from_str::<Value>(known.default).is_ok(), "{}", known.key);
         }
         let defaults = Settings::defaults();

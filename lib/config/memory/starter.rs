@@ -1,4 +1,4 @@
-//! The file that `memory-config init` writes: what differs from one machine to the next, found by looking.
+//! The file that `memory-config init` writes: the settings that depend on the machine.
 
 use crate::base::command_line::program;
 use crate::base::env::Env;
@@ -16,7 +16,7 @@ const HARNESS_FILES: &[&str] =
 
 pub(crate) struct Starter {
     pub(crate) text: String,
-    /// The preset, and where its program lies.
+    /// The preset, and the path of its program.
     pub(crate) command: Option<(&'static str, PathBuf)>,
     pub(crate) targets: Vec<&'static str>,
 }
@@ -29,7 +29,7 @@ struct File<'a> {
     agents_md: AgentsMd<'a>,
 }
 
-/// Written down, so that a timer, which may see another environment, finds the same store.
+/// The root is written so that a timer with another environment uses the same store.
 #[derive(Serialize)]
 struct Storage {
     root: String,
@@ -66,7 +66,7 @@ fn command(env: &Env) -> Option<(&'static str, PathBuf)> {
     })
 }
 
-/// `axe-run` comes with this program; the agent that the preset names may not be there.
+/// `axe-run` is installed with this program, but the agent of the preset may not exist.
 fn has_librarian(env: &Env) -> bool {
     AgentName::parse("librarian").and_then(|name| agent::path(&name, env)).is_ok_and(|path| path.is_file())
 }

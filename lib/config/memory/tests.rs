@@ -34,14 +34,14 @@ fn each_fault_names_line_key_and_what_is_near() {
         ),
         (
             r#"{"storage.root": "x"}"#,
-            "line 1, storage.root: unknown key; a key holds no dot: write storage.root as one object in another",
+            "line 1, storage.root: unknown key; keys do not contain dots: write storage.root as an object in another",
         ),
         (
             r#"{"harnesses": {"ampp": {}}}"#,
             "line 1, harnesses.ampp: unknown key; did you mean \"harnesses.amp\"?",
         ),
-        ("{\"llm\": {},\n\"llm\": {}}", "line 2, llm: stands twice"),
-        ("{\"llm\": {\"presets\": {\"a\": \"x\",\n\"a\": \"y\"}}}", "line 2, llm.presets.a: stands twice"),
+        ("{\"llm\": {},\n\"llm\": {}}", "line 2, llm: is there twice"),
+        ("{\"llm\": {\"presets\": {\"a\": \"x\",\n\"a\": \"y\"}}}", "line 2, llm.presets.a: is there twice"),
         (
             r#"{"": 1}"#,
             "line 1, \"\": unknown key; known keys are agentsMd, harnesses, llm, redact, schedule, storage, trustedDirectories",
@@ -51,22 +51,25 @@ fn each_fault_names_line_key_and_what_is_near() {
         (r#"{"llm": null}"#, "line 1, llm: expected an object, found null"),
         (r#"{"storage": {"root": null}}"#, "line 1, storage.root: expected a directory, found null"),
         (r#"{"storage": {"root": " "}}"#, "line 1, storage.root: must not be empty"),
-        (r#"{"storage": {"root": "a\u0000"}}"#, "line 1, storage.root: must not hold a NUL character"),
-        (r#"{"storage": {"root": "\ud800"}}"#, "line 1, storage.root: not valid text: half a character"),
+        (r#"{"storage": {"root": "a\u0000"}}"#, "line 1, storage.root: must not contain a NUL character"),
+        (
+            r#"{"storage": {"root": "\ud800"}}"#,
+            "line 1, storage.root: not valid text: it contains half a character",
+        ),
         (
             r#"{"storage": {"root": "~you"}}"#,
-            "line 1, storage.root: only \"~/\" stands for the home directory; write ./~ for the name itself",
+            "line 1, storage.root: only \"~/\" means the home directory; write ./~ for the name itself",
         ),
-        (r#"{"storage": {"root": "/etc/passwd"}}"#, "line 1, storage.root: not a directory, but a file"),
+        (r#"{"storage": {"root": "/etc/passwd"}}"#, "line 1, storage.root: is a file, not a directory"),
         (
             r#"{"storage": {"autoCommit": "yes"}}"#,
             "line 1, storage.autoCommit: expected true or false, found a string",
         ),
         (
             r#"{"storage": {"commitHook": "a 'b"}}"#,
-            "line 1, storage.commitHook: cannot be split into words: a quote or a backslash stands open",
+            "line 1, storage.commitHook: cannot be split into words: a quote is not closed, or a backslash is at the end",
         ),
-        (r##"{"storage": {"commitHook": "# no"}}"##, "line 1, storage.commitHook: must hold a command"),
+        (r##"{"storage": {"commitHook": "# no"}}"##, "line 1, storage.commitHook: must contain a command"),
         (
             r#"{"llm": {"command": ["sk-secret"]}}"#,
             "line 1, llm.command: expected a preset's name, a shell command or null, found a list",
@@ -101,11 +104,11 @@ fn each_fault_names_line_key_and_what_is_near() {
         ),
         (
             r#"{"agentsMd": {"targets": ["/"]}}"#,
-            "line 1, agentsMd.targets[0]: a directory, not a file; name the file in it, like AGENTS.md",
+            "line 1, agentsMd.targets[0]: is a directory, not a file; name a file in it, like AGENTS.md",
         ),
         (
             r#"{"agentsMd": {"targets": ["/c/x", "y", "./x"]}}"#,
-            "line 1, agentsMd.targets[2]: the same file stands earlier in the list",
+            "line 1, agentsMd.targets[2]: the same file is already in the list",
         ),
         (r#"{"agentsMd": {"targets": [{"repo": "a/b/c"}]}}"#, "line 1, agentsMd.targets[0]: path is missing"),
         (
@@ -114,7 +117,7 @@ fn each_fault_names_line_key_and_what_is_near() {
         ),
         (
             r#"{"harnesses": {"amp": {"readCommand": "amp show"}}}"#,
-            "line 1, harnesses.amp.readCommand: must hold {threadId}, in whose place the session's id comes",
+            "line 1, harnesses.amp.readCommand: must contain {threadId}, which is replaced with the session's id",
         ),
         (r#"{"redact": {"patterns": ["a", ""]}}"#, "line 1, redact.patterns[1]: must not be empty"),
         (r#"{"trustedDirectories": [1]}"#, "line 1, trustedDirectories[0]: expected a directory, found 1"),
@@ -131,7 +134,7 @@ fn a_list_of_too_many_targets_is_a_fault() {
         format!("{{\"agentsMd\": {{\"targets\": [{}]}}}}", files.join(","))
     };
     assert_eq!(values(&list(100))[0].1.as_array().unwrap().len(), 100);
-    let expected = "line 1, agentsMd.targets: holds 101 files, and 100 are the most";
+    let expected = "line 1, agentsMd.targets: has 101 files; the limit is 100";
     assert_eq!(fault(list(101).as_bytes()), expected);
 }
 

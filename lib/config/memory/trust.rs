@@ -1,8 +1,9 @@
-//! A `memory.config.json` in the current directory may have come with somebody else's files. What it may set
-//! cannot reach beyond its directory, run a command or cost more.
+//! A `memory.config.json` in the current directory may have come with somebody else's files. What it may set cannot
+//! have an effect outside of its directory, run a command, or cost more.
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
+use crate::base::error::Result;
 use crate::config::memory::read;
 use crate::config::memory::settings::Settings;
 use fs_err as fs;
@@ -10,10 +11,10 @@ use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// So many keys that are left out are named.
-const NAMED: usize = 10;
+/// How many ignored keys a warning lists.
+const LISTED: usize = 10;
 
-/// Settings of which a lower value is a smaller risk.
+/// Settings with a smaller risk at a lower value.
 const CAPS: &[&str] = &[
     "llm.timeoutSeconds",
     "llm.maxPromptBytes",
@@ -22,14 +23,14 @@ const CAPS: &[&str] = &[
     "llm.maxCallsPerDay",
 ];
 
-/// Is the directory of `file` trusted: by the environment, or by the user's own file? It itself or one above it
-/// must be listed there.
+/// Does the environment or the user's own file trust the directory of `file`? The own file must list it or a
+/// directory above it.
 pub(crate) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
     if env.text("AGENT_MEMORY_TRUST") == Some("1") {
         return true;
     }
     let Some(dir) = file.parent().and_then(|dir| fs::canonicalize(dir).ok()) else { return false };
-    // A faulty file of the user's trusts nobody; its fault is told where it is read for its settings.
+    // An invalid file trusts no directory; it is reported where its settings are read.
     let settings = own.and_then(|own| read::strictly(own, env).ok()).unwrap_or_default();
     settings
         .iter()
@@ -39,40 +40,40 @@ pub(crate) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
         .any(|listed| dir.starts_with(listed))
 }
 
-/// Adds to the user's settings what a file that is not trusted may set, and names the rest in one line.
-/// Nothing in it is an error.
+/// Adds the settings that an untrusted file may change, and warns about the others in one line. Nothing in the file
+/// is an error.
 pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter) {
     match may_set(file, settings, env) {
         Ok(theirs) => {
-            if !theirs.left_out.is_empty() {
-                reporter.warn(&theirs.told(file));
+            if !theirs.ignored.is_empty() {
+                reporter.warn(&theirs.warning(file));
             }
             theirs.apply(settings, file);
         }
-        Err(why) => reporter.warn(&format!("left out, and not trusted: {why}")),
+        Err(error) => reporter.warn(&format!("ignored, and not trusted: {}", error.message())),
     }
 }
 
-/// What the file may set.
+/// The settings of an untrusted file.
 #[derive(Default)]
-struct Theirs {
+struct UntrustedSettings {
     dir: PathBuf,
     root: Option<Value>,
-    /// With their places in the list.
+    /// With their positions in the list.
     targets: Vec<(usize, Value)>,
     caps: Vec<(&'static str, Value)>,
-    left_out: Vec<String>,
+    ignored: Vec<String>,
 }
 
-fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String> {
-    let dir = fs::canonicalize(file.parent().unwrap_or(file)).map_err(|e| e.to_string())?;
-    let bytes = read::bytes(file).map_err(|e| e.message().to_owned())?;
-    let mut theirs = Theirs { dir, ..Theirs::default() };
-    for found in read::settings(&bytes, file, env).map_err(|e| e.message().to_owned())? {
+fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<UntrustedSettings> {
+    let dir = fs::canonicalize(file.parent().unwrap_or(file))?;
+    let bytes = read::bytes(file)?;
+    let mut theirs = UntrustedSettings { dir, ..UntrustedSettings::default() };
+    for found in read::settings(&bytes, file, env)? {
         match found {
             Ok(("storage.root", value)) => match theirs.inside(&value) {
                 Some(root) => theirs.root = Some(json!(root)),
-                None => theirs.left_out.push("storage.root".to_owned()),
+                None => theirs.ignored.push("storage.root".to_owned()),
             },
             Ok(("agentsMd.targets", Value::Array(targets))) => theirs.take_targets(targets),
             Ok((key, value)) if CAPS.contains(&key) => {
@@ -80,24 +81,24 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<Theirs, String
                 match value.as_u64().cmp(&ours) {
                     std::cmp::Ordering::Less => theirs.caps.push((key, value)),
                     std::cmp::Ordering::Equal => {}
-                    std::cmp::Ordering::Greater => theirs.left_out.push(key.to_owned()),
+                    std::cmp::Ordering::Greater => theirs.ignored.push(key.to_owned()),
                 }
             }
-            Ok((key, _)) => theirs.left_out.push(key.to_owned()),
-            Err(fault) if fault.spot.key.is_empty() => return Err(fault.error(file).message().to_owned()),
-            Err(fault) => theirs.left_out.push(fault.spot.key),
+            Ok((key, _)) => theirs.ignored.push(key.to_owned()),
+            Err(fault) if fault.at.key.is_empty() => return Err(fault.error(file)),
+            Err(fault) => theirs.ignored.push(fault.at.key),
         }
     }
     theirs.keep_notes_of_repositories();
     Ok(theirs)
 }
 
-impl Theirs {
+impl UntrustedSettings {
     fn inside(&self, path: &Value) -> Option<String> {
         inside(&self.dir, Path::new(path.as_str()?))?.to_str().map(str::to_owned)
     }
 
-    /// Markdown only: a section in a `.env` or a script would be more than text.
+    /// Only Markdown files: a section in a `.env` or a script would not be just text.
     fn take_targets(&mut self, targets: Vec<Value>) {
         for (n, mut target) in targets.into_iter().enumerate() {
             match self.inside(&target["path"]).filter(|path| path.ends_with(".md")) {
@@ -105,23 +106,23 @@ impl Theirs {
                     target["path"] = path.into();
                     self.targets.push((n, target));
                 }
-                None => self.leave_out_target(n),
+                None => self.ignore_target(n),
             }
         }
     }
 
-    fn leave_out_target(&mut self, n: usize) {
-        self.left_out.push(format!("agentsMd.targets[{n}]"));
+    fn ignore_target(&mut self, n: usize) {
+        self.ignored.push(format!("agentsMd.targets[{n}]"));
     }
 
-    /// The notes of a repository that the user works on are nothing for a file that a stranger chose. Those of
-    /// the stranger's own store are.
+    /// Drops targets with a repository, so that a file in somebody else's directory does not get the notes of the user's
+    /// repositories. With a store in that directory, these are not the user's notes.
     fn keep_notes_of_repositories(&mut self) {
         if self.root.is_none() {
             let all = std::mem::take(&mut self.targets);
             for (n, target) in all {
                 if target.get("repo").is_some() {
-                    self.leave_out_target(n);
+                    self.ignore_target(n);
                 } else {
                     self.targets.push((n, target));
                 }
@@ -135,8 +136,8 @@ impl Theirs {
             Some(setting) => (setting.value.as_array().cloned().unwrap_or_default(), setting.source.clone()),
             None => Default::default(),
         };
-        // A store that a stranger named gets into no file of the user's elsewhere, and into no history.
-        // Those that are left name the file itself: whoever writes there sees whether a link came in between.
+        // Notes of an untrusted store are written to no file elsewhere, and never committed. The remaining targets get
+        // their resolved paths, so that the writer notices if a symlink is added later.
         let kept = |target: &Value| {
             let mut target = target.clone();
             if self.root.is_some() {
@@ -166,20 +167,20 @@ impl Theirs {
         }
     }
 
-    fn told(&self, file: &Path) -> String {
-        let mut names = self.left_out.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        if self.left_out.len() > NAMED {
-            names = format!("{names} and {} more", self.left_out.len() - NAMED);
+    fn warning(&self, file: &Path) -> String {
+        let mut names = self.ignored.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if self.ignored.len() > LISTED {
+            names = format!("{names} and {} more", self.ignored.len() - LISTED);
         }
         format!(
-            "\"{}\" is not trusted; left out of it: {names}; to trust it, set AGENT_MEMORY_TRUST=1 or list its \
+            "\"{}\" is not trusted, so these settings in it are ignored: {names}; to trust it, set AGENT_MEMORY_TRUST=1 or list its \
              directory under trustedDirectories in your own configuration",
             file.display()
         )
     }
 }
 
-/// The path with its symlinks resolved, if it lies in `dir` and not in its `.git`, which no checkout brings along.
+/// The path with symlinks resolved, if it is inside `dir` but not in its `.git`, which never comes with a checkout.
 pub(crate) fn inside(dir: &Path, path: &Path) -> Option<PathBuf> {
     let path = resolved(path)?;
     let below = path.strip_prefix(dir).ok()?;
@@ -191,8 +192,8 @@ fn resolved_of(path: &Value) -> Option<PathBuf> {
     resolved(Path::new(path.as_str()?))
 }
 
-/// The path without symlinks. What does not exist yet is taken as it stands, below the deepest directory that
-/// does. `None` if that cannot be told: a link to nowhere, a way back up out of what does not exist.
+/// The path without symlinks. Directories that do not exist yet are kept as they are, below the deepest one that
+/// does. `None` if the path cannot be determined: a broken symlink, or `..` after a directory that does not exist.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let missing = |e: std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     let there = path.ancestors().find(|part| !part.symlink_metadata().is_err_and(missing))?;
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symlinks_are_resolved_and_what_cannot_be_told_is_refused() {
+    fn symlinks_are_resolved_and_undetermined_paths_refused() {
         let temporary = tempfile::tempdir().unwrap();
         let dir = fs::canonicalize(temporary.path()).unwrap();
         fs::create_dir(dir.join("real")).unwrap();

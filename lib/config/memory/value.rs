@@ -1,38 +1,42 @@
-//! What a setting's value must be. What comes out is ready for use: paths are absolute.
+//! Checks the value of a setting and prepares it for use: paths become absolute.
 
 use crate::base::env::Env;
-use crate::config::memory::settings::Kind;
-use crate::config::memory::spot::{Fault, Spot};
+use crate::config::memory::key_path::{KeyPath, SettingFault};
+use crate::config::memory::settings::ValueKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Each is looked at by every program.
+/// The most targets: every program reads each.
 const MOST_TARGETS: usize = 100;
 
-/// What paths in the file are relative to.
+/// The directory that paths in the file are relative to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Base<'a> {
-    pub(crate) dir: &'a Path,
-    pub(crate) env: &'a Env,
+pub(super) struct PathBase<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) env: &'a Env,
 }
 
-pub(crate) fn checked<'a>(kind: Kind, spot: &Spot<'a>, base: Base) -> Result<Value, Fault<'a>> {
+pub(super) fn checked<'a>(
+    kind: ValueKind,
+    at: &KeyPath<'a>,
+    base: PathBase,
+) -> Result<Value, SettingFault<'a>> {
     Ok(match kind {
-        Kind::Flag => json!(spot.node.flag().ok_or_else(|| spot.expected("true or false"))?),
-        Kind::Number { least, most } => number(spot, least, most)?,
-        Kind::Directory => directory(spot, base)?.into(),
-        Kind::Directories => spot
+        ValueKind::Flag => json!(at.node.flag().ok_or_else(|| at.expected("true or false"))?),
+        ValueKind::Number { least, most } => number(at, least, most)?,
+        ValueKind::Directory => directory(at, base)?.into(),
+        ValueKind::Directories => at
             .items("a list of directories")?
             .iter()
             .map(|item| directory(item, base))
             .collect::<Result<_, _>>()?,
-        Kind::Targets => targets(spot, base)?,
-        Kind::Command if spot.node.is_null() => Value::Null,
-        Kind::Command => spot.text("a preset's name, a shell command or null")?.into(),
-        Kind::Commands => commands(spot)?,
-        Kind::Words { needs } => words(spot, needs)?,
-        Kind::Texts => spot
+        ValueKind::Targets => targets(at, base)?,
+        ValueKind::Command if at.node.is_null() => Value::Null,
+        ValueKind::Command => at.text("a preset's name, a shell command or null")?.into(),
+        ValueKind::Commands => commands(at)?,
+        ValueKind::Words { needs } => words(at, needs)?,
+        ValueKind::Texts => at
             .items("a list of strings")?
             .iter()
             .map(|item| item.text("a string"))
@@ -40,51 +44,51 @@ pub(crate) fn checked<'a>(kind: Kind, spot: &Spot<'a>, base: Base) -> Result<Val
     })
 }
 
-fn number<'a>(spot: &Spot<'a>, least: u64, most: u64) -> Result<Value, Fault<'a>> {
-    match spot.node.raw().parse() {
+fn number<'a>(at: &KeyPath<'a>, least: u64, most: u64) -> Result<Value, SettingFault<'a>> {
+    match at.node.raw().parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(n.into()),
-        _ => Err(spot.expected(&format!("a whole number from {least} to {most}"))),
+        _ => Err(at.expected(&format!("a whole number from {least} to {most}"))),
     }
 }
 
-fn path<'a>(spot: &Spot<'a>, what: &str, base: Base) -> Result<PathBuf, Fault<'a>> {
-    let text = spot.text(what)?;
+fn path<'a>(at: &KeyPath<'a>, what: &str, base: PathBase) -> Result<PathBuf, SettingFault<'a>> {
+    let text = at.text(what)?;
     if text.starts_with('~') {
         if !text.starts_with("~/") {
-            return Err(spot
-                .fault("only \"~/\" stands for the home directory")
+            return Err(at
+                .fault("only \"~/\" means the home directory")
                 .hint(|| "write ./~ for the name itself".to_owned()));
         }
         if base.env.home().is_none() {
-            return Err(spot.fault("begins with \"~/\", and $HOME is not set"));
+            return Err(at.fault("begins with \"~/\", but $HOME is not set"));
         }
     }
     let whole: PathBuf = base.dir.join(base.env.expand(&text)).components().collect();
     match whole.to_str() {
         Some(_) => Ok(whole),
-        None => Err(spot.fault("leads to a directory whose name is not valid UTF-8")),
+        None => Err(at.fault("leads to a directory whose name is not valid UTF-8")),
     }
 }
 
-fn directory<'a>(spot: &Spot<'a>, base: Base) -> Result<String, Fault<'a>> {
-    let path = path(spot, "a directory", base)?;
+fn directory<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<String, SettingFault<'a>> {
+    let path = path(at, "a directory", base)?;
     if path.exists() && !path.is_dir() {
-        return Err(spot.fault("not a directory, but a file"));
+        return Err(at.fault("is a file, not a directory"));
     }
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn targets<'a>(spot: &Spot<'a>, base: Base) -> Result<Value, Fault<'a>> {
+fn targets<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
-    let items = spot.items("a list of files")?;
+    let items = at.items("a list of files")?;
     if items.len() > MOST_TARGETS {
-        return Err(spot.fault(format!("holds {} files, and {MOST_TARGETS} are the most", items.len())));
+        return Err(at.fault(format!("has {} files; the limit is {MOST_TARGETS}", items.len())));
     }
     for item in items {
         let target = target(&item, base)?;
         if !seen.insert(target["path"].to_string()) {
-            return Err(item.fault("the same file stands earlier in the list"));
+            return Err(item.fault("the same file is already in the list"));
         }
         all.push(target);
     }
@@ -92,67 +96,72 @@ fn targets<'a>(spot: &Spot<'a>, base: Base) -> Result<Value, Fault<'a>> {
 }
 
 /// `"FILE"` or `{"path": "FILE", "repo": "HOST/OWNER/NAME"}`
-fn target<'a>(spot: &Spot<'a>, base: Base) -> Result<Value, Fault<'a>> {
+fn target<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>> {
     let mut target = Map::new();
-    if spot.node.kind() == "a string" {
-        target.insert("path".to_owned(), file(spot, base)?);
+    if at.node.kind() == "a string" {
+        target.insert("path".to_owned(), file(at, base)?);
         return Ok(Value::Object(target));
     }
-    let members =
-        spot.node.members().ok_or_else(|| spot.expected("a file or an object with path and repo"))?;
+    let members = at.node.members().ok_or_else(|| at.expected("a file or an object with path and repo"))?;
     for member in members {
-        let inner = spot.member(&member.name, member.value);
+        let inner = at.member(&member.name, member.value);
         let value = match member.name.as_str() {
             "path" => file(&inner, base)?,
             "repo" => inner.text("a repository, like \"github.com/owner/name\"")?.into(),
             _ => return Err(inner.fault("unknown key").hint(|| "known keys are path and repo".to_owned())),
         };
         if target.insert(member.name, value).is_some() {
-            return Err(inner.fault("stands twice"));
+            return Err(inner.fault("is there twice"));
         }
     }
     if !target.contains_key("path") {
-        return Err(spot.fault("path is missing"));
+        return Err(at.fault("path is missing"));
     }
     Ok(Value::Object(target))
 }
 
-fn file<'a>(spot: &Spot<'a>, base: Base) -> Result<Value, Fault<'a>> {
-    let path = path(spot, "a file", base)?;
-    let ends_as_directory = spot.node.string().is_some_and(|text| text.ends_with('/'));
+fn file<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>> {
+    let path = path(at, "a file", base)?;
+    let ends_as_directory = at.node.string().is_some_and(|text| text.ends_with('/'));
     if ends_as_directory || path.is_dir() {
-        return Err(spot
-            .fault("a directory, not a file")
-            .hint(|| "name the file in it, like AGENTS.md".to_owned()));
+        return Err(at
+            .fault("is a directory, not a file")
+            .hint(|| "name a file in it, like AGENTS.md".to_owned()));
     }
     Ok(path.to_string_lossy().into())
 }
 
-fn commands<'a>(spot: &Spot<'a>) -> Result<Value, Fault<'a>> {
-    let members = spot.node.members().ok_or_else(|| spot.expected("an object of shell commands by name"))?;
+fn commands<'a>(at: &KeyPath<'a>) -> Result<Value, SettingFault<'a>> {
+    let members = at.node.members().ok_or_else(|| at.expected("an object of shell commands by name"))?;
     let mut all = Map::new();
     for member in members {
-        let inner = spot.member(&member.name, member.value);
+        let inner = at.member(&member.name, member.value);
         if member.name.trim().is_empty() {
             return Err(inner.fault("a preset needs a name"));
         }
         let line = inner.text("a shell command")?;
         if all.insert(member.name, line.into()).is_some() {
-            return Err(inner.fault("stands twice"));
+            return Err(inner.fault("is there twice"));
         }
     }
     Ok(Value::Object(all))
 }
 
-fn words<'a>(spot: &Spot<'a>, needs: Option<&str>) -> Result<Value, Fault<'a>> {
-    let line = spot.text("a command")?;
-    // A comment is no word either.
+fn words<'a>(at: &KeyPath<'a>, needs: Option<&str>) -> Result<Value, SettingFault<'a>> {
+    let line = at.text("a command")?;
+    // A line with only a comment has no words.
     match shlex::split(&line) {
-        None => return Err(spot.fault("cannot be split into words: a quote or a backslash stands open")),
-        Some(words) if words.is_empty() => return Err(spot.fault("must hold a command")),
+        None => {
+            return Err(
+                at.fault("cannot be split into words: a quote is not closed, or a backslash is at the end")
+            );
+        }
+        Some(words) if words.is_empty() => return Err(at.fault("must contain a command")),
         Some(words) => {
             if let Some(needed) = needs.filter(|needed| !words.iter().any(|word| word.contains(needed))) {
-                return Err(spot.fault(format!("must hold {needed}, in whose place the session's id comes")));
+                return Err(
+                    at.fault(format!("must contain {needed}, which is replaced with the session's id"))
+                );
             }
         }
     }

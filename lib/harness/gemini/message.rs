@@ -1,9 +1,9 @@
-//! One message of a Gemini CLI session: what the model thought and said, and the tools that it called.
+//! One message of a Gemini CLI session: thoughts, text and tool calls.
 
 use crate::base::error::Result;
-use crate::harness::content;
-use crate::harness::out::Out;
-use crate::harness::tool::{Arguments, IMAGE};
+use crate::harness::content::{self, FromText, known_parts};
+use crate::harness::out::TurnSink;
+use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -73,8 +73,8 @@ struct Answer<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Gives the turns of one message, read from its JSON.
-pub(crate) fn turns(json: &str, out: &mut Out) -> Result<()> {
+/// Passes on the turns of a message, given as JSON.
+pub(crate) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     let Ok(message) = serde_json::from_str::<Message>(json) else {
         out.report.unknown("message in another shape");
         return Ok(());
@@ -92,14 +92,10 @@ pub(crate) fn turns(json: &str, out: &mut Out) -> Result<()> {
     let mut texts = Vec::new();
     let mut thoughts = Vec::new();
     let mut calls = Vec::new();
-    for part in message.content.map(parts).unwrap_or_default() {
-        let Some(part) = part else {
-            out.report.unknown("message part in another shape");
-            continue;
-        };
+    for (_, part) in known_parts(message.content, "message part", &mut out.report) {
         match part {
             Part { function_response: Some(Response { id, response }), .. } => {
-                // Most repeat what stands in the call; those of loaded histories are all there is.
+                // Most repeat the result in the call; in a history that was loaded there is no other.
                 if let Some(key) = id.filter(|key| out.waits_for(key)) {
                     let (text, failed) = answer(response);
                     out.result(&key, &text, failed, at)?;
@@ -128,12 +124,12 @@ pub(crate) fn turns(json: &str, out: &mut Out) -> Result<()> {
     }
     for (n, call) in calls.into_iter().enumerate() {
         let key = call.id.unwrap_or_else(|| format!("{id}/call{n}"));
-        let arguments = call.args.map_or(Arguments::Text("{}"), Arguments::Json);
+        let arguments = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
         out.call(&key, call.name.as_deref().unwrap_or("tool"), arguments, key.clone(), at)?;
         if let Some(result) = call.result {
             let mut text = String::new();
             let mut failed = call.status.as_deref() == Some("error");
-            for part in parts(result).into_iter().flatten() {
+            for part in content::parts::<Part>(result).into_iter().flatten() {
                 if let Some(response) = part.function_response {
                     let (said, error) = answer(response.response);
                     text.push_str(&said);
@@ -148,12 +144,13 @@ pub(crate) fn turns(json: &str, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-/// A string, or a list of parts.
-fn parts(content: &RawValue) -> Vec<Option<Part<'_>>> {
-    content::parts_as(content, |text| Part { text: Some(text), ..Part::default() })
+impl FromText for Part<'_> {
+    fn from_text(text: String) -> Self {
+        Part { text: Some(text), ..Part::default() }
+    }
 }
 
-/// What a tool answered, and whether that it failed.
+/// What a tool answered, and whether it failed.
 fn answer(response: Option<&RawValue>) -> (String, bool) {
     let Some(response) = response else { return (String::new(), false) };
     let (text, failed) = match serde_json::from_str::<Answer>(response.get()) {

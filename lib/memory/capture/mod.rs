@@ -1,8 +1,8 @@
-//! What a hook says becomes a session to be queued, or a reason why none is.
+//! Turns a hook event into a session to queue, or into the reason not to queue one.
 //!
-//! Programs fire hooks far more often than a session has something new to keep. Taken are the ends of things: of
-//! a turn, of a session, of a context that is about to be compacted. Threads of sub-agents are left out, because
-//! what they found is in the session that sent them.
+//! Programs run hooks far more often than a session has something new. Only events at an end count: of a turn, of a
+//! session, of a context that is about to be compacted. Sub-agents' sessions are not queued, because their results
+//! are in the session that started them.
 
 mod payload;
 mod rollout;
@@ -16,22 +16,22 @@ use crate::store::journal::entry::{Context, Harness, Retrieval};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// So many of Cursor's projects are looked through.
+/// How many of Cursor's projects are searched.
 const PROJECTS: usize = 10_000;
 
-/// What a hook's JSON comes to.
+/// What a hook reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// This session has something new, and ran in this directory.
+pub(crate) enum HookEvent {
+    /// This session has something new; it ran in this directory.
     Session { retrieval: Retrieval, cwd: Option<PathBuf> },
-    /// There is nothing to queue, and why.
+    /// There is nothing to queue, for this reason.
     Nothing(String),
 }
 
-use Heard::Nothing;
+use HookEvent::Nothing;
 
-/// The events of a program at which something has ended; none for one without hooks of this kind.
-fn ends(harness: Harness) -> &'static [&'static str] {
+/// The events of a program at which something has ended; none if it has no such hooks.
+fn end_events(harness: Harness) -> &'static [&'static str] {
     match harness {
         Harness::ClaudeCode => &["Stop", "SessionEnd", "PreCompact"],
         Harness::Codex => &["Stop", "SessionEnd", "PreCompact", "Interrupt"],
@@ -41,18 +41,20 @@ fn ends(harness: Harness) -> &'static [&'static str] {
     }
 }
 
-/// What the hook's JSON `bytes` of `harness` says.
-pub(crate) fn hear(harness: Harness, bytes: &[u8], env: &Env) -> Result<Heard> {
+/// Reads the JSON that `harness` passes to a hook.
+pub(crate) fn hook_event(harness: Harness, bytes: &[u8], env: &Env) -> Result<HookEvent> {
     let payload = Payload::parse(bytes)?;
     if let Some(agent) = payload.text("agent_id")? {
-        return Ok(Nothing(format!("\"{agent}\" is a sub-agent; its session is queued when that ends")));
+        return Ok(Nothing(format!(
+            "\"{agent}\" is a sub-agent; its session is queued when the session ends"
+        )));
     }
-    // One that does not tell its event was sent by hand or by a program of the user's.
+    // JSON without an event was sent by hand or by the user's own program.
     if let Some(event) = payload.text("hook_event_name")?
-        && !ends(harness).contains(&event)
+        && !end_events(harness).contains(&event)
     {
-        let known = ends(harness).join(", ");
-        return Ok(Nothing(format!("at \"{event}\" nothing has ended; hook one of {known}")));
+        let known = end_events(harness).join(", ");
+        return Ok(Nothing(format!("nothing ends at \"{event}\"; use a hook for one of {known}")));
     }
     match harness {
         Harness::Cursor => cursor(&payload, env),
@@ -62,49 +64,51 @@ pub(crate) fn hear(harness: Harness, bytes: &[u8], env: &Env) -> Result<Heard> {
 }
 
 /// Claude Code, Codex and Gemini CLI name the file that they keep the session in.
-fn transcript(harness: Harness, payload: &Payload) -> Result<Heard> {
+fn transcript(harness: Harness, payload: &Payload) -> Result<HookEvent> {
     let session_id = payload.id("session_id")?.to_owned();
     let Some(path) = payload.absolute("transcript_path")? else {
-        return Ok(Nothing("the session keeps no transcript (transcript_path is empty)".to_owned()));
+        return Ok(Nothing("the session has no transcript (transcript_path is empty)".to_owned()));
     };
     let cwd = payload.absolute("cwd")?;
     if is_sub_agents(harness, &path) {
-        return Ok(Nothing(format!("\"{}\" is a sub-agent's transcript", path.display())));
+        return Ok(sub_agents(&path));
     }
     if !is_there(&path)? {
-        return Ok(Nothing(format!("the session kept nothing: \"{}\" does not exist", path.display())));
+        return Ok(Nothing(format!("the session has no transcript: \"{}\" does not exist", path.display())));
     }
-    if harness == Harness::Codex && rollout::is_sub_agents(&path) {
-        return Ok(Nothing(format!("\"{}\" is a sub-agent's thread", path.display())));
-    }
-    Ok(Heard::Session { retrieval: Retrieval::Transcript { path, format: harness, session_id }, cwd })
+    Ok(session_at(harness, path, session_id, cwd))
 }
 
-/// Codex's `notify` names the thread alone.
-fn notified(payload: &Payload, env: &Env) -> Result<Heard> {
+/// A session in a file. A Codex rollout says in its first line whether it belongs to a sub-agent.
+fn session_at(harness: Harness, path: PathBuf, session_id: String, cwd: Option<PathBuf>) -> HookEvent {
+    if harness == Harness::Codex && rollout::is_sub_agents(&path) {
+        return sub_agents(&path);
+    }
+    HookEvent::Session { retrieval: Retrieval::Transcript { path, format: harness, session_id }, cwd }
+}
+
+fn sub_agents(path: &Path) -> HookEvent {
+    Nothing(format!("\"{}\" is a sub-agent's transcript", path.display()))
+}
+
+/// Codex's `notify` only names the thread.
+fn notified(payload: &Payload, env: &Env) -> Result<HookEvent> {
     const END: &str = "agent-turn-complete";
     let id = payload.id("thread-id")?;
     if let Some(kind) = payload.text("type")?
         && kind != END
     {
-        return Ok(Nothing(format!("at \"{kind}\" nothing has ended; only \"{END}\" is taken")));
+        return Ok(Nothing(format!("nothing ends at \"{kind}\"; only \"{END}\" counts")));
     }
     let Some(path) = rollout::of_thread(id, env) else {
-        // Among them the threads in which Codex has titles made.
-        return Ok(Nothing(format!(
-            "the thread \"{id}\" kept nothing: it has no file among Codex's sessions"
-        )));
+        // For example, the threads in which Codex generates titles.
+        return Ok(Nothing(format!("the thread \"{id}\" has no transcript among Codex's sessions")));
     };
-    if rollout::is_sub_agents(&path) {
-        return Ok(Nothing(format!("\"{}\" is a sub-agent's thread", path.display())));
-    }
-    let session_id = id.to_owned();
-    let retrieval = Retrieval::Transcript { path, format: Harness::Codex, session_id };
-    Ok(Heard::Session { retrieval, cwd: payload.absolute("cwd")? })
+    Ok(session_at(Harness::Codex, path, id.to_owned(), payload.absolute("cwd")?))
 }
 
-/// Cursor's newer versions name the transcript in some hooks; else it is looked for by the conversation.
-fn cursor(payload: &Payload, env: &Env) -> Result<Heard> {
+/// Newer versions of Cursor name the transcript in some hooks. Otherwise the conversation id leads to it.
+fn cursor(payload: &Payload, env: &Env) -> Result<HookEvent> {
     let id = payload.id("conversation_id")?;
     let cwd = payload.first("workspace_roots")?.filter(|root| root.starts_with('/')).map(PathBuf::from);
     let named = payload.absolute("transcript_path")?;
@@ -116,9 +120,9 @@ fn cursor(payload: &Payload, env: &Env) -> Result<Heard> {
         return Ok(Nothing(format!("the conversation \"{id}\" has no transcript among Cursor's projects")));
     };
     if is_sub_agents(Harness::Cursor, &session_path) {
-        return Ok(Nothing(format!("\"{}\" is a sub-agent's transcript", session_path.display())));
+        return Ok(sub_agents(&session_path));
     }
-    Ok(Heard::Session { retrieval: Retrieval::CursorSession { session_path }, cwd })
+    Ok(HookEvent::Session { retrieval: Retrieval::CursorSession { session_path }, cwd })
 }
 
 /// `~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl`; the command line version has no folder `<id>`.
@@ -137,7 +141,7 @@ fn conversation(id: &str, env: &Env) -> Option<PathBuf> {
     files.into_iter().find(|path| path.is_file())
 }
 
-/// Does a sub-agent's transcript lie at `path`? Claude Code and Cursor keep those in `subagents/`, Gemini CLI in
+/// Is `path` the transcript of a sub-agent? Claude Code and Cursor store those in `subagents/`, Gemini CLI in
 /// `chats/<parent>/`.
 fn is_sub_agents(harness: Harness, path: &Path) -> bool {
     let above = |levels: usize| path.ancestors().nth(levels).and_then(Path::file_name);
@@ -153,12 +157,12 @@ fn is_there(path: &Path) -> Result<bool> {
         Ok(metadata) if metadata.is_file() => Ok(true),
         Ok(_) => Err(Error::io(format!("the transcript \"{}\" is not a regular file", path.display()))),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
-        Err(e) => Err(Error::io(format!("the transcript \"{}\" cannot be seen: {e}", path.display()))),
+        Err(e) => Err(Error::io(format!("the transcript \"{}\" cannot be accessed: {e}", path.display()))),
     }
 }
 
-/// Where something happened. A directory whose name an entry cannot hold is left out: a session without one is
-/// worth more than none.
+/// The context of a session. A directory whose name an entry cannot contain is left out, because a session without a
+/// directory is better than none.
 pub(crate) fn context(cwd: Option<PathBuf>) -> Context {
     let repo = cwd.as_deref().and_then(repository::of).map(|repository| repository.name);
     let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);

@@ -1,5 +1,5 @@
-//! The JSON that a hook is given: an object of which a few keys matter, and which grows with every version of
-//! the program that fires it. Unknown keys are fine; known ones of a wrong type are not.
+//! The JSON that a hook gets: an object with a few keys that matter, and more in every version of the program. Unknown
+//! keys are fine; known keys of a wrong type are errors.
 
 use crate::base::error::{Error, Result};
 use crate::base::fields::kind;
@@ -8,10 +8,10 @@ use crate::store::journal::entry::id_fault;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-pub(crate) struct Payload(Map<String, Value>);
+pub(super) struct Payload(Map<String, Value>);
 
 impl Payload {
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Payload> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Payload> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(object)) => Ok(Payload(object)),
@@ -20,8 +20,8 @@ impl Payload {
         }
     }
 
-    /// A key's text. Missing, null and empty are one.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+    /// The text of a key; `None` if it is missing, null or empty.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -30,8 +30,8 @@ impl Payload {
         }
     }
 
-    /// An id that must be there.
-    pub(crate) fn id(&self, key: &str) -> Result<&str> {
+    /// A required id.
+    pub(super) fn id(&self, key: &str) -> Result<&str> {
         let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };
         match id_fault(id) {
             None => Ok(id),
@@ -39,13 +39,13 @@ impl Payload {
         }
     }
 
-    /// An absolute path; another one is taken as none, because nobody knows what it is relative to.
-    pub(crate) fn absolute(&self, key: &str) -> Result<Option<PathBuf>> {
+    /// An absolute path; `None` for a relative one, because its base is unknown.
+    pub(super) fn absolute(&self, key: &str) -> Result<Option<PathBuf>> {
         Ok(self.text(key)?.filter(|path| path.starts_with('/')).map(PathBuf::from))
     }
 
-    /// The first of a list of texts.
-    pub(crate) fn first(&self, key: &str) -> Result<Option<&str>> {
+    /// The first element of a list of strings.
+    pub(super) fn first(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(values)) => match values.first() {
@@ -60,5 +60,5 @@ impl Payload {
 
 fn wrong(what: &str) -> Error {
     Error::usage(format!("the hook's JSON cannot be used: {}", one_line(what, 300)))
-        .hint("--harness must name the program whose hook this is")
+        .hint("--harness must name the program that runs the hook")
 }

@@ -9,13 +9,13 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The first line of a file is read up to here, in bytes. Recorded ones have 22 kB.
+/// How much of the first line is read, in bytes. Recorded ones have 22 kB.
 const FIRST_LINE: u64 = 1 << 20;
-/// So many days are looked through for an id that does not tell its own, newest first.
+/// How many days are searched, newest first, for an id without a date.
 const DAYS: usize = 400;
 
-/// The file of a thread, whose id has been checked; `None` if there is none.
-pub(crate) fn of_thread(id: &str, env: &Env) -> Option<PathBuf> {
+/// The file of a thread. The id has been checked.
+pub(super) fn of_thread(id: &str, env: &Env) -> Option<PathBuf> {
     let home = match env.os("CODEX_HOME") {
         Some(home) => PathBuf::from(home),
         None => env.home()?.join(".codex"),
@@ -23,7 +23,7 @@ pub(crate) fn of_thread(id: &str, env: &Env) -> Option<PathBuf> {
     let sessions = home.join("sessions");
     let end = format!("-{id}.jsonl");
     match born(id) {
-        // A folder bears the local date, which is the one in UTC or a neighbour of it.
+        // A directory has the local date, which may be a day before or after the date in UTC.
         Some(day) => [day, day.saturating_sub(1.day()), day.saturating_add(1.day())]
             .iter()
             .find_map(|day| ends_with(&sessions.join(day.strftime("%Y/%m/%d").to_string()), &end)),
@@ -53,7 +53,7 @@ fn ends_with(day: &Path, end: &str) -> Option<PathBuf> {
     Some(day.join(name))
 }
 
-/// The folders in `dir` whose names are numbers, the greatest first.
+/// The directories in `dir` with a number as their name, the greatest first.
 fn newest(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs_err::read_dir(dir) else { return Vec::new() };
     let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
@@ -63,9 +63,8 @@ fn newest(dir: &Path) -> Vec<PathBuf> {
     names.iter().map(|name| dir.join(name)).collect()
 }
 
-/// Does the file's first line say that an agent started this thread, and no person? One that cannot be read
-/// says nothing.
-pub(crate) fn is_sub_agents(path: &Path) -> bool {
+/// Does the first line say that an agent, not a person, started this thread? `false` if it cannot be read.
+pub(super) fn is_sub_agents(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Line {
         payload: Meta,
@@ -101,17 +100,17 @@ mod tests {
     const ID: &str = "01a1ffeb-40ef-7d92-ae11-227dd73028eb";
 
     #[test]
-    fn an_id_of_version_seven_tells_its_day() {
+    fn an_id_of_version_seven_contains_its_day() {
         assert_eq!(born(ID).unwrap().to_string(), "2026-11-21");
         for id in ["", "01a1ffeb", "11111111-1111-4111-8111-111111111111", "ffffffffffff7zzz", "ä1a1ffeb"] {
             assert_eq!(born(id), None, "{id}");
         }
-        // The last moment that 48 bits can tell lies within the years that dates have.
+        // The latest time in 48 bits is beyond the range of dates.
         assert_eq!(born("ffffffff-ffff-7d92-ae11-227dd73028eb"), None);
     }
 
     #[test]
-    fn a_thread_is_found_on_its_day_on_a_neighbour_and_by_looking_through_all() {
+    fn a_thread_is_found_on_its_day_on_the_next_and_by_a_full_search() {
         let home = tempfile::tempdir().unwrap();
         let env = pretend(&[("CODEX_HOME", home.path().to_str().unwrap())]);
         assert_eq!(of_thread(ID, &env), None);
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_line_tells_who_started_the_thread() {
+    fn the_first_line_says_who_started_the_thread() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.jsonl");
         for (line, expected) in [

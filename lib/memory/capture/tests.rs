@@ -22,20 +22,20 @@ impl Home {
         path.to_str().unwrap().to_owned()
     }
 
-    fn hear(&self, harness: Harness, payload: &Value) -> Result<Heard> {
+    fn hook_event(&self, harness: Harness, payload: &Value) -> Result<HookEvent> {
         let env = pretend(&[("HOME", self.0.path().to_str().unwrap())]);
-        hear(harness, payload.to_string().as_bytes(), &env)
+        hook_event(harness, payload.to_string().as_bytes(), &env)
     }
 }
 
-fn why(heard: Result<Heard>) -> String {
+fn why(heard: Result<HookEvent>) -> String {
     match heard {
         Ok(Nothing(why)) => why,
         other => panic!("{other:?}"),
     }
 }
 
-fn fault(heard: Result<Heard>) -> String {
+fn fault(heard: Result<HookEvent>) -> String {
     let error = heard.unwrap_err();
     assert_eq!(error.exit_code(), 1);
     error.message().to_owned()
@@ -57,11 +57,11 @@ fn the_ends_of_things_are_taken_and_nothing_else() {
                 format: harness,
                 session_id: "s-1".to_owned(),
             };
-            let expected = Heard::Session { retrieval, cwd: Some(PathBuf::from("/w")) };
-            assert_eq!(home.hear(harness, &payload(event)).unwrap(), expected);
+            let expected = HookEvent::Session { retrieval, cwd: Some(PathBuf::from("/w")) };
+            assert_eq!(home.hook_event(harness, &payload(event)).unwrap(), expected);
         }
-        let why = why(home.hear(harness, &payload(json!(left))));
-        assert_eq!(why, format!("at \"{left}\" nothing has ended; hook one of {}", taken.join(", ")));
+        let why = why(home.hook_event(harness, &payload(json!(left))));
+        assert_eq!(why, format!("nothing ends at \"{left}\"; use a hook for one of {}", taken.join(", ")));
     }
 }
 
@@ -76,16 +76,16 @@ fn sub_agents_are_in_the_session_that_sent_them() {
         (Harness::ClaudeCode, &plain, Some("a1"), "\"a1\" is a sub-agent"),
         (Harness::ClaudeCode, &claude, None, "is a sub-agent's transcript"),
         (Harness::Gemini, &gemini, None, "is a sub-agent's transcript"),
-        (Harness::Codex, &codex, None, "is a sub-agent's thread"),
+        (Harness::Codex, &codex, None, "is a sub-agent's transcript"),
     ] {
         let payload = json!({"session_id": "s", "transcript_path": path, "agent_id": agent, "hook_event_name": "SessionEnd"});
-        let why = why(home.hear(harness, &payload));
+        let why = why(home.hook_event(harness, &payload));
         assert!(why.contains(part), "{why}");
     }
     // A main session of Gemini lies in `chats` itself.
     let main = home.file("chats/session-1.jsonl", "{}\n");
     let payload = json!({"session_id": "s", "transcript_path": main});
-    assert!(matches!(home.hear(Harness::Gemini, &payload), Ok(Heard::Session { cwd: None, .. })));
+    assert!(matches!(home.hook_event(Harness::Gemini, &payload), Ok(HookEvent::Session { cwd: None, .. })));
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn a_session_that_kept_nothing_is_told() {
         [json!(null), json!(""), json!("relative.jsonl"), json!("/nowhere/x.jsonl"), json!("/dev/null/x")]
     {
         let payload = json!({"session_id": "s", "transcript_path": path, "hook_event_name": "Stop"});
-        let why = why(home.hear(Harness::ClaudeCode, &payload));
-        assert!(why.contains("keeps no transcript") || why.contains("kept nothing"), "{why}");
+        let why = why(home.hook_event(Harness::ClaudeCode, &payload));
+        assert!(why.starts_with("the session has no transcript"), "{why}");
     }
     let payload = json!({"session_id": "s", "transcript_path": home.0.path(), "hook_event_name": "Stop"});
-    assert!(fault(home.hear(Harness::ClaudeCode, &payload)).ends_with("is not a regular file"));
+    assert!(fault(home.hook_event(Harness::ClaudeCode, &payload)).ends_with("is not a regular file"));
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn faults_of_the_payload_are_named() {
             "workspace_roots: strings are expected, not a number",
         ),
     ] {
-        let said = fault(home.hear(harness, &payload));
+        let said = fault(home.hook_event(harness, &payload));
         assert!(said.starts_with(&format!("{start}{expected}")), "{said}");
     }
     let env = pretend(&[]);
     for text in ["", "{", "{\"session_id\": \"s\"} x", "\u{1b}[31m"] {
-        let said = fault(hear(Harness::ClaudeCode, text.as_bytes(), &env));
+        let said = fault(hook_event(Harness::ClaudeCode, text.as_bytes(), &env));
         assert!(said.starts_with(&format!("{start}not JSON: ")) && !said.contains('\u{1b}'), "{said}");
     }
 }
@@ -149,43 +149,43 @@ fn what_codex_notifies_of_leads_to_the_threads_file() {
     let home = Home::new();
     let id = "01a1ffeb-40ef-7d92-ae11-227dd73028eb";
     let payload = |kind: &str, id: &str| json!({"type": kind, "thread-id": id, "cwd": "/w", "turn-id": "t"});
-    let gone = why(home.hear(Harness::Codex, &payload("agent-turn-complete", id)));
-    assert!(gone.contains("has no file among Codex's sessions"), "{gone}");
+    let gone = why(home.hook_event(Harness::Codex, &payload("agent-turn-complete", id)));
+    assert!(gone.contains("has no transcript among Codex's sessions"), "{gone}");
     let path =
         home.file(&format!(".codex/sessions/2026/11/21/rollout-2026-11-21T21-02-50-{id}.jsonl"), "{}\n");
     let retrieval =
         Retrieval::Transcript { path: path.into(), format: Harness::Codex, session_id: id.to_owned() };
-    let expected = Heard::Session { retrieval, cwd: Some("/w".into()) };
-    assert_eq!(home.hear(Harness::Codex, &payload("agent-turn-complete", id)).unwrap(), expected);
-    let other = why(home.hear(Harness::Codex, &payload("approval-requested", id)));
-    assert_eq!(other, "at \"approval-requested\" nothing has ended; only \"agent-turn-complete\" is taken");
+    let expected = HookEvent::Session { retrieval, cwd: Some("/w".into()) };
+    assert_eq!(home.hook_event(Harness::Codex, &payload("agent-turn-complete", id)).unwrap(), expected);
+    let other = why(home.hook_event(Harness::Codex, &payload("approval-requested", id)));
+    assert_eq!(other, "nothing ends at \"approval-requested\"; only \"agent-turn-complete\" counts");
     home.file(
         &format!(".codex/sessions/2026/11/21/rollout-2026-11-21T21-02-50-{id}.jsonl"),
         "{\"payload\":{\"thread_source\":\"subagent\"}}\n",
     );
-    assert!(why(home.hear(Harness::Codex, &payload("agent-turn-complete", id))).contains("sub-agent"));
+    assert!(why(home.hook_event(Harness::Codex, &payload("agent-turn-complete", id))).contains("sub-agent"));
 }
 
 #[test]
 fn cursors_transcripts_are_found_by_the_conversation() {
     let home = Home::new();
     let payload = |path: Value| json!({"conversation_id": "c-1", "workspace_roots": ["/w", "/v"], "hook_event_name": "stop", "transcript_path": path});
-    let gone = why(home.hear(Harness::Cursor, &payload(Value::Null)));
+    let gone = why(home.hook_event(Harness::Cursor, &payload(Value::Null)));
     assert!(gone.contains("has no transcript among Cursor's projects"), "{gone}");
-    let heard = |path: &str| Heard::Session {
+    let heard = |path: &str| HookEvent::Session {
         retrieval: Retrieval::CursorSession { session_path: path.into() },
         cwd: Some("/w".into()),
     };
     home.file(".cursor/projects/a/agent-transcripts/other/other.jsonl", "");
     let flat = home.file(".cursor/projects/b/agent-transcripts/c-1.jsonl", "");
-    assert_eq!(home.hear(Harness::Cursor, &payload(Value::Null)).unwrap(), heard(&flat));
+    assert_eq!(home.hook_event(Harness::Cursor, &payload(Value::Null)).unwrap(), heard(&flat));
     let deep = home.file(".cursor/projects/a/agent-transcripts/c-1/c-1.jsonl", "");
-    assert_eq!(home.hear(Harness::Cursor, &payload(json!("/nowhere"))).unwrap(), heard(&deep));
+    assert_eq!(home.hook_event(Harness::Cursor, &payload(json!("/nowhere"))).unwrap(), heard(&deep));
     let named = home.file("named.jsonl", "");
-    assert_eq!(home.hear(Harness::Cursor, &payload(json!(named))).unwrap(), heard(&named));
+    assert_eq!(home.hook_event(Harness::Cursor, &payload(json!(named))).unwrap(), heard(&named));
     let event = json!({"conversation_id": "c-1", "hook_event_name": "afterFileEdit"});
-    let other = why(home.hear(Harness::Cursor, &event));
-    assert_eq!(other, "at \"afterFileEdit\" nothing has ended; hook one of stop, sessionEnd");
+    let other = why(home.hook_event(Harness::Cursor, &event));
+    assert_eq!(other, "nothing ends at \"afterFileEdit\"; use a hook for one of stop, sessionEnd");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the machine's tasks do to a store of files: the queue, the notes, the history, AGENTS.md.
 
 use crate::base::error::{Error, Result};
+use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
 use crate::memory::consolidate::history::{slice, text_name};
 use crate::memory::consolidate::judge::Known;
@@ -127,7 +128,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
-            && let Err(spent) = run.caller.budget.left(run.env.now())?
+            && let Allowance::Spent(spent) = run.caller.budget.allowance(run.env.now())?
         {
             let is_empty = waiting(run.root)? == 0;
             return Ok(if is_empty { Loaded::Nothing } else { Loaded::Spent(spent.to_string()) });
@@ -195,8 +196,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             [one] => format!("consolidate: {}", one.title),
             all => format!("consolidate: {} notes", all.len()),
         };
-        if let Err(why) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
-            run.reporter.warn(&why);
+        if let Err(error) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
+            run.reporter.warn(&error.line());
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::memory::pipeline::runner::Run;
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::journal::{Journal, Waiting};
-use crate::store::ledger::{Next, Sessions, Tries};
+use crate::store::ledger::{NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ impl Queue {
             // The queue is read once for each batch, and the file is still in it.
             let name = file.path.display().to_string();
             if self.seen.insert(name.clone()) {
-                run.reporter.warn(&format!("\"{name}\" is no queue entry: {}", file.faults.join("; ")));
+                run.reporter.warn(&format!("\"{name}\" is {}", file.error.message()));
             }
         }
         let now = run.env.now();
@@ -224,14 +224,14 @@ impl Queue {
 }
 
 /// A failed try: back to the queue, or out of it after the last.
-fn fail(batch: &Batch, id: &str, why: &str, next: Next, run: &Run) -> Result<()> {
+fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<()> {
     match next {
-        Next::Again(time) => {
+        NextTry::Again(time) => {
             batch.put_back(id)?;
             let time = time.strftime("%Y-%m-%d %H:%M");
             run.reporter.warn(&format!("{id}: {why}; the next try is after {time} UTC"));
         }
-        Next::Never(count) => {
+        NextTry::Never(count) => {
             batch.failed(id, why, count, run.env.now())?;
             run.reporter.warn(&format!(
                 "{id}: {why}; it failed {count} times and is now in inbox/.failed; --retry-failed puts it back"

@@ -6,7 +6,7 @@ use crate::memory::defrag::news::forget_gone;
 use crate::memory::defrag::plan::{Dropped, Plan, Planned};
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::pipeline::runner::Run;
-use crate::store::ledger::Seen;
+use crate::store::ledger::DefragLedger;
 use crate::store::persistence::{Note, Persistence};
 use crate::store::revision::{Reads, Revision, Standing};
 
@@ -139,7 +139,7 @@ fn passed<P: Persistence>(
 
 /// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
 fn see<P: Persistence>(notes: &P, work: &Work, made: &[Planned], run: &Run) -> Result<()> {
-    let mut seen = Seen::load(run.root)?;
+    let mut seen = DefragLedger::load(run.root)?;
     // A list of titles is no look at a note.
     if !matches!(work.part(), Some(Part::Tiers(_))) {
         for (id, mark) in &work.shown {

@@ -1,6 +1,7 @@
 //! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
 
 use crate::base::error::Result;
+use crate::memory::budget::Allowance;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::apply::apply;
 use crate::memory::defrag::corpus;
@@ -148,10 +149,10 @@ impl<P: Persistence> DefragHost<'_, P> {
             let failure = match run.config.llm.command {
                 None => Some(Failure::NoCommand),
                 // Asked for before anything is read that cannot be asked about.
-                Some(_) => {
-                    let left = run.caller.budget.left(run.env.now())?;
-                    left.err().map(|spent| Failure::Spent(spent.to_string()))
-                }
+                Some(_) => match run.caller.budget.allowance(run.env.now())? {
+                    Allowance::Left(_) => None,
+                    Allowance::Spent(spent) => Some(Failure::Spent(spent.to_string())),
+                },
             };
             if let Some(failure) = failure {
                 self.refresh_targets(run)?;
@@ -254,7 +255,7 @@ pub(crate) fn record<'b, P: Persistence>(
 ) {
     let ids: BTreeSet<&EntryId> = ids.collect();
     let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
-    if let Err(why) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
-        run.reporter.warn(&why);
+    if let Err(error) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
+        run.reporter.warn(&error.line());
     }
 }

@@ -9,14 +9,14 @@ use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::entry::EntryId;
-use crate::store::ledger::Seen;
+use crate::store::ledger::DefragLedger;
 use crate::store::persistence::Persistence;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
 pub(crate) struct News {
-    pub(crate) seen: Seen,
+    pub(crate) seen: DefragLedger,
     /// Asks about what has not changed, too.
     pub(crate) is_forced: bool,
     /// What failed night after night is skipped for a while; not when a person asks.
@@ -29,7 +29,7 @@ pub(crate) struct News {
 impl News {
     pub(crate) fn load(run: &Run, is_forced: bool) -> Result<News> {
         Ok(News {
-            seen: Seen::load(run.root)?,
+            seen: DefragLedger::load(run.root)?,
             is_forced,
             skips_failures: run.kind == Kind::Run && !is_forced,
             command: hash(run.config.llm.command_line().unwrap_or_default()),
@@ -57,7 +57,7 @@ impl News {
     }
 
     fn rests(&self, key: &str, mark: &str) -> bool {
-        self.skips_failures && self.seen.rests(key, &self.asked_of(mark), self.now)
+        self.skips_failures && self.seen.is_postponed(key, &self.asked_of(mark), self.now)
     }
 
     /// What a call was about, and who was asked.
@@ -97,7 +97,7 @@ impl News {
 
     /// Nothing is asked, but there is something that could be.
     pub(crate) fn tell_what_rests(&self, run: &Run) {
-        let Some((count, failure)) = self.seen.resting(self.now) else { return };
+        let Some((count, failure)) = self.seen.postponed(self.now) else { return };
         let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
         let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
         run.reporter.warn(&format!(
@@ -108,7 +108,7 @@ impl News {
 }
 
 /// Forgets the notes that are gone.
-pub(crate) fn forget_gone<P: Persistence>(seen: &mut Seen, notes: &P) -> Result<()> {
+pub(crate) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) -> Result<()> {
     let there: BTreeSet<EntryId> = corpus::marks(notes)?.into_iter().map(|note| note.id).collect();
     seen.keep(|id| there.contains(id));
     Ok(())

@@ -11,7 +11,7 @@ use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
-use crate::store::ledger::Seen;
+use crate::store::ledger::DefragLedger;
 use crate::store::persistence::{Persistence, Place};
 use crate::store::revision::{Revision, Standing};
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
             .warn(&format!("{id} is not brought back: it was deleted for good (memory-remove --purge)"));
     }
     // What somebody took back is not asked about again until it changes.
-    let mut seen = Seen::load(run.root)?;
+    let mut seen = DefragLedger::load(run.root)?;
     for revision in &revisions {
         if let Some(after) = revision.after.as_ref().filter(|after| after.place == Place::Topics) {
             seen.see(revision.id.clone(), after.entry()?.fingerprint());

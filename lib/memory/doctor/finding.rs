@@ -1,21 +1,24 @@
-//! What a check has to say: how bad it is, of which file, and how to mend it.
+//! The result of a check: how bad it is, which file it is about, and how to fix it.
 
 use crate::base::text::one_line;
 use crate::memory::redact::Redactor;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
+/// The longest text of a finding, in characters.
+const TEXT_CHARS: usize = 400;
+
 /// The worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
-    /// Something is unreadable, ambiguous or at risk, or does not work at all.
+    /// Something is unreadable, ambiguous or at risk, or does not work.
     Error,
     /// Something is out of order; nothing is lost by it.
     Warning,
 }
 
-/// What was looked at, in the order in which findings of one severity are told.
+/// The check that made a finding. Findings of one severity are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Check {
@@ -61,7 +64,7 @@ pub(crate) struct Finding {
     pub(crate) file: PathBuf,
     pub(crate) what: String,
     pub(crate) mend: String,
-    /// Mended just now: counts as nothing any more.
+    /// Fixed by this run.
     pub(crate) fixed: bool,
 }
 
@@ -83,24 +86,21 @@ impl Finding {
         Finding::new(Severity::Warning, check, file, what.into(), mend)
     }
 
-    /// Is it of a kind that `--fix` mends?
+    /// Does `--fix` handle findings of this check?
     pub(crate) fn is_fixable(&self) -> bool {
         matches!(self.check, Check::Name | Check::Promoted | Check::Leftover)
     }
 
-    /// Names and values come from anywhere: a finding tells no secret that stands in them.
+    /// Redacts secrets, which may be in any name or value, and shortens the texts to one line.
     pub(crate) fn clean(&mut self, redactor: &Redactor) {
         for text in [&mut self.what, &mut self.mend] {
-            let flat = one_line(text, WIDTH);
-            *text = redactor.cleaned(&flat);
+            *text = redactor.cleaned(&one_line(text, TEXT_CHARS));
         }
         let name = self.file.to_string_lossy();
+        // Not always: a path that is not UTF-8 would change.
         let cleaned = redactor.cleaned(&name);
         if cleaned != name {
             self.file = PathBuf::from(cleaned);
         }
     }
 }
-
-/// So many characters of a text are told, at most.
-const WIDTH: usize = 400;

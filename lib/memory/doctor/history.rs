@@ -1,22 +1,22 @@
-//! Is the notes' history kept, and can the next commit be made?
+//! Is the history of the notes kept, and can the next commit be made?
 
 use crate::base::command_line::first_word;
 use crate::base::file::is_older;
 use crate::base::lookup::on_path;
+use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::patient::Patient;
 use crate::store::history_state::HistoryState;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// Reads are counted without a commit of their own, and ride along with the next one. It should come within so long.
+/// Counting a read makes no commit: the next one includes it. There should be one within this time.
 const UNCOMMITTED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
-/// A commit takes moments; git's lock that is as old as this was left behind, or somebody is writing a message.
+/// An older lock of git was left behind by a killed process, or a person is writing a commit message.
 const LOCKED: Duration = Duration::from_secs(10 * 60);
 
-pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
-    let (root, storage) = (patient.root, &patient.config.storage);
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let (root, storage) = (cx.root, &cx.config.storage);
     if !storage.auto_commit || storage.foreign || !root.topics().is_dir() {
         return Vec::new();
     }
@@ -24,57 +24,53 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     let hook = match shlex::split(&storage.commit_hook) {
         Some(_) => first_word(&storage.commit_hook),
         None => {
-            let what = "storage.commitHook cannot be split into words: a quote is open".to_owned();
+            let what = "storage.commitHook cannot be split into words: a quote is not closed".to_owned();
             return vec![warning(root.path(), what, "set storage.commitHook; see: memory-config show")];
         }
     };
     for program in ["git", &hook] {
-        if on_path(OsStr::new(program), patient.env).is_none() {
-            let what = format!("\"{program}\" is not on PATH: changes of notes are not committed");
+        if on_path(OsStr::new(program), cx.env).is_none() {
+            let what = format!("\"{program}\" is not on PATH: changes to notes are not committed");
             return vec![warning(root.path(), what, "install it, or set storage.autoCommit to false")];
         }
     }
-    let state = match HistoryState::of(root, patient.env) {
+    let state = match HistoryState::of(root, cx.env) {
         Ok(state) => state,
-        Err(why) => {
-            let what = format!("git cannot be asked about the history: {why}");
-            return vec![warning(root.path(), what, "mend what it names; until then nothing is committed")];
+        Err(error) => {
+            let what = format!("git cannot read the history: {}", error.message());
+            return vec![warning(root.path(), what, "nothing is committed until that is repaired")];
         }
     };
     let mut findings = Vec::new();
     let Some(state) = state else {
         let dirs = [root.topics(), root.archive()];
-        if dirs
-            .iter()
-            .filter_map(|dir| fs_err::read_dir(dir).ok())
-            .flatten()
-            .flatten()
-            .any(|file| is_older(&file.path(), UNCOMMITTED))
-        {
-            let what = "is no git repository yet: no change of these notes can be taken back".to_owned();
+        let mut files = dirs.iter().filter_map(|dir| fs_err::read_dir(dir).ok()).flatten().flatten();
+        if files.any(|file| is_older(&file.path(), UNCOMMITTED)) {
+            let what = "is not a git repository yet, so no change to these notes can be undone".to_owned();
             let mend = "the next memory-consolidate or memory-update makes it one";
             findings.push(warning(root.path(), what, mend));
         }
         return findings;
     };
     if let Some(lock) = state.lock.filter(|lock| is_older(lock, LOCKED)) {
-        let what = "git's lock was left behind: no commit can be made".to_owned();
-        findings.push(warning(&lock, what, "if no git is at work there, remove it"));
+        let what = "git's lock was left behind, so no commit can be made".to_owned();
+        findings.push(warning(&lock, what, "remove it if no git is running there"));
     }
-    if let Some(what) = state.under_way {
-        let told = format!("a {what} is under way: nothing is committed before its end");
-        findings.push(warning(root.path(), told, &format!("end it: git {what} --continue, or --abort")));
+    if let Some(operation) = state.unfinished {
+        let what = format!("a {operation} is in progress: nothing is committed until it ends");
+        let mend = format!("finish it: git {operation} --continue, or --abort");
+        findings.push(warning(root.path(), what, &mend));
     }
     for file in &state.in_conflict {
-        let what = "a merge left two versions of it";
-        let mend = "choose in an editor, then git add it";
+        let what = "a merge left two versions in it";
+        let mend = "resolve the conflict in an editor, then git add the file";
         findings.push(Finding::error(Check::History, file, what, mend));
     }
-    if let Some(why) = state.nobody.filter(|_| hook == "git") {
+    if let Some(error) = state.missing_identity.filter(|_| hook == "git") {
         let mend = "git config --global user.name YOU; git config --global user.email YOU@EXAMPLE.ORG";
         findings.push(warning(
             root.path(),
-            format!("git does not know who commits, so that \"agent-memory\" does: {why}"),
+            format!("git has no user.name, so commits are made as \"agent-memory\": {}", error.message()),
             mend,
         ));
     }
@@ -82,12 +78,9 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
     if waiting > 0 {
         let files =
             if waiting == 1 { "1 file differs".to_owned() } else { format!("{waiting} files differ") };
-        let what = format!("{files} from the last commit for over two days");
-        findings.push(warning(
-            root.path(),
-            what,
-            "the next change commits them; or run git add and git commit there",
-        ));
+        let what = format!("{files} from the last commit, for more than two days");
+        let mend = "the next change commits them; or run git add and git commit there";
+        findings.push(warning(root.path(), what, mend));
     }
     findings
 }

@@ -1,162 +1,141 @@
-//! What leads from note to note: links, aliases, and the notes that took another's place.
+//! References between notes: links, aliases and `supersededBy`.
 
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::notes::{Fact, Round};
+use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Place;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// For so many links that lead nowhere a near id is looked for, which compares all of them.
-const GUESSED: usize = 20;
+/// For how many broken links a similar id is suggested: each takes a comparison with all ids.
+const SUGGESTIONS: usize = 20;
 
-pub(crate) fn look(round: &Round) -> Vec<Finding> {
-    let family = Family::of(round);
+pub(super) fn check(notes: &CheckedNotes) -> Vec<Finding> {
+    let graph = LinkGraph::of(notes);
     let mut findings = Vec::new();
-    family.links(round, &mut findings);
-    family.aliases(&mut findings);
-    family.successors(&mut findings);
+    graph.links(&mut findings);
+    graph.aliases(&mut findings);
+    graph.successors(&mut findings);
     findings
 }
 
-/// Every id, and who bears it.
-struct Family<'a> {
-    facts: &'a [Fact],
-    own: HashMap<&'a EntryId, &'a Fact>,
-    /// By alias; a note once, even if it names it twice.
-    aliases: BTreeMap<&'a EntryId, Vec<&'a Fact>>,
-    /// Of files that cannot be used.
-    lost: HashSet<&'a EntryId>,
+/// All ids, and the notes that have them.
+struct LinkGraph<'a> {
+    notes: &'a [NoteFacts],
+    own: HashMap<&'a EntryId, &'a NoteFacts>,
+    /// The notes by alias. A note that names it twice is there once.
+    aliases: BTreeMap<&'a EntryId, Vec<&'a NoteFacts>>,
+    /// The ids in the names of unreadable files.
+    unreadable: HashSet<&'a EntryId>,
 }
 
-impl<'a> Family<'a> {
-    fn of(round: &'a Round) -> Family<'a> {
-        let mut aliases: BTreeMap<&EntryId, Vec<&Fact>> = BTreeMap::new();
-        for fact in &round.facts {
-            for alias in fact.aliases.iter().collect::<BTreeSet<_>>() {
-                aliases.entry(alias).or_default().push(fact);
+impl<'a> LinkGraph<'a> {
+    fn of(checked: &'a CheckedNotes) -> LinkGraph<'a> {
+        let mut aliases: BTreeMap<&EntryId, Vec<&NoteFacts>> = BTreeMap::new();
+        for note in &checked.notes {
+            for alias in note.aliases.iter().collect::<BTreeSet<_>>() {
+                aliases.entry(alias).or_default().push(note);
             }
         }
-        Family {
-            facts: &round.facts,
-            own: round.facts.iter().map(|fact| (&fact.id, fact)).collect(),
+        LinkGraph {
+            notes: &checked.notes,
+            own: checked.notes.iter().map(|note| (&note.id, note)).collect(),
             aliases,
-            lost: round.ids_of_broken.iter().collect(),
+            unreadable: checked.unreadable_ids.iter().collect(),
         }
     }
 
     fn knows(&self, id: &EntryId) -> bool {
-        self.own.contains_key(id) || self.aliases.contains_key(id) || self.lost.contains(id)
+        self.own.contains_key(id) || self.aliases.contains_key(id) || self.unreadable.contains(id)
     }
 
-    fn links(&self, round: &Round, findings: &mut Vec<Finding>) {
-        let mut guesses = GUESSED;
-        for fact in &round.facts {
-            for id in fact.links.iter().filter(|id| !self.knows(id)) {
-                let near = if guesses > 0 { self.near(id) } else { None };
-                guesses = guesses.saturating_sub(1);
-                let mend = match near {
-                    Some(near) => format!("did you mean [[{near}]]?"),
-                    None => "take the link out, or let it lead to a note that is there".to_owned(),
+    fn links(&self, findings: &mut Vec<Finding>) {
+        let mut suggestions = SUGGESTIONS;
+        for note in self.notes {
+            for id in note.links.iter().filter(|id| !self.knows(id)) {
+                let similar = if suggestions > 0 { self.similar(id) } else { None };
+                suggestions = suggestions.saturating_sub(1);
+                let mend = match similar {
+                    Some(similar) => format!("did you mean [[{similar}]]?"),
+                    None => "remove the link, or link to an existing note".to_owned(),
                 };
-                let what = format!("its link [[{id}]] leads to no note");
-                findings.push(Finding::error(Check::Link, &fact.shown, what, &mend));
+                let what = format!("its link [[{id}]] points to no note");
+                findings.push(Finding::error(Check::Link, &note.shown, what, &mend));
             }
         }
     }
 
-    /// An id that differs by one slip, or in case.
-    fn near(&self, id: &EntryId) -> Option<&'a EntryId> {
-        let is_near = |other: &&&EntryId| {
+    /// An id that differs by one typing error, or in case.
+    fn similar(&self, id: &EntryId) -> Option<&'a EntryId> {
+        let is_similar = |other: &&&EntryId| {
             let (a, b) = (id.as_str(), other.as_str());
             a.eq_ignore_ascii_case(b) || strsim::damerau_levenshtein(a, b) == 1
         };
-        self.own.keys().filter(is_near).min().copied()
+        self.own.keys().filter(is_similar).min().copied()
     }
 
-    /// The note that took this one's place. Only archived ones have given theirs away.
-    fn next(&self, fact: &Fact) -> Option<&'a Fact> {
-        let next = fact.superseded_by.as_ref().filter(|_| fact.place == Place::Archive)?;
-        let bearer = || self.aliases.get(next)?.first().copied();
-        self.own.get(next).copied().or_else(bearer)
+    /// The note that supersedes this one. Only archived notes are superseded.
+    fn next(&self, note: &NoteFacts) -> Option<&'a NoteFacts> {
+        let next = note.superseded_by.as_ref().filter(|_| note.place == Place::Archive)?;
+        let by_alias = || self.aliases.get(next)?.first().copied();
+        self.own.get(next).copied().or_else(by_alias)
     }
 
-    /// The note that an id stands for in the end; in a circle, whichever comes up again first.
-    fn heir(&self, fact: &'a Fact) -> &'a Fact {
-        let mut at = fact;
+    /// The successors of a note, one after the other. In a circle, each note comes once.
+    fn successors_of(&self, note: &'a NoteFacts) -> impl Iterator<Item = &'a NoteFacts> {
         let mut seen = HashSet::new();
-        while let Some(next) = self.next(at).filter(|_| seen.insert(&at.id)) {
-            at = next;
-        }
-        at
+        std::iter::successors(self.next(note), |note| self.next(note))
+            .take_while(move |note| seen.insert(&note.id))
     }
 
-    /// An alias is the id of a note that was merged into this one, so that the archived note of that id, and
-    /// archived notes with that alias, must all lead here. Whatever else bears it makes links ambiguous.
+    /// An alias is the id of a note that was merged into this one. The archived note with that id, and archived
+    /// notes with that alias, must lead to the same successor, or links are ambiguous.
     fn aliases(&self, findings: &mut Vec<Finding>) {
-        for (alias, bearers) in &self.aliases {
+        for (alias, notes) in &self.aliases {
             let own = self.own.get(alias).copied();
-            let heirs: BTreeMap<&EntryId, &Fact> = bearers
+            let successors: BTreeSet<&EntryId> = notes
                 .iter()
                 .copied()
                 .chain(own)
-                .map(|fact| self.heir(fact))
-                .map(|heir| (&heir.id, heir))
+                .map(|note| &self.successors_of(note).last().unwrap_or(note).id)
                 .collect();
-            if heirs.len() < 2 {
+            let [first, ..] = notes[..] else { continue };
+            if successors.len() < 2 {
                 continue;
             }
-            let names: Vec<&str> = heirs.keys().map(|id| id.as_str()).take(4).collect();
-            let [bearer, ..] = bearers[..] else { continue };
-            findings.push(Finding::error(
-                Check::Alias,
-                &bearer.shown,
-                match own.filter(|own| heirs.contains_key(&own.id)) {
-                    Some(own) => format!("its alias {alias} is the id of another note, {}", file_name(own)),
-                    None => format!("its alias {alias} leads to several notes: {}", names.join(", ")),
-                },
-                "take the alias out of all front matters but one",
-            ));
+            let what = match own.filter(|own| successors.contains(&own.id)) {
+                Some(own) => format!("its alias {alias} is the id of another note, {}", file_name(own)),
+                None => {
+                    let ids: Vec<&str> = successors.iter().map(|id| id.as_str()).take(4).collect();
+                    format!("its alias {alias} is ambiguous; it stands for {}", ids.join(", "))
+                }
+            };
+            let mend = "remove the alias from the front matter of all notes but one";
+            findings.push(Finding::error(Check::Alias, &first.shown, what, mend));
         }
     }
 
     fn successors(&self, findings: &mut Vec<Finding>) {
-        for fact in self.facts {
-            let Some(next) = &fact.superseded_by else { continue };
-            if fact.place == Place::Topics {
-                let mend =
-                    format!("memory-remove {} moves it to the archive; or take supersededBy out", fact.id);
-                findings.push(Finding::warning(
-                    Check::SupersededBy,
-                    &fact.shown,
-                    format!("is in use, though {next} is to have taken its place"),
-                    &mend,
-                ));
+        for note in self.notes {
+            let Some(next) = &note.superseded_by else { continue };
+            if note.place == Place::Topics {
+                let what = format!("is in use, but its front matter says that {next} supersedes it");
+                let mend = format!("memory-remove {} archives it; or remove supersededBy", note.id);
+                findings.push(Finding::warning(Check::SupersededBy, &note.shown, what, &mend));
                 continue;
             }
-            let mend = "name a note that is there, or take supersededBy out of the front matter";
-            if !self.knows(next) {
-                let what = format!("its supersededBy, {next}, leads to no note");
-                findings.push(Finding::error(Check::SupersededBy, &fact.shown, what, mend));
-            } else if self.is_in_circle(fact) {
-                let what = format!("its supersededBy, {next}, leads back to itself");
-                findings.push(Finding::error(Check::SupersededBy, &fact.shown, what, mend));
-            }
+            let what = if !self.knows(next) {
+                format!("its supersededBy, {next}, is not the id of a note")
+            } else if self.successors_of(note).any(|next| next.id == note.id) {
+                format!("its supersededBy, {next}, leads back to the note itself")
+            } else {
+                continue;
+            };
+            let mend = "name an existing note, or remove supersededBy from the front matter";
+            findings.push(Finding::error(Check::SupersededBy, &note.shown, what, mend));
         }
-    }
-
-    fn is_in_circle(&self, fact: &'a Fact) -> bool {
-        let mut at = fact;
-        let mut seen = HashSet::new();
-        while let Some(next) = self.next(at).filter(|next| seen.insert(&next.id)) {
-            if next.id == fact.id {
-                return true;
-            }
-            at = next;
-        }
-        false
     }
 }
 
-fn file_name(fact: &Fact) -> String {
-    fact.shown.file_name().map(|name| format!("\"{}\"", name.to_string_lossy())).unwrap_or_default()
+fn file_name(note: &NoteFacts) -> String {
+    note.shown.file_name().map(|name| format!("\"{}\"", name.to_string_lossy())).unwrap_or_default()
 }

@@ -1,43 +1,43 @@
-//! The store's health (US-009): what is broken, what is out of order, and what of it can be mended without a risk.
+//! The health check of the store (US-009): what is broken, what is out of order, and what can be fixed without risk.
 //!
-//! Looking changes nothing. Each check is a function from the patient to its findings; only the notes are read once
-//! for all checks of them.
+//! A check changes nothing. Each is a function from the context to its findings. The notes alone are read once for
+//! all checks that need them.
 
+mod context;
+mod directory;
 mod finding;
+mod fix;
 mod history;
 mod leftovers;
 mod links;
-mod mend;
 mod notes;
-mod patient;
-mod place;
 mod prose;
 mod queue;
 mod setup;
 mod targets;
 
+pub(crate) use crate::memory::doctor::context::CheckContext;
 pub(crate) use crate::memory::doctor::finding::{Check, Finding, Severity};
-pub(crate) use crate::memory::doctor::mend::{Mended, mend};
-pub(crate) use crate::memory::doctor::patient::Patient;
+pub(crate) use crate::memory::doctor::fix::{Fixes, fix};
 
-/// One look at one thing, apart from the notes.
-pub(crate) type Look = fn(&Patient) -> Vec<Finding>;
+/// A check of something other than the notes.
+pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
 
-/// Everything but the notes themselves.
-pub(crate) const LOOKS: &[Look] = &[
-    place::look,
-    setup::look,
-    queue::look_at_entries,
-    queue::look_at_ledgers,
-    queue::look_at_batches,
-    leftovers::look,
-    history::look,
+/// All checks of this module but those of the notes.
+pub(crate) const CHECKS: &[Checker] = &[
+    directory::check,
+    setup::check,
+    queue::check_entries,
+    queue::check_ledgers,
+    queue::check_batches,
+    leftovers::check,
+    history::check,
 ];
 
 pub(crate) struct Report {
     /// The worst first.
     pub(crate) findings: Vec<Finding>,
-    /// How many notes are in use and can be read.
+    /// How many readable notes are in use.
     pub(crate) notes: usize,
 }
 
@@ -47,22 +47,22 @@ impl Report {
     }
 }
 
-/// All that can be said. `looks` go on beside the reading of the notes: git takes its time.
-pub(crate) fn examine(patient: &Patient, looks: &[Look]) -> Report {
-    let all = || looks.iter().flat_map(|look| look(patient)).collect::<Vec<_>>();
-    let (mut findings, mut round) = std::thread::scope(|scope| {
-        let beside = std::thread::Builder::new().spawn_scoped(scope, all);
-        let round = notes::round(patient);
-        // Where no thread is to be had, this one does the work.
-        let findings = beside.map_or_else(|_| all(), |thread| thread.join().unwrap_or_default());
-        (findings, round)
+/// Runs all checks. `checks` run while the notes are read, because git takes its time.
+pub(crate) fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
+    let all = || checks.iter().flat_map(|check| check(cx)).collect::<Vec<_>>();
+    let (mut findings, mut checked) = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, all);
+        let checked = notes::check(cx);
+        // If no thread can be started, this one does the work.
+        let findings = thread.map_or_else(|_| all(), |thread| thread.join().unwrap_or_default());
+        (findings, checked)
     });
-    findings.extend(links::look(&round));
-    findings.extend(targets::look(patient, round.shares.drain(..)));
-    let notes = round.in_use();
-    findings.extend(round.findings());
+    findings.extend(links::check(&checked));
+    findings.extend(targets::check(cx, checked.shares.drain(..)));
+    let notes = checked.in_use();
+    findings.extend(checked.findings());
     for finding in &mut findings {
-        finding.clean(&patient.redactor);
+        finding.clean(&cx.redactor);
     }
     findings.sort();
     findings.dedup();

@@ -1,9 +1,9 @@
-//! The notes, each read once: what is wrong with it alone, and the small facts that the checks of all of them need.
+//! The notes, each read once: what is wrong with a single note, and the facts that the checks across notes need.
 
 use crate::base::file;
 use crate::base::text::one_line;
+use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::patient::Patient;
 use crate::memory::doctor::prose;
 use crate::memory::section::{Candidate, Inspection};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
@@ -15,101 +15,96 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A note with more lines than this wants splitting.
+/// The most lines of a note that is not oversized.
 const LINES: usize = 40;
-/// A note that nobody has read or changed for so many days may have outlived its use.
+/// A note that was neither read nor changed for so many days is stale.
 const STALE_DAYS: i64 = 180;
-/// The largest file that is no note and is searched for secrets, in bytes.
+/// The largest unreadable file that is searched for secrets, in bytes.
 const CAP: u64 = 8 << 20;
-/// So many wrong tags of a note are named.
-const NAMED: usize = 3;
+/// How many wrong tags of a note are listed.
+const LISTED: usize = 3;
 
-/// What is kept of a note once its text is forgotten.
-pub(crate) struct Fact {
-    pub(crate) id: EntryId,
-    pub(crate) place: Place,
-    pub(crate) path: PathBuf,
-    /// How the file is told: its path, unless a secret stands in its name.
-    pub(crate) shown: PathBuf,
-    /// Where its links lead, each once.
-    pub(crate) links: Vec<EntryId>,
-    pub(crate) aliases: Vec<EntryId>,
-    pub(crate) superseded_by: Option<EntryId>,
-    /// The name that its front matter asks for, where the file has another.
-    pub(crate) right_name: Option<String>,
-    pub(crate) is_out_of_step: bool,
+/// What is kept of a note: not its text.
+pub(super) struct NoteFacts {
+    pub(super) id: EntryId,
+    pub(super) place: Place,
+    pub(super) path: PathBuf,
+    /// The path for messages: not the file's own if its name contains a secret.
+    pub(super) shown: PathBuf,
+    /// The targets of its links, each once.
+    pub(super) links: Vec<EntryId>,
+    pub(super) aliases: Vec<EntryId>,
+    pub(super) superseded_by: Option<EntryId>,
+    /// The name that follows from the front matter, if the file has another.
+    pub(super) right_name: Option<String>,
+    pub(super) is_out_of_step: bool,
     findings: Vec<Finding>,
 }
 
-/// All notes, looked at.
+/// The result of reading and checking all notes.
 #[derive(Default)]
-pub(crate) struct Round {
-    pub(crate) facts: Vec<Fact>,
-    /// Ids that files bear in their names which cannot be used.
-    pub(crate) ids_of_broken: Vec<EntryId>,
+pub(super) struct CheckedNotes {
+    pub(super) notes: Vec<NoteFacts>,
+    /// The ids in the names of files that cannot be used.
+    pub(super) unreadable_ids: Vec<EntryId>,
     /// What the targets would show.
-    pub(crate) shares: Vec<Candidate>,
-    /// What is wrong with files, and with the directories.
+    pub(super) shares: Vec<Candidate>,
+    /// About files that cannot be used, and about the directories.
     findings: Vec<Finding>,
 }
 
-impl Round {
-    pub(crate) fn in_use(&self) -> usize {
-        self.facts.iter().filter(|fact| fact.place == Place::Topics).count()
+impl CheckedNotes {
+    pub(super) fn in_use(&self) -> usize {
+        self.notes.iter().filter(|note| note.place == Place::Topics).count()
     }
 
-    pub(crate) fn findings(self) -> impl Iterator<Item = Finding> {
-        self.findings.into_iter().chain(self.facts.into_iter().flat_map(|fact| fact.findings))
+    pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
+        self.findings.into_iter().chain(self.notes.into_iter().flat_map(|note| note.findings))
     }
 }
 
-pub(crate) fn round(patient: &Patient) -> Round {
-    let topics = Topics::at(patient.root);
-    let glance = Inspection::of(patient.config);
+pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
+    let topics = Topics::at(cx.root);
+    let inspection = Inspection::of(cx.config);
     let each = |note: Note| {
-        let share = (note.place == Place::Topics).then(|| glance.candidate(&note)).flatten();
-        (fact(&note, patient), share)
+        let share = (note.place == Place::Topics).then(|| inspection.candidate(&note)).flatten();
+        (facts(&note, cx), share)
     };
     let both = [Place::Topics, Place::Archive];
-    let mut round = Round::default();
-    let scan = match topics.scan(&both, each) {
-        Ok(scan) => scan,
-        // One of the two cannot be read: what can be said of the other is said.
-        Err(_) => {
-            let mut scan = Scan::<(Fact, Option<Candidate>)> { found: Vec::new(), broken: Vec::new() };
-            for place in both {
-                match topics.scan(&[place], each) {
-                    Ok(part) => {
-                        scan.found.extend(part.found);
-                        scan.broken.extend(part.broken);
-                    }
-                    Err(error) => round.findings.push(Finding::error(
-                        Check::Store,
-                        &topics.dir(place),
-                        error.message(),
-                        "make it a directory that you can read",
-                    )),
+    let mut checked = CheckedNotes::default();
+    let scan = topics.scan(&both, each).unwrap_or_else(|_| {
+        // One of the two directories cannot be read: check the other.
+        let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
+        for place in both {
+            match topics.scan(&[place], each) {
+                Ok(part) => {
+                    scan.found.extend(part.found);
+                    scan.broken.extend(part.broken);
+                }
+                Err(error) => {
+                    let (dir, mend) = (topics.dir(place), "make it a directory that you can read");
+                    checked.findings.push(Finding::error(Check::Store, &dir, error.message(), mend));
                 }
             }
-            scan
         }
-    };
-    for (fact, share) in scan.found {
-        round.facts.push(fact);
-        round.shares.extend(share);
+        scan
+    });
+    for (facts, share) in scan.found {
+        checked.notes.push(facts);
+        checked.shares.extend(share);
     }
     for file in &scan.broken {
         let name = file.path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let id = name.len().checked_sub(10).and_then(|at| EntryId::whole(name.get(at..)?));
-        round.ids_of_broken.extend(id);
-        broken(file, patient, &mut round);
+        checked.unreadable_ids.extend(id);
+        check_broken(file, cx, &mut checked);
     }
-    round
+    checked
 }
 
-/// A file that is left out: one that is no note, or a second one with the same id.
-fn broken(file: &Broken, patient: &Patient, round: &mut Round) {
-    let place = match file.path.starts_with(patient.root.archive()) {
+/// A file that the scan left out: it is not a note, or another note has its id.
+fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
+    let place = match file.path.starts_with(cx.root.archive()) {
         true => Place::Archive,
         false => Place::Topics,
     };
@@ -117,90 +112,65 @@ fn broken(file: &Broken, patient: &Patient, round: &mut Round) {
         Err(None) => {}
         Ok(note) => {
             let id = &note.entry.meta().id;
-            round.ids_of_broken.push(id.clone());
-            let twin = round.facts.iter().find(|fact| fact.id == *id).map(|fact| &fact.shown);
-            let twin = twin.map(|path| told(path, patient)).unwrap_or_default();
-            let mut fact = fact(&note, patient);
-            // What can be mended by a name or a word can wait until there is one note.
-            fact.findings.retain(|finding| !finding.is_fixable());
-            round.findings.append(&mut fact.findings);
-            round.findings.push(Finding::error(
-                Check::DuplicateId,
-                &fact.shown,
-                format!("has the id {id}, as \"{twin}\" has"),
-                "merge the two by hand, then remove one",
-            ));
+            checked.unreadable_ids.push(id.clone());
+            let twin = checked.notes.iter().find(|note| note.id == *id).map(|note| &note.shown);
+            let twin =
+                twin.map(|path| path.strip_prefix(cx.root.path()).unwrap_or(path).display().to_string());
+            let mut facts = facts(&note, cx);
+            // `--fix` does nothing here until there is one note with this id.
+            facts.findings.retain(|finding| !finding.is_fixable());
+            checked.findings.append(&mut facts.findings);
+            let what = format!("has the same id, {id}, as \"{}\"", twin.unwrap_or_default());
+            let mend = "merge the two by hand, then remove one";
+            checked.findings.push(Finding::error(Check::DuplicateId, &facts.shown, what, mend));
         }
         Err(Some(Broken { why, .. })) => {
-            let mend = "mend it in an editor; until then it is left alone";
-            round.findings.push(Finding::error(Check::Schema, &file.path, why, mend));
+            let mend = "correct it in an editor; until then it is ignored";
+            checked.findings.push(Finding::error(Check::Schema, &file.path, why, mend));
             if let Ok(bytes) = file::read(&file.path, CAP) {
-                let kinds = patient.redactor.kinds(&String::from_utf8_lossy(&bytes));
-                secrets(&kinds, &file.path, &mut round.findings);
+                let kinds = cx.redactor.kinds(&String::from_utf8_lossy(&bytes));
+                checked.findings.extend(secrets(&kinds, &file.path));
             }
         }
     }
 }
 
-/// A file's path below the store.
-fn told(path: &Path, patient: &Patient) -> String {
-    path.strip_prefix(patient.root.path()).unwrap_or(path).display().to_string()
-}
-
-fn fact(note: &Note, patient: &Patient) -> Fact {
+fn facts(note: &Note, cx: &CheckContext) -> NoteFacts {
     let meta = note.entry.meta();
-    let mut findings = Vec::new();
-    let text = text_of(note.entry.bytes());
-    let kinds = patient.redactor.kinds(&text);
-    // A name is made of the title. Of one that tells a secret, only its end is told: a shell finds the file by it.
-    let shown = match kinds.is_empty() || patient.redactor.kinds(&meta.title).is_empty() {
+    let is_in_use = note.place == Place::Topics;
+    let kinds = cx.redactor.kinds(&text_of(note.entry.bytes()));
+    // The name is made from the title. If there is a secret in it, show a pattern that the shell completes.
+    let shown = match kinds.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
         true => note.path.clone(),
         false => note.path.with_file_name(format!("*{}.md", meta.id)),
     };
-    secrets(&kinds, &shown, &mut findings);
-    let name = meta.file_name();
-    let has_right_name = note.path.file_name().is_some_and(|found| *found == *name);
-    let right_name = (!has_right_name).then_some(name);
-    let is_out_of_step =
-        note.place == Place::Topics && (meta.status == Status::Promoted) != (meta.tier == Tier::Hot);
-    schema(meta, &shown, &mut findings);
+    let right_name = Some(meta.file_name()).filter(|name| note.path.file_name() != Some(name.as_ref()));
+    let is_out_of_step = is_in_use && is_out_of_step(meta);
+    let mut findings = Vec::new();
+    findings.extend(secrets(&kinds, &shown));
+    check_schema(meta, &shown, &mut findings);
     if let Some(name) = &right_name {
-        let name = if shown == note.path { name } else { "its title and tags" };
-        findings.push(Finding::warning(
-            Check::Name,
-            &shown,
-            format!("its front matter asks for the name \"{name}\""),
-            "memory-doctor --fix renames it",
-        ));
+        let what = match shown == note.path {
+            true => format!("its front matter asks for the name \"{name}\""),
+            false => "its name does not match its title and tags".to_owned(),
+        };
+        findings.push(Finding::warning(Check::Name, &shown, what, "memory-doctor --fix renames it"));
     }
     if is_out_of_step {
-        findings.push(Finding::warning(
-            Check::Promoted,
-            &shown,
-            format!("is {} and {}; a note is promoted exactly while it is hot", meta.status, meta.tier),
-            "memory-doctor --fix lets the status follow the tier",
-        ));
+        let what = format!("is {} and {}; hot notes are promoted, others are not", meta.status, meta.tier);
+        let mend = "memory-doctor --fix adapts the status to the tier";
+        findings.push(Finding::warning(Check::Promoted, &shown, what, mend));
     }
-    if note.place == Place::Topics {
-        let body = note.entry.body();
-        let ends = memchr::memchr_iter(b'\n', body).count();
-        let lines = ends + usize::from(!body.is_empty() && !body.ends_with(b"\n"));
-        if lines > LINES {
-            let what = format!("has {lines} lines; a note of more than {LINES} wants splitting");
-            let mend = "split it by hand, or let memory-defrag";
-            findings.push(Finding::warning(Check::Oversized, &shown, what, mend));
-        }
-        stale(note, &shown, patient, &mut findings);
+    if is_in_use {
+        findings.extend(oversized(note.entry.body(), &shown));
+        findings.extend(stale(note, &shown, cx));
     }
-    Fact {
+    NoteFacts {
         id: meta.id.clone(),
         place: note.place,
         path: note.path.clone(),
-        links: match note.place {
-            Place::Topics => prose::links(&text_of(note.entry.body())),
-            Place::Archive => Vec::new(),
-        },
         shown,
+        links: if is_in_use { prose::links(&text_of(note.entry.body())) } else { Vec::new() },
         aliases: meta.aliases.clone(),
         superseded_by: meta.superseded_by.clone(),
         right_name,
@@ -209,80 +179,76 @@ fn fact(note: &Note, patient: &Patient) -> Fact {
     }
 }
 
-/// Most files are UTF-8, and to see that is fast; the lossy way goes byte by byte.
+/// A note is promoted exactly while it is hot.
+pub(super) fn is_out_of_step(meta: &Meta) -> bool {
+    (meta.status == Status::Promoted) != (meta.tier == Tier::Hot)
+}
+
+/// Checking for UTF-8 first is faster than the lossy conversion alone.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// What parses, and is not as a note should be.
-fn schema(meta: &Meta, shown: &Path, findings: &mut Vec<Finding>) {
+/// Values that can be read and are not valid in a note.
+fn check_schema(meta: &Meta, shown: &Path, findings: &mut Vec<Finding>) {
     if meta.title.trim().is_empty() {
         let mend = format!("memory-update {} --title \"…\"", meta.id);
         findings.push(Finding::error(Check::Schema, shown, "its title is empty", &mend));
     }
     let wrong: Vec<&str> = meta.tags.iter().map(String::as_str).filter(|tag| !is_tag(tag)).collect();
     if let [first, ..] = wrong[..] {
-        let mut named: Vec<String> =
-            wrong.iter().take(NAMED).map(|tag| format!("\"{}\"", one_line(tag, 60))).collect();
-        if wrong.len() > NAMED {
-            named.push(format!("{} more", wrong.len() - NAMED));
+        let mut listed: Vec<String> =
+            wrong.iter().take(LISTED).map(|tag| format!("\"{}\"", one_line(tag, 60))).collect();
+        if wrong.len() > LISTED {
+            listed.push(format!("{} more", wrong.len() - LISTED));
         }
-        let are = if wrong.len() == 1 { "is no tag" } else { "are no tags" };
+        let are = if wrong.len() == 1 { "is not a valid tag" } else { "are not valid tags" };
         let mend = match tag(first) {
             Some(right) if wrong.len() == 1 => format!("write {right} in its front matter"),
             _ => format!("in its front matter, {TAG_FORM}"),
         };
-        findings.push(Finding::error(Check::Schema, shown, format!("{} {are}", named.join(", ")), &mend));
+        findings.push(Finding::error(Check::Schema, shown, format!("{} {are}", listed.join(", ")), &mend));
     }
 }
 
-/// Kinds and lines of what `Redactor::kinds` has found.
-fn secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path, findings: &mut Vec<Finding>) {
-    if kinds.is_empty() {
-        return;
-    }
-    let told: Vec<String> = kinds
+/// `kinds` is the result of `Redactor::kinds`.
+fn secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path) -> Option<Finding> {
+    let listed: Vec<String> = kinds
         .iter()
         .map(|(kind, (line, count))| match count {
             1 => format!("{kind} in line {line}"),
             _ => format!("{kind} in line {line} and {} more", count - 1),
         })
         .collect();
-    findings.push(Finding::error(
-        Check::Secret,
-        shown,
-        format!("holds what looks like a secret: {}", told.join(", ")),
-        "take it out of the note, and out of its history; revoke it if it was real",
-    ));
+    let what = format!("contains what looks like a secret: {}", listed.join(", "));
+    let mend = "remove it from the note and from the history; revoke it if it was real";
+    (!listed.is_empty()).then(|| Finding::error(Check::Secret, shown, what, mend))
 }
 
-/// Nobody has read it, changed it or touched its file for long, and nobody has pinned it.
-fn stale(note: &Note, shown: &Path, patient: &Patient, findings: &mut Vec<Finding>) {
+fn oversized(body: &[u8], shown: &Path) -> Option<Finding> {
+    let newlines = memchr::memchr_iter(b'\n', body).count();
+    let lines = newlines + usize::from(!body.is_empty() && !body.ends_with(b"\n"));
+    let what = format!("has {lines} lines; notes should have at most {LINES}");
+    let mend = "split it by hand, or run memory-defrag";
+    (lines > LINES).then(|| Finding::warning(Check::Oversized, shown, what, mend))
+}
+
+/// A note that was not read or changed for long, in its front matter or its file, and is not pinned.
+fn stale(note: &Note, shown: &Path, cx: &CheckContext) -> Option<Finding> {
     let meta = note.entry.meta();
-    let now = patient.env.now();
+    let now = cx.env.now();
     let limit = now.as_millisecond() - STALE_DAYS * DAY_MS;
     let used = meta.last_used.map_or(i64::MIN, Timestamp::as_millisecond);
     let known = meta.updated_at.max(meta.created_at).max(used);
     if meta.pinned || known > limit {
-        return;
+        return None;
     }
-    // An editor does not tell the front matter. Only the few notes that seem old are asked for their files' times.
-    let modified = note.path.metadata().and_then(|metadata| metadata.modified());
-    let Some(touched) = modified.ok().and_then(|time| Timestamp::try_from(time).ok()) else { return };
-    let last = known.max(touched.as_millisecond());
-    if last <= limit {
-        let days = (now.as_millisecond() - last) / DAY_MS;
-        let mend = format!(
-            "memory-remove {} moves it to the archive; memory-update {} --pin keeps it",
-            meta.id, meta.id
-        );
-        findings.push(Finding::warning(
-            Check::Stale,
-            shown,
-            format!("was neither read nor changed for {days} days"),
-            &mend,
-        ));
-    }
+    // An editor does not update the front matter. Only the few notes that seem old need a look at the file's time.
+    let modified = note.path.metadata().and_then(|metadata| metadata.modified()).ok()?;
+    let last = known.max(Timestamp::try_from(modified).ok()?.as_millisecond());
+    let what = format!("was neither read nor changed for {} days", (now.as_millisecond() - last) / DAY_MS);
+    let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
+    (last <= limit).then(|| Finding::warning(Check::Stale, shown, what, &mend))
 }
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

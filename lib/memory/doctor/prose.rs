@@ -1,10 +1,10 @@
-//! A note's links, as a reader would follow them.
+//! The links of a note that a reader would follow.
 
 use crate::store::entry::{self, EntryId};
 use std::collections::HashSet;
 
-/// Where a body's links lead, each once, in order. What stands in code shows a link and is none.
-pub(crate) fn links(body: &str) -> Vec<EntryId> {
+/// The targets of a body's links, each once, in order. Links in code do not count.
+pub(super) fn links(body: &str) -> Vec<EntryId> {
     let mut links = entry::links(body);
     if links.is_empty() {
         return links;
@@ -17,7 +17,7 @@ pub(crate) fn links(body: &str) -> Vec<EntryId> {
     links
 }
 
-/// The lines outside of fences, without what stands between backticks.
+/// The lines outside of code fences, without inline code.
 fn without_code(body: &str) -> String {
     let mut prose = String::with_capacity(body.len());
     let mut fence: Option<&str> = None;
@@ -31,7 +31,7 @@ fn without_code(body: &str) -> String {
             (Some(_), _) => {}
         }
     }
-    // A fence that nobody closed: the rest may be anything, and nothing of it is held against the note.
+    // If a fence is not closed, the rest of the note counts as code.
     prose
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_in_code_are_none_and_each_counts_once() {
+    fn links_in_code_do_not_count_and_others_count_once() {
         for (body, expected) in [
             ("[[id__AAAAAA]] [[id__BBBBBB]]\n[[id__AAAAAA]]", "AB"),
             ("`[[id__AAAAAA]]` and [[id__BBBBBB]] `x` [[id__CCCCCC]]", "BC"),

@@ -1,58 +1,56 @@
-//! What waits, what has failed, what was claimed and not seen to its end.
+//! Queue entries that wait or have failed, ledgers, and unfinished batches.
 
+use crate::base::error::Error;
 use crate::base::file;
 use crate::base::lookup::on_path;
-use crate::memory::budget::Budget;
+use crate::memory::budget::CallBudget;
+use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::patient::Patient;
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, Waiting};
-use crate::store::ledger::{Seen, Sessions, Tries};
+use crate::store::ledger::{DefragLedger, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::Path;
 
-/// Timers come within hours; what waits for so long is waiting in vain.
+/// Timers run every few hours; an entry that waits for longer is stuck.
 const OLD: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// The largest file that says why an entry failed, in bytes.
+/// The largest error file of an entry that is read, in bytes.
 const CAP: u64 = 1 << 20;
 
-pub(crate) fn look_at_entries(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check_entries(cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let inbox = patient.root.inbox();
-    // A directory that cannot be read is told elsewhere.
+    let inbox = cx.root.inbox();
+    // `directory` reports a queue that cannot be read.
     let (waiting, unreadable) = Journal::entries_in(&inbox).unwrap_or_default();
     for entry in &unreadable {
-        let mend = "mend it in an editor, or move it away";
-        let what = format!("is no queue entry: {}", entry.faults.join("; "));
+        let mend = "correct it in an editor, or move it away";
+        let what = format!("is {}", entry.error.message());
         findings.push(Finding::error(Check::Queue, &entry.path, what, mend));
     }
-    let now = patient.env.now();
+    let now = cx.env.now();
     for old in waiting.iter().filter(|waiting| now.duration_since(waiting.entry.timestamp) > OLD) {
         let days = now.duration_since(old.entry.timestamp).as_hours() / 24;
-        let what = format!("waits for {days} days");
-        findings.push(Finding::warning(
-            Check::Queue,
-            &old.path,
-            what,
-            "run memory-consolidate, or let a timer",
-        ));
+        let what = format!("has waited for {days} days");
+        let mend = "run memory-consolidate, or install a timer: memory-install-cron";
+        findings.push(Finding::warning(Check::Queue, &old.path, what, mend));
     }
-    findings.extend(readers(&waiting, patient));
+    findings.extend(readers(&waiting, cx));
     let failed = inbox.join(".failed");
-    for id in Journal::at(patient.root).failed().unwrap_or_default() {
-        let what = format!("has failed for good: {}", why(&failed.join(format!("{id}.error.json"))));
-        let mend = "memory-consolidate --retry-failed puts it back";
+    for id in Journal::at(cx.root).failed().unwrap_or_default() {
+        let what = format!("has failed for good: {}", failure(&failed.join(format!("{id}.error.json"))));
+        let mend = "memory-consolidate --retry-failed tries again";
         findings.push(Finding::warning(Check::Failed, &failed.join(format!("{id}.json")), what, mend));
     }
     findings
 }
 
-/// Sessions wait that nothing can read, or nobody is to be asked about.
-fn readers(waiting: &[Waiting], patient: &Patient) -> Vec<Finding> {
+/// Sessions that wait although they cannot be read, or although no LLM command is set.
+fn readers(waiting: &[Waiting], cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut sessions = 0;
     let mut of_program: BTreeMap<String, usize> = BTreeMap::new();
@@ -64,20 +62,20 @@ fn readers(waiting: &[Waiting], patient: &Patient) -> Vec<Finding> {
             _ => None,
         };
         sessions += 1;
-        let command = harness.and_then(|name| patient.config.harnesses.get(name));
+        let command = harness.and_then(|name| cx.config.harnesses.get(name));
         let words = command.and_then(|harness| shlex::split(&harness.read_command));
         if let Some(program) = words.and_then(|words| words.into_iter().next()) {
             *of_program.entry(program).or_default() += 1;
         }
     }
-    let inbox = patient.root.inbox();
-    if sessions > 0 && patient.config.llm.command.is_none() {
-        let what = format!("{} for an LLM command, and none is set", wait(sessions));
+    let inbox = cx.root.inbox();
+    if sessions > 0 && cx.config.llm.command.is_none() {
+        let what = format!("{} for an LLM command, but none is set", wait(sessions));
         let mend = "set llm.command; memory-config init finds one";
         findings.push(Finding::warning(Check::Queue, &inbox, what, mend));
     }
     for (program, count) in of_program {
-        if on_path(OsStr::new(&program), patient.env).is_none() {
+        if on_path(OsStr::new(&program), cx.env).is_none() {
             let what = format!("{} to be read with \"{program}\", which is not on PATH", wait(count));
             let mend = "install it, or set the harness's readCommand";
             findings.push(Finding::error(Check::Queue, &inbox, what, mend));
@@ -90,68 +88,69 @@ fn wait(sessions: usize) -> String {
     if sessions == 1 { "1 session waits".to_owned() } else { format!("{sessions} sessions wait") }
 }
 
-fn why(path: &std::path::Path) -> String {
-    let said = file::read(path, CAP).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    let error = said.as_ref().and_then(|said| said.get("error")).and_then(Value::as_str);
-    error.unwrap_or("nothing says why").to_owned()
+/// What the error file of a failed entry says.
+fn failure(path: &Path) -> String {
+    let content = file::read(path, CAP).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let error = content.as_ref().and_then(|content| content.get("error")).and_then(Value::as_str);
+    error.unwrap_or("the reason is unknown").to_owned()
 }
 
-/// What the pipelines remember. One that cannot be read stops them.
-pub(crate) fn look_at_ledgers(patient: &Patient) -> Vec<Finding> {
-    let (root, state, caps) = (patient.root, patient.root.state(), &patient.config.llm);
-    let budget = Budget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
+/// The files in which the pipelines remember things. One that cannot be read stops them.
+pub(super) fn check_ledgers(cx: &CheckContext) -> Vec<Finding> {
+    let (root, state, caps) = (cx.root, cx.root.state(), &cx.config.llm);
+    let budget = CallBudget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
     let all = [
-        ("calls.jsonl", budget.left(patient.env.now()).err()),
+        ("calls.jsonl", budget.allowance(cx.env.now()).err()),
         ("sessions.json", Sessions::load(root).err()),
         ("tries.json", Tries::load(root).err()),
-        ("defrag.json", Seen::load(root).err()),
+        ("defrag.json", DefragLedger::load(root).err()),
     ];
     let mut findings = Vec::new();
-    findings.extend(resting(patient));
+    findings.extend(postponed(cx));
     for (name, error) in all {
         if let Some(error) = error {
-            let mend = error.next_step().unwrap_or("make it a file that you can read").to_owned();
-            findings.push(Finding::error(Check::Ledger, &state.join(name), error.message(), &mend));
+            findings.push(unreadable(Check::Ledger, &state.join(name), &error));
         }
     }
     findings
 }
 
-/// What memory-defrag lets alone, because calls about it fail again and again.
-fn resting(patient: &Patient) -> Option<Finding> {
-    let seen = Seen::load(patient.root).ok()?;
-    let (count, failure) = seen.resting(patient.env.now())?;
-    let (notes, until) = (if count == 1 { "1 note" } else { &format!("{count} notes") }, failure.not_before);
-    let (tries, why, until) = (failure.tries, &failure.error, until.strftime("%Y-%m-%d %H:%M"));
-    let what = format!(
-        "memory-defrag failed {tries} times to ask about {notes}, and waits until {until} UTC: {why}"
-    );
-    let mend = "mend what it names; memory-defrag --force asks now";
-    Some(Finding::warning(Check::Failed, &patient.root.state().join("defrag.json"), what, mend))
+fn unreadable(check: Check, file: &Path, error: &Error) -> Finding {
+    let mend = error.next_step().unwrap_or("make it a file that you can read");
+    Finding::error(check, file, error.message(), mend)
 }
 
-pub(crate) fn look_at_batches(patient: &Patient) -> Vec<Finding> {
-    let is_running = file::holder(&patient.root.run_lock()).is_ok_and(|holder| holder.is_some());
-    let root = patient.root;
+/// Notes that memory-defrag skips for a while, because calls about them failed several times.
+fn postponed(cx: &CheckContext) -> Option<Finding> {
+    let ledger = DefragLedger::load(cx.root).ok()?;
+    let (count, failure) = ledger.postponed(cx.env.now())?;
+    let (tries, error, until) =
+        (failure.tries, &failure.error, failure.not_before.strftime("%Y-%m-%d %H:%M"));
+    let notes = if count == 1 { "1 note".to_owned() } else { format!("{count} notes") };
+    let what = format!("memory-defrag failed {tries} times on {notes}; next try after {until} UTC: {error}");
+    let mend = "correct what the error names; memory-defrag --force tries now";
+    Some(Finding::warning(Check::Failed, &cx.root.state().join("defrag.json"), what, mend))
+}
+
+pub(super) fn check_batches(cx: &CheckContext) -> Vec<Finding> {
+    let is_running = file::holder(&cx.root.run_lock()).is_ok_and(|holder| holder.is_some());
+    let root = cx.root;
     let all = [("memory-consolidate", Batches::of_queue(root)), ("memory-defrag", Batches::of_defrag(root))];
     let mut findings = Vec::new();
     for (program, batches) in all {
         for batch in batches.all().unwrap_or_default() {
-            findings.extend(left_batch(&batch, program, is_running, patient.env.now()));
+            findings.extend(unfinished_batch(&batch, program, is_running, cx.env.now()));
         }
     }
     findings
 }
 
-fn left_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) -> Option<Finding> {
+fn unfinished_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) -> Option<Finding> {
     let progress = match Progress::of(batch) {
         Ok(progress) => progress,
-        Err(error) => {
-            let mend = error.next_step().unwrap_or("make it a file that you can read").to_owned();
-            return Some(Finding::error(Check::Batch, &batch.dir, error.message(), &mend));
-        }
+        Err(error) => return Some(unreadable(Check::Batch, &batch.dir, &error)),
     };
-    // The last defrag is kept, so that it can be taken back.
+    // The last defrag is kept for --undo.
     if progress.as_ref().is_some_and(|progress| progress.is_over) {
         return None;
     }
@@ -162,16 +161,16 @@ fn left_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) ->
     };
     let what = match progress {
         Some(progress) if progress.kind != Kind::Run => {
-            // Somebody may be about to bring the reply.
+            // A person may be about to apply the reply.
             if !progress.is_old(now) {
                 return None;
             }
             let age = now.duration_since(progress.begun);
-            format!("was asked for by hand {} hours ago{claimed}", age.as_hours())
+            format!("was prepared by --prompt {} hours ago and not applied{claimed}", age.as_hours())
         }
         _ if is_running => return None,
-        _ => format!("is a run's that did not come to its end{claimed}"),
+        _ => format!("belongs to a run that did not finish{claimed}"),
     };
-    let mend = format!("the next {program} sees to it");
+    let mend = format!("the next {program} carries on with it");
     Some(Finding::warning(Check::Batch, &batch.dir, what, &mend))
 }

@@ -1,49 +1,49 @@
-//! The configuration, held against this machine: what parses may still not work here.
+//! The configuration on this machine: a valid setting may still not work here.
 
 use crate::base::command_line::first_word;
 use crate::base::lookup::on_path;
+use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::patient::Patient;
 use crate::memory::redact::Redactor;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Words that a shell itself knows, first in a line.
+/// Commands that the shell itself provides.
 const BUILTINS: &[&str] = &[
     ".", ":", "!", "[", "case", "cd", "command", "eval", "exec", "export", "false", "for", "if", "printf",
     "read", "set", "test", "time", "trap", "true", "umask", "unset", "until", "while", "echo",
 ];
 
-pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if patient.config.storage.foreign {
+    if cx.config.storage.foreign {
         findings.push(Finding::warning(
             Check::Config,
-            patient.root.path(),
-            "the store is named by a file that is not trusted: it is not committed, and nothing of it is mended",
-            "list its directory under trustedDirectories in your own configuration if it is yours",
+            cx.root.path(),
+            "a file that is not trusted names this store: changes are not committed, and --fix does nothing",
+            "if the file is yours, list its directory under trustedDirectories in your own configuration",
         ));
     }
-    if let Err(error) = Redactor::of(&patient.config.redact) {
-        let mend = "mend the pattern; see: memory-config show";
-        findings.push(Finding::error(Check::Config, &patient.config_file, error.message(), mend));
+    if let Err(error) = Redactor::of(&cx.config.redact) {
+        let mend = "correct the pattern; see: memory-config show";
+        findings.push(Finding::error(Check::Config, &cx.config_file, error.message(), mend));
     }
-    findings.extend(llm_command(patient));
-    findings.extend(same_targets(patient));
+    findings.extend(llm_command(cx));
+    findings.extend(same_targets(cx));
     findings
 }
 
-fn llm_command(patient: &Patient) -> Option<Finding> {
-    let line = patient.config.llm.command_line()?;
+fn llm_command(cx: &CheckContext) -> Option<Finding> {
+    let line = cx.config.llm.command_line()?;
     let error =
-        |what: String, mend: &str| Some(Finding::error(Check::LlmCommand, &patient.config_file, what, mend));
+        |what: String, mend: &str| Some(Finding::error(Check::LlmCommand, &cx.config_file, what, mend));
     let word = first_word(line);
     if word.is_empty() {
-        return error("llm.command is empty".to_owned(), "set it, or make it null");
+        return error("llm.command is empty".to_owned(), "set it, or set it to null");
     }
-    // What a shell would have to work out first is left to it.
+    // A word that the shell would expand first cannot be checked here.
     let is_plain = word.chars().all(|c| c.is_alphanumeric() || "/._+-".contains(c));
-    let home = word.strip_prefix("~/").and_then(|rest| Some(patient.env.home()?.join(rest)));
+    let home = word.strip_prefix("~/").and_then(|rest| Some(cx.env.home()?.join(rest)));
     let program = match home {
         Some(path) => path,
         None if is_plain && !BUILTINS.contains(&word.as_str()) => PathBuf::from(&word),
@@ -51,9 +51,9 @@ fn llm_command(patient: &Patient) -> Option<Finding> {
     };
     if word.contains('/') && program.is_relative() {
         let what = format!("llm.command starts \"{word}\", but every call runs in an empty directory");
-        return error(what, "write its whole path");
+        return error(what, "write its absolute path");
     }
-    match on_path(program.as_os_str(), patient.env) {
+    match on_path(program.as_os_str(), cx.env) {
         Some(_) => None,
         None if word.contains('/') => {
             error(format!("llm.command: there is no program \"{word}\""), "install it, or set llm.command")
@@ -65,11 +65,12 @@ fn llm_command(patient: &Patient) -> Option<Finding> {
     }
 }
 
-/// Two names of one file, for the same notes. For different ones it is an error of the target's.
-fn same_targets(patient: &Patient) -> Vec<Finding> {
+/// Targets that are the same file under two names. If they are for different notes, the target check reports an
+/// error.
+fn same_targets(cx: &CheckContext) -> Vec<Finding> {
     let mut by_file: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for target in &patient.config.agents_md.targets {
-        // One that is not there yet may still lie in a directory that goes by two names.
+    for target in &cx.config.agents_md.targets {
+        // The directory of a target that does not exist yet may have two names as well.
         let dir = target.path.parent().and_then(|dir| dir.canonicalize().ok());
         let real = target.path.canonicalize().ok().or_else(|| Some(dir?.join(target.path.file_name()?)));
         let real = real.unwrap_or_else(|| target.path.clone());

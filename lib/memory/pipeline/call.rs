@@ -9,7 +9,7 @@ use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
-use crate::memory::budget::{Budget, Call};
+use crate::memory::budget::{Allowance, Call, CallBudget};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::{Answer, Failure, Question};
@@ -37,7 +37,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) env: &'a Env,
     pub(crate) reporter: &'a Reporter,
     pub(crate) redactor: &'a Redactor,
-    pub(crate) budget: Budget,
+    pub(crate) budget: CallBudget,
     /// How many commands of ours are above this process.
     pub(crate) level: u32,
     pub(crate) is_quiet: bool,
@@ -147,7 +147,7 @@ impl Caller<'_> {
     fn launch(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Option<Failure>> {
         let Some(line) = self.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
         let now = self.env.now();
-        if let Err(spent) = self.budget.left(now)? {
+        if let Allowance::Spent(spent) = self.budget.allowance(now)? {
             return Ok(Some(Failure::Spent(spent.to_string())));
         }
         let purpose = match (question.is_repair(), is_dry) {

@@ -1,6 +1,6 @@
 //! What the replies of all our questions have in common: a batch, and lists that are checked element by element.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Fault, Result};
 use crate::base::fields::{Fields, kind};
 use crate::base::text::one_line;
 use crate::memory::pipeline::extract::object_with;
@@ -37,7 +37,8 @@ pub(crate) fn no_such_batch(id: &str) -> Error {
 }
 
 /// The first faults, and how many more there are.
-pub(crate) fn few(mut faults: Vec<String>) -> Vec<String> {
+pub(crate) fn few(faults: Vec<Fault>) -> Vec<String> {
+    let mut faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
     if faults.len() > FAULTS_CAP {
         let more = faults.len() - FAULTS_CAP;
         faults.truncate(FAULTS_CAP);

@@ -1,16 +1,16 @@
-//! Private keys as blocks of lines: PEM (PKCS, EC, OpenSSH) and PGP, whole, cut off, or inside a string with
-//! its line ends escaped.
+//! Private keys as blocks of lines: PEM (PKCS, EC, OpenSSH) and PGP, complete, cut off, or in a string with escaped
+//! line breaks.
 
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::span::{Class, Rank, Span};
+use crate::memory::redact::span::{Certainty, CharClass, Span};
 
 const DASHES: &[u8] = b"-----";
-/// The longest label is far shorter; the longest key is about 13 KB.
+/// The longest block, in bytes; the longest real key has about 13 KB.
 const LONGEST: usize = 64 * 1024;
 
-pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(DASHES));
     let mut borders = FINDER.find_iter(bytes).filter_map(|at| border(bytes, at)).peekable();
     let mut done = 0;
@@ -19,7 +19,7 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             continue;
         }
         let end = match (border.begin, borders.peek()) {
-            // Where a line is missing between them, one's last dashes are the other's first.
+            // If nothing is between them, the last dashes of one label are the first of the other.
             (true, Some(next)) if !next.begin && bytes.get(border.end..next.start).is_some_and(holds_key) => {
                 next.end
             }
@@ -27,22 +27,22 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             (false, _) => border.end,
         };
         let start = if border.begin { border.start } else { headless(bytes, done, border.start) };
-        // A label alone gives nothing away.
+        // A label alone is not secret.
         if (end, start) != (border.end, border.start) {
-            spans.push(Span { start, end, kind: "private-key", rank: Rank::Block });
+            spans.push(Span { start, end, kind: "private-key", certainty: Certainty::Block });
         }
         done = end;
     }
 }
 
-/// The first or last line of a block with a private key in it.
-struct Border {
+/// The first or last line of a block with a private key.
+struct Label {
     start: usize,
     end: usize,
     begin: bool,
 }
 
-fn border(bytes: &[u8], start: usize) -> Option<Border> {
+fn border(bytes: &[u8], start: usize) -> Option<Label> {
     let rest = &bytes[start + DASHES.len()..];
     let rest = &rest[..rest.len().min(64)];
     let begin = rest.starts_with(b"BEGIN ");
@@ -50,37 +50,37 @@ fn border(bytes: &[u8], start: usize) -> Option<Border> {
         return None;
     }
     let label = memmem::find(rest, DASHES)?;
-    // Of a line that was cut off, the next dashes belong to another: what stands before them may be a key's.
+    // If the line was cut off, the next dashes belong to another label, and the text before them may be a key.
     let said = &rest[..label];
     let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
-        && said.split(|byte| !Class::Base64.has(*byte)).all(|run| run.len() < 24);
+        && said.split(|byte| !CharClass::Base64.has(*byte)).all(|run| run.len() < 24);
     memmem::find(said, b"PRIVATE KEY").filter(|_| is_label)?;
-    Some(Border { start, end: start + DASHES.len() + label + DASHES.len(), begin })
+    Some(Label { start, end: start + DASHES.len() + label + DASHES.len(), begin })
 }
 
-/// Whether a key stands between the labels, and not only the code that looks for them.
+/// Is there a key between the labels, and not just code that looks for them?
 fn holds_key(inside: &[u8]) -> bool {
-    inside.len() <= LONGEST && inside.split(|byte| !Class::Base64.has(*byte)).any(|run| run.len() >= 24)
+    inside.len() <= LONGEST && inside.split(|byte| !CharClass::Base64.has(*byte)).any(|run| run.len() >= 24)
 }
 
-/// Where a block ends whose last line is missing: behind the last line that can be a key's.
+/// The end of a block without its last line: after the last line that can belong to a key.
 fn cut_off(bytes: &[u8], from: usize) -> usize {
     let (mut end, mut at, mut keyed) = (from, from, false);
     while at < bytes.len() && at - from <= LONGEST {
-        let line = line(bytes, at);
-        match payload(&bytes[at..line.end]) {
-            Payload::Key(to) => (end, keyed) = (at + to, true),
-            // The rest that did not fill its line, and then nothing more.
-            Payload::Short(to) if keyed => return at + to,
-            Payload::Header | Payload::Blank if !keyed => {}
+        let (line_end, next) = line(bytes, at);
+        match content(&bytes[at..line_end]) {
+            LineContent::Key(to) => (end, keyed) = (at + to, true),
+            // The last, shorter line of the key.
+            LineContent::Short(to) if keyed => return at + to,
+            LineContent::Header | LineContent::Blank if !keyed => {}
             _ => break,
         }
-        at = line.next;
+        at = next;
     }
     end
 }
 
-/// Where a block begins whose first line is missing: at the first line that can be a key's.
+/// The start of a block without its first line: the first line that can belong to a key.
 fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
     let floor = floor.max(from.saturating_sub(LONGEST));
     let (mut start, mut at, mut last) = (from, from, true);
@@ -96,9 +96,9 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
             true => memmem::rfind(inside, b"\\n").map_or_else(|| not_base64(inside), |found| found + 2),
             false => memchr::memrchr(b'\n', inside).map_or(0, |found| found + 1),
         } + floor;
-        match payload(&bytes[begin..end]) {
-            Payload::Key(_) => start = begin,
-            Payload::Short(_) if last => start = begin,
+        match content(&bytes[begin..end]) {
+            LineContent::Key(_) => start = begin,
+            LineContent::Short(_) if last => start = begin,
             _ => break,
         }
         (at, last) = (begin, false);
@@ -107,32 +107,23 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
 }
 
 fn not_base64(inside: &[u8]) -> usize {
-    inside.iter().rposition(|byte| !Class::Base64.has(*byte)).map_or(0, |found| found + 1)
+    inside.iter().rposition(|byte| !CharClass::Base64.has(*byte)).map_or(0, |found| found + 1)
 }
 
-/// A line's end without its line break, and where the next begins. A written `\n` breaks lines too.
-struct Line {
-    end: usize,
-    next: usize,
+/// The end of the line at `from`, without its line break, and the start of the next. An escaped `\n` breaks lines
+/// too.
+fn line(bytes: &[u8], from: usize) -> (usize, usize) {
+    let rest = &bytes[from..bytes.len().min(from + 1024)];
+    let line_break = |at: usize| match rest[at..] {
+        [b'\n', ..] => Some((from + at, from + at + 1)),
+        [b'\\', b'n', ..] => Some((from + at, from + at + 2)),
+        _ => None,
+    };
+    (0..rest.len()).find_map(line_break).unwrap_or((from + rest.len(), from + rest.len()))
 }
 
-fn line(bytes: &[u8], from: usize) -> Line {
-    let rest = &bytes[from..];
-    let rest = &rest[..rest.len().min(1024)];
-    for (at, byte) in rest.iter().enumerate() {
-        match byte {
-            b'\n' => return Line { end: from + at, next: from + at + 1 },
-            b'\\' if matches!(rest.get(at + 1), Some(b'n')) => {
-                return Line { end: from + at, next: from + at + 2 };
-            }
-            _ => {}
-        }
-    }
-    Line { end: from + rest.len(), next: from + rest.len() }
-}
-
-/// What a line of a cut-off block holds; the number is where its part of the key ends.
-enum Payload {
+/// What a line of an incomplete block contains; the number is the end of its part of the key.
+enum LineContent {
     Key(usize),
     Short(usize),
     Header,
@@ -140,16 +131,17 @@ enum Payload {
     Other,
 }
 
-fn payload(line: &[u8]) -> Payload {
-    // Quotes, line numbers and joining signs of whoever printed it stand around the key's characters.
-    let end = line.iter().rposition(|byte| Class::Base64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
-    let start = line[..end].iter().rposition(|byte| !Class::Base64.has(*byte)).map_or(0, |at| at + 1);
+fn content(line: &[u8]) -> LineContent {
+    // Around the key there may be quotes, line numbers and operators of the program that printed it.
+    let end =
+        line.iter().rposition(|byte| CharClass::Base64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
+    let start = line[..end].iter().rposition(|byte| !CharClass::Base64.has(*byte)).map_or(0, |at| at + 1);
     let lead = line[..start].iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     match end - start {
-        0 => Payload::Blank,
-        20.. if lead == 0 => Payload::Key(end),
-        _ if line.windows(2).any(|two| two == b": ") => Payload::Header,
-        _ if lead == 0 && line.len() < 80 => Payload::Short(end),
-        _ => Payload::Other,
+        0 => LineContent::Blank,
+        20.. if lead == 0 => LineContent::Key(end),
+        _ if line.windows(2).any(|two| two == b": ") => LineContent::Header,
+        _ if lead == 0 && line.len() < 80 => LineContent::Short(end),
+        _ => LineContent::Other,
     }
 }

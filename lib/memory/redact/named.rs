@@ -1,16 +1,16 @@
 //! Secrets by their names: `KEY=value`, `"key": "value"`, `key: value`, `--key value`, `<key>value</key>`, in
 //! shells, env files, JSON (also inside a string), YAML, code and prose.
 //!
-//! The name must end in a word for secrets; `token_type` and `password_file` are other things. The value must
-//! look like a secret: names lie, and most of them stand in code before other names.
+//! The name must end in a word for secrets: `token_type` and `password_file` are something else. The value must look
+//! like a secret, because most such names are in code, before other names.
 
-use crate::memory::redact::names::{NAME, Name, VALUE, may_end, name};
-use crate::memory::redact::span::{Class, Span};
+use crate::memory::redact::names::{NAME, SecretName, VALUE, may_end, name};
+use crate::memory::redact::span::{CharClass, Span};
 
-pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut bare = Bare { bytes, start: 0, end: 0 };
     let mut at = 0;
-    // A plain loop: every byte of every note comes this way.
+    // A plain loop, because it runs for every byte of every note.
     while let Some(&byte) = bytes.get(at) {
         let found = match SIGNS[usize::from(byte)] {
             Sign::Other => assigned(&mut bare, at),
@@ -30,7 +30,7 @@ pub(crate) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     }
 }
 
-/// What a byte may be between a name and its value.
+/// The role of a byte between a name and its value.
 #[derive(Clone, Copy)]
 enum Sign {
     None,
@@ -52,7 +52,7 @@ static SIGNS: [Sign; 256] = {
 fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     let bytes = bare.bytes;
     let sign = bytes[at];
-    // Commas are many, and few stand behind a string.
+    // Most commas do not follow a string.
     if sign == b',' && !matches!(bytes[..at], [.., b'"' | b'\'']) {
         return None;
     }
@@ -83,9 +83,9 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
         b'>' if !before[..before.len() - name.text.len()].ends_with(b"<") => return None,
         _ => {}
     }
-    let context = Context {
+    let context = Assignment {
         quotes_only: compared || sign == b',',
-        // A name in capitals, or `a=b` without spaces, is no code in which names stand for values.
+        // A name in capitals, or `a=b` without spaces, is not code, where the value would be another name.
         plain: name.capitals || (sign == b'=' && spaces == 0) || sign == b'>',
         colon: sign == b':',
         element: sign == b'>',
@@ -93,11 +93,11 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     value(bare, right, &name, &context)
 }
 
-/// `--name value`, and netrc's `password value`, with the space at `at`, behind what may be a name's end.
+/// `--name value`, and netrc's `password value`. The space is at `at`, after what may be the end of a name.
 fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let bytes = bare.bytes;
     let before = &bytes[..at];
-    let length = before.iter().rev().take(NAME).take_while(|byte| Class::Url.has(**byte)).count();
+    let length = before.iter().rev().take(NAME).take_while(|byte| CharClass::Url.has(**byte)).count();
     let word = &before[at - length..];
     let dashed = word.starts_with(b"--");
     let netrc = word == b"password" && {
@@ -113,21 +113,21 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
         return None;
     }
     let name = name(before, false)?;
-    value(bare, at + 1, &name, &Context { quotes_only: false, plain: true, colon: false, element: false })
+    value(bare, at + 1, &name, &Assignment { quotes_only: false, plain: true, colon: false, element: false })
 }
 
-/// What the sign between name and value tells of the value.
-struct Context {
+/// What the characters around a name say about its value.
+struct Assignment {
     quotes_only: bool,
-    /// Not in code: what stands there is a value and no other name.
+    /// Not in code: the value is not another name.
     plain: bool,
     colon: bool,
     /// `<name>value</name>`
     element: bool,
 }
 
-/// The value behind `from`, if it is a secret.
-fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option<Span> {
+/// The value after `from`, if it is a secret.
+fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) -> Option<Span> {
     let bytes = bare.bytes;
     let mut start = from;
     start += spaces(bytes, start);
@@ -142,8 +142,11 @@ fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option
         start = typed + spaces(bytes, typed);
     }
     // `Some("value")`, `b"value"`, `String::from("value")`
-    let call =
-        bytes[start..].iter().take(40).take_while(|byte| Class::Word.has(**byte) || **byte == b':').count();
+    let call = bytes[start..]
+        .iter()
+        .take(40)
+        .take_while(|byte| CharClass::Word.has(**byte) || **byte == b':')
+        .count();
     let open = start + call + usize::from(call > 1 && bytes.get(start + call) == Some(&b'('));
     if let Some(quoted) = Quoted::at(bytes, open)
         && (open > start + call || call <= 2)
@@ -169,8 +172,8 @@ fn value(bare: &mut Bare, from: usize, name: &Name, context: &Context) -> Option
     }
     let word = &bytes[start..end];
     let literal = context.plain || context.colon && at_line_end(bytes, end);
-    // What could be a name of code is a value only where no code is, or if no person would write it.
-    let identifier = word.iter().all(|byte| Class::Word.has(*byte) || *byte == b'.');
+    // An identifier is a value only outside of code, or if no person would write it.
+    let identifier = word.iter().all(|byte| CharClass::Word.has(*byte) || *byte == b'.');
     (name.accepts(word, literal && (!identifier || context.plain && !code_like(bytes, end)))
         && !(identifier && !literal && word.len() < 20))
         .then(|| name.span(start, end))?
@@ -180,7 +183,7 @@ fn spaces(bytes: &[u8], from: usize) -> usize {
     bytes[from.min(bytes.len())..].iter().take(32).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Arguments and lists go on behind a name; values in shells and env files do not.
+/// Arguments and lists continue after a name; values in shells and env files do not.
 fn code_like(bytes: &[u8], end: usize) -> bool {
     matches!(bytes.get(end), Some(b',' | b')' | b';' | b'}' | b']' | b'(' | b'['))
 }
@@ -190,16 +193,16 @@ fn at_line_end(bytes: &[u8], end: usize) -> bool {
     matches!(rest, [] | [b'\n' | b'\r' | b'#' | b'`' | b'"' | b'.', ..] | [b'\\', b'n' | b'r', ..])
 }
 
-/// The value's place in `Type = value`, where `Type` is at `from`.
+/// The position of the value in `Type = value`, with `Type` at `from`.
 fn behind_type(bytes: &[u8], from: usize) -> Option<usize> {
-    let typed = |byte: &u8| Class::Word.has(*byte) || b"&<>:.'?|[]".contains(byte);
+    let typed = |byte: &u8| CharClass::Word.has(*byte) || b"&<>:.'?|[]".contains(byte);
     let many = bytes[from..].iter().take(40).take_while(|byte| typed(byte)).count();
     let at = from + many + spaces(bytes, from + many);
     (many > 0 && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) != Some(&b'=')).then_some(at + 1)
 }
 
-/// How long `Bearer ` or another scheme before an authorization's value is.
-fn scheme(value: &[u8], name: &Name) -> usize {
+/// The length of `Bearer ` or another scheme before the value of an authorization.
+fn scheme(value: &[u8], name: &SecretName) -> usize {
     const SCHEMES: &[&[u8]] =
         &[b"bearer ", b"basic ", b"token ", b"bot ", b"apikey ", b"key ", b"token token=", b"discogs token="];
     let starts =
@@ -210,10 +213,10 @@ fn scheme(value: &[u8], name: &Name) -> usize {
     SCHEMES.iter().filter(starts).map(|scheme| scheme.len()).max().unwrap_or(0)
 }
 
-/// A string between quotes, also one inside a string: `\"…\"`.
+/// A string in quotes, also inside another string: `\"…\"`.
 struct Quoted {
     start: usize,
-    /// `None`: it does not end on its line.
+    /// `None` if it does not end on its line.
     end: Option<usize>,
 }
 
@@ -238,7 +241,7 @@ impl Quoted {
     }
 }
 
-/// Values without quotes. Where one ends does not depend on where it began, so the end is kept.
+/// Values without quotes. The end does not depend on the start, so it is kept for the next search.
 struct Bare<'a> {
     bytes: &'a [u8],
     start: usize,

@@ -1,114 +1,93 @@
-//! Names that say secret: the words they end in, what their values are like, how they are marked.
+//! Names for secrets: the words they end in, what their values look like, and how they are marked.
 
-use crate::memory::redact::span::{Class, Rank, Span};
+use crate::memory::redact::span::{Certainty, CharClass, Span};
 use crate::memory::redact::value::{password, placeholder, random, varied};
 
-/// The longest name that is looked at, in bytes.
-pub(crate) const NAME: usize = 64;
-/// The longest value.
-pub(crate) const VALUE: usize = 16 * 1024;
+/// The longest name, in bytes.
+pub(super) const NAME: usize = 64;
+/// The longest value, in bytes.
+pub(super) const VALUE: usize = 16 * 1024;
 
-/// A name that says secret.
-pub(crate) struct Name<'a> {
-    pub(crate) text: &'a [u8],
-    pub(crate) kind: &'static str,
-    pub(crate) capitals: bool,
-    sort: Sort,
+/// A name for a secret.
+pub(super) struct SecretName<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) kind: &'static str,
+    pub(super) capitals: bool,
+    rule: ValueRule,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// A person may have made it: short ones count.
+pub(super) enum ValueRule {
+    /// A person may have chosen it: it may be short.
     Password,
-    /// Machines make them: random, or nothing.
+    /// Made by a machine: it must be random.
     Token,
-    /// AWS's: 40 characters of base64, some of which look like a path.
+    /// For AWS: 40 characters of base64, which may look like a path.
     Forty,
 }
 
-impl Name<'_> {
-    /// `readable`: a literal and not code, so that a short password is believed.
-    pub(crate) fn accepts(&self, value: &[u8], readable: bool) -> bool {
-        if self.sort == Sort::Forty && value.len() == 40 {
-            return varied(value) && value.iter().all(|byte| Class::Base64.has(*byte));
+impl SecretName<'_> {
+    /// `readable`: the value is a literal and not code, so that a short password counts.
+    pub(super) fn accepts(&self, value: &[u8], readable: bool) -> bool {
+        if self.rule == ValueRule::Forty && value.len() == 40 {
+            return varied(value) && value.iter().all(|byte| CharClass::Base64.has(*byte));
         }
         if value.len() > VALUE || placeholder(value) || number(value) {
             return false;
         }
-        match self.sort {
-            Sort::Password => random(value) || readable && password(value),
-            Sort::Token | Sort::Forty => random(value) || readable && value.len() >= 8 && short_token(value),
+        match self.rule {
+            ValueRule::Password => random(value) || readable && password(value),
+            ValueRule::Token | ValueRule::Forty => {
+                random(value) || readable && value.len() >= 8 && short_token(value)
+            }
         }
     }
 
-    pub(crate) fn span(&self, start: usize, end: usize) -> Option<Span> {
-        Some(Span { start, end, kind: self.kind, rank: Rank::Named })
+    pub(super) fn span(&self, start: usize, end: usize) -> Option<Span> {
+        Some(Span { start, end, kind: self.kind, certainty: Certainty::Named })
     }
 }
 
-/// `0x8007_0057`, `-2147024809i32`, `1.2.840.113549`: nobody's secret.
+/// `0x8007_0057`, `-2147024809i32`, `1.2.840.113549`
 fn number(value: &[u8]) -> bool {
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     letters == 0 || value.len() < 20 && (value.starts_with(b"0x") || value.starts_with(b"-"))
 }
 
-/// A token of few characters: letters and digits in turn.
+/// A short token: alternating letters and digits.
 fn short_token(value: &[u8]) -> bool {
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let turns = value.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
     value.iter().all(u8::is_ascii_graphic) && digits >= 2 && turns >= 3 && digits < value.len() - 2
 }
 
-/// The last word of a name for a secret, without its separators; what it holds; how it is marked.
-/// A word shorter than six letters must stand alone: `pass`, not `compass`.
-const WORDS: &[(&str, Sort, &str)] = &[
-    ("secretaccesskey", Sort::Forty, "aws-secret"),
-    ("awssecretkey", Sort::Forty, "aws-secret"),
-    ("awssecret", Sort::Forty, "aws-secret"),
-    ("awssessiontoken", Sort::Token, "aws-session-token"),
-    ("awssecuritytoken", Sort::Token, "aws-session-token"),
-    ("accountkey", Sort::Token, "azure-key"),
-    ("sharedaccesskey", Sort::Token, "azure-key"),
-    ("subscriptionkey", Sort::Token, "azure-key"),
-    ("password", Sort::Password, "password"),
-    ("passwort", Sort::Password, "password"),
-    ("passwd", Sort::Password, "password"),
-    ("passphrase", Sort::Password, "password"),
-    ("passcode", Sort::Password, "password"),
-    ("pass", Sort::Password, "password"),
-    ("pwd", Sort::Password, "password"),
-    ("clientsecret", Sort::Token, "secret"),
-    ("secret", Sort::Token, "secret"),
-    ("secretkey", Sort::Token, "secret"),
-    ("appsecret", Sort::Token, "secret"),
-    ("privatekey", Sort::Token, "private-key"),
-    ("signingkey", Sort::Token, "secret"),
-    ("encryptionkey", Sort::Token, "secret"),
-    ("masterkey", Sort::Token, "secret"),
-    ("sessionkey", Sort::Token, "secret"),
-    ("apikey", Sort::Token, "api-key"),
-    ("appkey", Sort::Token, "api-key"),
-    ("applicationkey", Sort::Token, "api-key"),
-    ("authkey", Sort::Token, "api-key"),
-    ("accesskey", Sort::Token, "api-key"),
-    ("licensekey", Sort::Token, "api-key"),
-    ("servicekey", Sort::Token, "api-key"),
-    ("servicerolekey", Sort::Token, "api-key"),
-    ("serverkey", Sort::Token, "api-key"),
-    ("deploykey", Sort::Token, "api-key"),
-    ("token", Sort::Token, "token"),
-    ("devopspat", Sort::Token, "azure-secret"),
-    ("credential", Sort::Token, "secret"),
-    ("credentials", Sort::Token, "secret"),
-    ("authorization", Sort::Token, "auth"),
-    ("auth", Sort::Token, "auth"),
+/// The last words of names for secrets, without separators; what the values look like; how they are marked. The first
+/// match counts. A word with fewer than six letters must be a whole word: `pass`, not `compass`.
+const WORDS: &[(&[&str], ValueRule, &str)] = &[
+    (&["secretaccesskey", "awssecretkey", "awssecret"], ValueRule::Forty, "aws-secret"),
+    (&["awssessiontoken", "awssecuritytoken"], ValueRule::Token, "aws-session-token"),
+    (&["accountkey", "sharedaccesskey", "subscriptionkey"], ValueRule::Token, "azure-key"),
+    (
+        &["password", "passwort", "passwd", "passphrase", "passcode", "pass", "pwd"],
+        ValueRule::Password,
+        "password",
+    ),
+    (&["privatekey"], ValueRule::Token, "private-key"),
+    (&["clientsecret", "secret", "secretkey", "appsecret", "signingkey"], ValueRule::Token, "secret"),
+    (&["encryptionkey", "masterkey", "sessionkey", "credential", "credentials"], ValueRule::Token, "secret"),
+    (&["apikey", "appkey", "applicationkey", "authkey", "accesskey"], ValueRule::Token, "api-key"),
+    (&["licensekey", "servicekey", "servicerolekey", "serverkey"], ValueRule::Token, "api-key"),
+    (&["deploykey"], ValueRule::Token, "api-key"),
+    (&["token"], ValueRule::Token, "token"),
+    (&["devopspat"], ValueRule::Token, "azure-secret"),
+    (&["authorization", "auth"], ValueRule::Token, "auth"),
 ];
 
-/// Endings that say which of them or in what form, digits apart: `PASSWORD_PROD`, `SECRET_BASE64`.
+/// Endings after the word, besides digits: `PASSWORD_PROD`, `SECRET_BASE64`.
 const ENDINGS: &[&str] =
     &["base", "value", "string", "prod", "production", "live", "staging", "dev", "old", "new", "default"];
 
-/// Names that end like a secret's and are none: places in a list, guards against replays.
+/// Names that end like a secret's but are not secret, such as positions in a list or guards against replays.
 const HARMLESS: &[&str] = &[
     "pagetoken",
     "nexttoken",
@@ -130,7 +109,7 @@ const HARMLESS: &[&str] = &[
     "endtoken",
 ];
 
-/// The vendors whose secrets have no shape of their own, by a part of the name.
+/// Vendors whose secrets have no recognisable form, by a part of the name.
 const VENDORS: &[(&str, &str)] = &[
     ("heroku", "heroku-key"),
     ("cloudflare", "cloudflare-token"),
@@ -154,12 +133,12 @@ const VENDORS: &[(&str, &str)] = &[
     ("snyk", "snyk-token"),
 ];
 
-/// The name that ends where `before` does, if it says secret. In prose its words have spaces between.
-pub(crate) fn name(before: &[u8], prose: bool) -> Option<Name<'_>> {
+/// The name at the end of `before`, if it is one for secrets. In prose there may be spaces between its words.
+pub(super) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
     if !may_end(before) {
         return None;
     }
-    let part = |byte: &u8| Class::Dotted.has(*byte) || prose && *byte == b' ';
+    let part = |byte: &u8| CharClass::Dotted.has(*byte) || prose && *byte == b' ';
     let length = before.iter().rev().take(NAME).take_while(|byte| part(byte)).count();
     let text = &before[before.len() - length..];
     let mut flat = [0u8; NAME];
@@ -173,23 +152,23 @@ pub(crate) fn name(before: &[u8], prose: bool) -> Option<Name<'_>> {
     if let Some(ending) = ENDINGS.iter().find(|ending| flat.ends_with(ending.as_bytes())) {
         flat = &flat[..flat.len() - ending.len()];
     }
-    // The last letter first: it spares most comparisons.
+    // Compare the last letter first: most words differ in it.
     let ends = |word: &str| word.as_bytes().last() == flat.last() && flat.ends_with(word.as_bytes());
-    let (_, sort, kind) =
-        *WORDS.iter().find(|(word, ..)| ends(word) && (word.len() > 5 || alone(text, word)))?;
+    let is_last = |word: &&str| ends(word) && (word.len() > 5 || alone(text, word));
+    let (_, rule, kind) = *WORDS.iter().find(|(words, ..)| words.iter().any(&is_last))?;
     if HARMLESS.iter().any(|word| ends(word)) {
         return None;
     }
     let vendor = VENDORS.iter().find(|(part, _)| memchr::memmem::find(flat, part.as_bytes()).is_some());
-    let kind = match (vendor, sort) {
-        (Some((_, vendor)), Sort::Token) if kind != "azure-key" => vendor,
+    let kind = match (vendor, rule) {
+        (Some((_, vendor)), ValueRule::Token) if kind != "azure-key" => vendor,
         _ => kind,
     };
     let capitals = !text.iter().any(u8::is_ascii_lowercase);
-    Some(Name { text, kind, capitals, sort })
+    Some(SecretName { text, kind, capitals, rule })
 }
 
-/// Whether the name's last word is this one, or camel case begins it: `dbPass`, `DB_PASS`.
+/// Is `word` the whole last word of the name, as in `dbPass` or `DB_PASS`?
 fn alone(text: &[u8], word: &str) -> bool {
     let Some(at) = text.len().checked_sub(word.len()) else { return false };
     if !text[at..].eq_ignore_ascii_case(word.as_bytes()) {
@@ -205,7 +184,7 @@ fn alone(text: &[u8], word: &str) -> bool {
     }
 }
 
-/// How many digits a name ends in that only number it.
+/// The number of digits at the end of a name that only number it.
 fn digits(name: &[u8]) -> usize {
     match name {
         [.., last] if !last.is_ascii_digit() => 0,
@@ -213,9 +192,9 @@ fn digits(name: &[u8]) -> usize {
     }
 }
 
-/// Whether a name that ends here may say secret, by its last two letters: rules out nine of ten.
+/// Can a name that ends here be one for secrets? The last two letters rule out nine of ten.
 #[inline(always)]
-pub(crate) fn may_end(before: &[u8]) -> bool {
+pub(super) fn may_end(before: &[u8]) -> bool {
     // Most words end in two letters, and most bytes of a note are in words.
     match before {
         [.., a, b] if b.is_ascii_alphabetic() => may_be_last(*a, *b),
@@ -242,13 +221,22 @@ fn may_be_last(a: u8, b: u8) -> bool {
 
 /// The last two letters of all [`WORDS`] and [`ENDINGS`], as one bit for each second letter.
 static LAST_TWO: [u32; 26] = {
-    let mut table = [0; 26];
+    let mut table = with_last_two([0; 26], ENDINGS);
+    let mut group = 0;
+    while group < WORDS.len() {
+        table = with_last_two(table, WORDS[group].0);
+        group += 1;
+    }
+    table
+};
+
+const fn with_last_two(mut table: [u32; 26], words: &[&str]) -> [u32; 26] {
     let mut at = 0;
-    while at < WORDS.len() + ENDINGS.len() {
-        let word = if at < WORDS.len() { WORDS[at].0 } else { ENDINGS[at - WORDS.len()] }.as_bytes();
+    while at < words.len() {
+        let word = words[at].as_bytes();
         let (a, b) = (word[word.len() - 2], word[word.len() - 1]);
         table[(a - b'a') as usize] |= 1 << (b - b'a');
         at += 1;
     }
     table
-};
+}

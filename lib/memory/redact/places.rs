@@ -1,25 +1,25 @@
-//! Secrets by where they stand: in a URL's login, behind `Bearer` and `Basic`, in a signed URL, behind curl's `-u`.
+//! Secrets by their place: the login in a URL, after `Bearer` and `Basic`, in a signed URL, after curl's `-u`.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use memchr::memmem::{self, Finder};
 
-use crate::memory::redact::span::{Class, Rank, Runs, Span, begins};
+use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins};
 use crate::memory::redact::value::{password, placeholder, random};
 
-/// What to look for, made ready once: for a short note that takes longer than the search.
-pub(crate) struct Places {
+/// The searchers, built once: for a short note, building them takes longer than the search.
+pub(super) struct PlaceFinder {
     address: Finder<'static>,
-    /// Of `earer ` and `asic `, so that `Bearer`, `bearer` and `BEARER` are one search each.
+    /// Without the first letter, so that one search finds both `Bearer` and `bearer`.
     bearer: [Finder<'static>; 2],
     basic: [Finder<'static>; 2],
     signature: Finder<'static>,
     flags: [(&'static str, Finder<'static>); 3],
 }
 
-impl Places {
-    pub(crate) fn new() -> Places {
-        Places {
+impl PlaceFinder {
+    pub(super) fn new() -> PlaceFinder {
+        PlaceFinder {
             address: Finder::new("://"),
             bearer: ["earer", "EARER"].map(Finder::new),
             basic: ["asic ", "ASIC "].map(Finder::new),
@@ -28,7 +28,7 @@ impl Places {
         }
     }
 
-    pub(crate) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
         let mut runs = Runs::new(bytes);
         spans.extend(self.address.find_iter(bytes).filter_map(|at| login(bytes, at + 3)));
         for word in &self.bearer {
@@ -47,10 +47,10 @@ impl Places {
 }
 
 fn place(start: usize, end: usize, kind: &'static str) -> Option<Span> {
-    Some(Span { start, end, kind, rank: Rank::Place })
+    Some(Span { start, end, kind, certainty: Certainty::Place })
 }
 
-/// `user:password@` behind `://`, or a token alone before the `@`.
+/// `user:password@` after `://`, or only a token before the `@`.
 fn login(bytes: &[u8], start: usize) -> Option<Span> {
     let rest = &bytes[start..bytes.len().min(start + 512)];
     let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/\"'`<>\\|(),;?#".contains(byte);
@@ -80,21 +80,21 @@ fn bearer(runs: &mut Runs, at: usize, behind: usize) -> Option<Span> {
     }
     let start =
         behind + bytes[behind..].iter().take(3).take_while(|byte| matches!(byte, b' ' | b':')).count();
-    let end = runs.end(Class::Token68, start);
+    let end = runs.end(CharClass::Token68, start);
     let token = &bytes[start..end];
     let token = &token[..token.len() - token.iter().rev().take_while(|byte| **byte == b'.').count()];
     (start > behind && token.len() >= 16 && !placeholder(token) && random(token))
         .then(|| place(start, start + token.len(), "bearer"))?
 }
 
-/// `Basic BASE64`, if it holds a user and a password.
+/// `Basic BASE64`, if it contains a user and a password.
 fn basic(runs: &mut Runs, at: usize, start: usize) -> Option<Span> {
     let bytes = runs.bytes;
     let initial = at.checked_sub(1)?;
     if !matches!(bytes[initial], b'B' | b'b') || !begins(bytes, initial) {
         return None;
     }
-    let end = runs.end(Class::Base64, start);
+    let end = runs.end(CharClass::Base64, start);
     if !(8..=1024).contains(&(end - start)) {
         return None;
     }
@@ -104,7 +104,7 @@ fn basic(runs: &mut Runs, at: usize, start: usize) -> Option<Span> {
     (login.contains(':') && !login.chars().any(char::is_control)).then(|| place(start, end, "basic"))?
 }
 
-/// The signature of Azure's signed URLs: 32 bytes in base64, its last signs often percent-encoded.
+/// The signature in Azure's signed URLs: 32 bytes in base64, the last characters often percent-encoded.
 fn signature(bytes: &[u8], at: usize) -> Option<Span> {
     if at > 0 && !matches!(bytes[at - 1], b'?' | b'&' | b';' | b'"' | b'\'' | b' ') {
         return None;
@@ -112,7 +112,7 @@ fn signature(bytes: &[u8], at: usize) -> Option<Span> {
     let start = at + 4;
     let rest = &bytes[start..bytes.len().min(start + 140)];
     let many =
-        rest.iter().position(|byte| !(Class::Base64.has(*byte) || *byte == b'%')).unwrap_or(rest.len());
+        rest.iter().position(|byte| !(CharClass::Base64.has(*byte) || *byte == b'%')).unwrap_or(rest.len());
     (40..=136).contains(&many).then_some(())?;
     random(&rest[..many]).then(|| place(start, start + many, "azure-sas"))?
 }

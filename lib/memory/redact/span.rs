@@ -1,32 +1,33 @@
-//! What finders report, and what they share: runs of characters, borders of words.
+//! What finders report, and what they share: runs of characters and word boundaries.
 
-/// A secret's place in the text, in bytes. Where two overlap, both go, and the smaller `rank` names them.
+/// The position of a secret in the text, in bytes. If two overlap, both are replaced by one mark, with the kind of
+/// the more certain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) kind: &'static str,
-    pub(crate) rank: Rank,
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: &'static str,
+    pub(super) certainty: Certainty,
 }
 
-/// How much a finder knows of what it found, the surest first.
+/// How certain a finder is, the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
-    /// Says itself what it is: a key block.
+pub(super) enum Certainty {
+    /// A key block, which names itself.
     Block,
-    /// Begins as only one issuer's tokens do.
+    /// It has the prefix of one issuer's tokens.
     Token,
-    /// Stands where secrets stand: in a URL, behind `Bearer`.
+    /// It is at a place for secrets: in a URL, after `Bearer`.
     Place,
-    /// Has a name that says secret.
+    /// It has a name for secrets.
     Named,
-    /// The user's own pattern.
+    /// It matches one of the user's patterns.
     Custom,
 }
 
 /// Sets of ASCII characters that tokens are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(super) enum CharClass {
     Digit,
     /// `A`–`Z` and digits.
     UpperDigit,
@@ -36,34 +37,34 @@ pub(crate) enum Class {
     Word,
     /// Letters, digits, `_`, `-`: base64 as URLs have it.
     Url,
-    /// [`Class::Url`] and `.`.
+    /// [`CharClass::Url`] and `.`.
     Dotted,
     /// Letters, digits, `+`, `/`, `=`, `_`, `-`: base64 of either kind.
     Base64,
-    /// [`Class::Url`], `.`, `~`: Azure's client secrets.
+    /// [`CharClass::Url`], `.`, `~`: Azure's client secrets.
     Tilde,
-    /// What may stand behind a scheme in a header (RFC 9110).
+    /// The characters that may follow a scheme in a header (RFC 9110).
     Token68,
     /// Letters, digits, `$`.
     Dollar,
-    /// [`Class::Url`] and `%`: a cookie's value.
+    /// [`CharClass::Url`] and `%`: a cookie's value.
     Percent,
-    /// [`Class::Url`] and `/`, `@`: the rest of a webhook's path.
+    /// [`CharClass::Url`] and `/`, `@`: the rest of a webhook's path.
     Path,
     Dot,
     Dash,
 }
 
-/// One past the last of the classes.
-const CLASSES: usize = Class::Dash as usize + 1;
+/// The number of classes.
+const CLASSES: usize = CharClass::Dash as usize + 1;
 
-impl Class {
-    pub(crate) const fn has(self, byte: u8) -> bool {
+impl CharClass {
+    pub(super) const fn has(self, byte: u8) -> bool {
         MEMBERS[byte as usize] & (1 << self as u16) != 0
     }
 }
 
-/// For each byte, one bit for each class that has it.
+/// For each byte, one bit per class that contains it.
 static MEMBERS: [u16; 256] = {
     let mut table = [0u16; 256];
     let mut at = 0;
@@ -73,21 +74,21 @@ static MEMBERS: [u16; 256] = {
         let word = alnum || byte == b'_';
         let url = word || byte == b'-';
         let has = [
-            (Class::Digit, byte.is_ascii_digit()),
-            (Class::UpperDigit, byte.is_ascii_uppercase() || byte.is_ascii_digit()),
-            (Class::Hex, byte.is_ascii_hexdigit()),
-            (Class::Alnum, alnum),
-            (Class::Word, word),
-            (Class::Url, url),
-            (Class::Dotted, url || byte == b'.'),
-            (Class::Base64, url || matches!(byte, b'+' | b'/' | b'=')),
-            (Class::Tilde, url || matches!(byte, b'.' | b'~')),
-            (Class::Token68, url || b'~' == byte || matches!(byte, b'.' | b'+' | b'/' | b'=')),
-            (Class::Dollar, alnum || byte == b'$'),
-            (Class::Percent, url || byte == b'%'),
-            (Class::Path, url || matches!(byte, b'/' | b'@')),
-            (Class::Dot, byte == b'.'),
-            (Class::Dash, byte == b'-'),
+            (CharClass::Digit, byte.is_ascii_digit()),
+            (CharClass::UpperDigit, byte.is_ascii_uppercase() || byte.is_ascii_digit()),
+            (CharClass::Hex, byte.is_ascii_hexdigit()),
+            (CharClass::Alnum, alnum),
+            (CharClass::Word, word),
+            (CharClass::Url, url),
+            (CharClass::Dotted, url || byte == b'.'),
+            (CharClass::Base64, url || matches!(byte, b'+' | b'/' | b'=')),
+            (CharClass::Tilde, url || matches!(byte, b'.' | b'~')),
+            (CharClass::Token68, url || b'~' == byte || matches!(byte, b'.' | b'+' | b'/' | b'=')),
+            (CharClass::Dollar, alnum || byte == b'$'),
+            (CharClass::Percent, url || byte == b'%'),
+            (CharClass::Path, url || matches!(byte, b'/' | b'@')),
+            (CharClass::Dot, byte == b'.'),
+            (CharClass::Dash, byte == b'-'),
         ];
         let mut class = 0;
         while class < has.len() {
@@ -101,20 +102,20 @@ static MEMBERS: [u16; 256] = {
     table
 };
 
-/// The text, and where runs of each class end. A run's end is looked for once, however many candidates
-/// begin inside it: a long line of beginnings costs no more than its length.
-pub(crate) struct Runs<'a> {
-    pub(crate) bytes: &'a [u8],
+/// The text, and the last run of each class. The end of a run is searched once, however many candidates begin inside
+/// it, so that a long line of token prefixes costs no more than its length.
+pub(super) struct Runs<'a> {
+    pub(super) bytes: &'a [u8],
     ends: [(usize, usize); CLASSES],
 }
 
 impl<'a> Runs<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Runs<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Runs<'a> {
         Runs { bytes, ends: [(0, 0); CLASSES] }
     }
 
-    /// Where the run of `class` that begins at `start` ends; `start` itself if none does.
-    pub(crate) fn end(&mut self, class: Class, start: usize) -> usize {
+    /// The end of the run of `class` that begins at `start`; `start` itself if there is none.
+    pub(super) fn end(&mut self, class: CharClass, start: usize) -> usize {
         let (from, to) = self.ends[class as usize];
         if from <= start && start < to {
             return to;
@@ -126,9 +127,9 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Whether a token may begin at `at`: nothing before it that belongs to it. An escape is not part of a
-/// word though it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
-pub(crate) fn begins(bytes: &[u8], at: usize) -> bool {
+/// Can a token begin at `at`, because nothing before it belongs to the same word? An escape is not part of a word
+/// although it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
+pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
     let before = &bytes[..at];
     match before {
         [] => true,
@@ -145,7 +146,7 @@ pub(crate) fn begins(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether a token may end before `at`.
-pub(crate) fn ends(bytes: &[u8], at: usize) -> bool {
-    bytes.get(at).is_none_or(|byte| !Class::Word.has(*byte))
+/// Can a token end before `at`?
+pub(super) fn ends(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_none_or(|byte| !CharClass::Word.has(*byte))
 }

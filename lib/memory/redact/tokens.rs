@@ -1,32 +1,32 @@
-//! Tokens that tell by their first characters who issued them. The issuers chose them so that they can be
-//! found; their shapes are facts from the issuers' pages and from real (revoked) tokens.
+//! Tokens with the prefix of their issuer, which exists so that they can be found. The shapes come from the issuers'
+//! documentation and from real (revoked) tokens.
 
-use crate::memory::redact::span::{Class, Rank, Runs, Span, begins, ends};
+use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins, ends};
 use crate::memory::redact::value::{random, varied};
 
-/// So many characters of a class: as many as stand there, at least and at most.
-type Part = (Class, usize, usize);
+/// A run of characters of one class: the fewest and the most.
+type Run = (CharClass, usize, usize);
 
-/// As long as it goes.
+/// No limit.
 const ANY: usize = usize::MAX;
-const DOT: Part = (Class::Dot, 1, 1);
-const DASH: Part = (Class::Dash, 1, 1);
+const DOT: Run = (CharClass::Dot, 1, 1);
+const DASH: Run = (CharClass::Dash, 1, 1);
 
 /// One shape of an issuer's tokens.
 struct Shape {
     kind: &'static str,
-    /// Any of these stands at the front, or behind [`Shape::before`]; at least two characters.
+    /// The token begins with one of these, after [`Shape::before`]. At least two characters.
     prefixes: &'static [&'static str],
-    body: &'static [Part],
-    /// What stands before the prefix, where the telling part is inside.
-    before: Option<Part>,
-    /// The prefix is a place, not a part of the secret: it stays.
+    body: &'static [Run],
+    /// What comes before the prefix if the recognisable part is in the middle.
+    before: Option<Run>,
+    /// The prefix is an address and not secret: it stays.
     keep: bool,
-    /// The prefix also begins words: the body must look random.
+    /// Words may begin with the prefix too, so the body must look random.
     doubt: bool,
 }
 
-const fn shape(kind: &'static str, prefixes: &'static [&'static str], body: &'static [Part]) -> Shape {
+const fn shape(kind: &'static str, prefixes: &'static [&'static str], body: &'static [Run]) -> Shape {
     Shape { kind, prefixes, body, before: None, keep: false, doubt: false }
 }
 
@@ -34,7 +34,7 @@ impl Shape {
     const fn doubtful(self) -> Shape {
         Shape { doubt: true, ..self }
     }
-    const fn after(self, before: Part) -> Shape {
+    const fn after(self, before: Run) -> Shape {
         Shape { before: Some(before), ..self }
     }
     const fn kept(self) -> Shape {
@@ -42,9 +42,9 @@ impl Shape {
     }
 }
 
-use Class::{Alnum, Base64, Digit, Dollar, Dotted, Hex, Path, Percent, Tilde, UpperDigit, Url, Word};
+use CharClass::{Alnum, Base64, Digit, Dollar, Dotted, Hex, Path, Percent, Tilde, UpperDigit, Url, Word};
 
-/// Of two that fit, the first counts.
+/// The first match counts.
 static SHAPES: &[Shape] = &[
     // Clouds
     shape("aws-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], &[(UpperDigit, 16, 16)]),
@@ -65,7 +65,7 @@ static SHAPES: &[Shape] = &[
     shape("supabase-key", &["sbp_"], &[(Hex, 40, 40)]),
     shape("supabase-key", &["sb_secret_"], &[(Url, 20, 64)]),
     shape("netlify-token", &["nfp_", "nfc_", "nfo_"], &[(Alnum, 36, 64)]),
-    shape("databricks-token", &["dapi"], &[(Hex, 32, 32), (Class::Dash, 0, 1), (Digit, 0, 2)]),
+    shape("databricks-token", &["dapi"], &[(Hex, 32, 32), (CharClass::Dash, 0, 1), (Digit, 0, 2)]),
     // Forges and registries
     shape("github-token", &["ghp_", "gho_", "ghu_", "ghr_"], &[(Alnum, 36, 255)]),
     shape("github-token", &["ghs_"], &[(Dotted, 36, ANY)]),
@@ -112,7 +112,7 @@ static SHAPES: &[Shape] = &[
         &[(Path, 60, 160)],
     )
     .kept(),
-    // Base64 of a user's number: `M`, `N` or `O` first, then as the digits have it.
+    // Begins with the base64 of a user's number: `M`, `N` or `O` and what the digits give.
     shape(
         "discord-token",
         &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"],
@@ -160,7 +160,7 @@ static SHAPES: &[Shape] = &[
     shape("anthropic-key", &["sk-ant-"], &[(Url, 20, 200)]),
     shape("openrouter-key", &["sk-or-v1-"], &[(Hex, 64, 64)]),
     shape("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], &[(Url, 20, 260)]).doubtful(),
-    // Also DeepSeek, Moonshot and others that took OpenAI's shape.
+    // Also DeepSeek, Moonshot and others that use OpenAI's shape.
     shape("openai-key", &["sk-"], &[(Alnum, 32, 64)]).doubtful(),
     shape("huggingface-token", &["hf_", "api_org_"], &[(Alnum, 30, 40)]).doubtful(),
     shape("groq-key", &["gsk_"], &[(Alnum, 40, 64)]).doubtful(),
@@ -172,7 +172,7 @@ static SHAPES: &[Shape] = &[
     shape("cerebras-key", &["csk-"], &[(Alnum, 40, 64)]).doubtful(),
     shape("elevenlabs-key", &["sk_"], &[(Hex, 48, 48)]),
     shape("langsmith-key", &["lsv2_pt_", "lsv2_sk_"], &[(Word, 32, 64)]),
-    // What watches, plans and draws
+    // Monitoring, planning and design
     shape("sentry-token", &["sntrys_", "sntryu_"], &[(Base64, 60, ANY)]),
     shape("newrelic-key", &["NRAK-", "NRJS-", "NRII-", "NRRA-", "NRIQ-"], &[(Url, 19, 42)]),
     shape("newrelic-key", &["NRAL"], &[]).after((Hex, 36, 36)),
@@ -186,20 +186,20 @@ static SHAPES: &[Shape] = &[
     shape("airtable-token", &["pat"], &[(Alnum, 14, 14), DOT, (Hex, 64, 64)]),
     shape("postman-key", &["PMAK-"], &[(Hex, 24, 24), DASH, (Hex, 34, 34)]),
     shape("contentful-token", &["CFPAT-"], &[(Url, 40, 48)]),
-    // Anybody's: two or more parts, each base64; the first is a JSON object.
+    // From any issuer: two or more parts in base64; the first is a JSON object.
     shape("jwt", &["eyJ"], &[(Url, 10, ANY), DOT, (Dotted, 20, ANY)]).doubtful(),
 ];
 
-/// The shapes, sorted by how they begin.
-pub(crate) struct Tokens {
-    /// One bit for each [`hash`] of three bytes that begin a prefix, or a prefix of two and what follows it.
+/// The shapes by their first byte.
+pub(super) struct TokenFinder {
+    /// One bit for each [`hash`] of the first three bytes of a prefix. A prefix of two sets a bit for every third byte.
     starts: Box<[u64; HASHES / 64]>,
     by_first: Vec<Vec<(&'static [u8], &'static Shape)>>,
 }
 
-impl Tokens {
-    pub(crate) fn new() -> Tokens {
-        let mut tokens = Tokens { starts: Box::new([0; HASHES / 64]), by_first: vec![Vec::new(); 256] };
+impl TokenFinder {
+    pub(super) fn new() -> TokenFinder {
+        let mut tokens = TokenFinder { starts: Box::new([0; HASHES / 64]), by_first: vec![Vec::new(); 256] };
         for shape in SHAPES {
             for prefix in shape.prefixes {
                 let prefix = prefix.as_bytes();
@@ -214,12 +214,12 @@ impl Tokens {
         tokens
     }
 
-    pub(crate) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+    pub(super) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
         let mut runs = Runs::new(bytes);
         let mut at = 0;
         while let Some(next) = self.next(&bytes[at..]) {
             at += next;
-            // The second character first: it spares most calls.
+            // Compare the second character first: most prefixes differ in it.
             let second = bytes.get(at + 1).copied();
             let shapes = self.by_first[usize::from(bytes[at])].iter();
             let mut shapes = shapes.filter(|(prefix, _)| prefix.get(1).copied() == second);
@@ -233,11 +233,11 @@ impl Tokens {
         }
     }
 
-    /// The next place where three characters stand that may begin a token. None is shorter.
+    /// The next position with three characters that may begin a token.
     fn next(&self, bytes: &[u8]) -> Option<usize> {
         let mut last = hash(hash(0, *bytes.first()?), *bytes.get(1)?);
         let mut at = 2;
-        // A plain loop: every byte of every note comes this way.
+        // A plain loop, because it runs for every byte of every note.
         while let Some(&byte) = bytes.get(at) {
             last = hash(last, byte);
             if self.starts[last / 64] >> (last % 64) & 1 == 1 {
@@ -251,7 +251,7 @@ impl Tokens {
 
 const HASHES: usize = 1 << 15;
 
-/// Of the last three bytes: five bits further with each, the fourth is out of it.
+/// A hash of the last three bytes: each byte shifts it by five bits.
 #[inline(always)]
 fn hash(so_far: usize, byte: u8) -> usize {
     (so_far << 5 ^ usize::from(byte)) % HASHES
@@ -264,7 +264,7 @@ fn fit(runs: &mut Runs, at: usize, prefix: &[u8], shape: &'static Shape) -> Opti
         return None;
     }
     let start = match shape.before {
-        // The place is a host's name: whatever stands before it.
+        // The prefix is a host name: anything may come before it.
         None if shape.keep => at,
         None => begins(bytes, at).then_some(at)?,
         Some((class, least, most)) => {
@@ -278,14 +278,14 @@ fn fit(runs: &mut Runs, at: usize, prefix: &[u8], shape: &'static Shape) -> Opti
     let mut end = body;
     for (class, least, most) in shape.body {
         let many = runs.end(*class, end) - end;
-        // A single one of what may stand more often: `-` between two parts.
+        // Exactly one of what may be repeated, like `-` between two parts.
         let many = if *least == *most && *most == 1 { many.min(1) } else { many };
         if !(*least..=*most).contains(&many) {
             return None;
         }
         end += many;
     }
-    // The full stop behind a token ends the sentence.
+    // A full stop after a token ends the sentence.
     while end > body && bytes[end - 1] == b'.' {
         end -= 1;
     }
@@ -294,5 +294,5 @@ fn fit(runs: &mut Runs, at: usize, prefix: &[u8], shape: &'static Shape) -> Opti
         return None;
     }
     let start = if shape.keep { body } else { start };
-    Some(Span { start, end, kind: shape.kind, rank: Rank::Token })
+    Some(Span { start, end, kind: shape.kind, certainty: Certainty::Token })
 }

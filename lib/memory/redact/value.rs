@@ -1,10 +1,10 @@
-//! Whether a value is a secret or only stands where one would: placeholders, words, names in code.
+//! Is a value a secret, or a placeholder, a word, or a name in code?
 
-/// As much of a value as is looked at; what is random is so from its beginning.
+/// How much of a value is checked, in bytes: a random value is random from the start.
 const SAMPLE: usize = 128;
 
-/// Enough different characters that it is nobody's `xxxxxxxx`.
-pub(crate) fn varied(value: &[u8]) -> bool {
+/// Does it have enough different characters, unlike `xxxxxxxx`?
+pub(super) fn varied(value: &[u8]) -> bool {
     different(&value[..value.len().min(SAMPLE)]) >= 6
 }
 
@@ -14,18 +14,18 @@ fn different(value: &[u8]) -> usize {
     seen.iter().filter(|seen| **seen).count()
 }
 
-/// Whether a generator made it. Words change between small letters, capitals, digits and signs rarely, and
-/// their letters follow each other as those of a language do; random characters do neither.
-pub(crate) fn random(value: &[u8]) -> bool {
+/// Was it made by a random generator? Words rarely change between lower case, upper case, digits and other
+/// characters, and their letter pairs are those of a language; random characters differ in both.
+pub(super) fn random(value: &[u8]) -> bool {
     let value = &value[..value.len().min(SAMPLE)];
     if value.len() < 12 || !value.iter().all(u8::is_ascii_graphic) || !varied(value) {
         return false;
     }
     let (mut changes, mut pairs, mut common) = (0, 0, 0);
     for two in value.windows(2) {
-        let (a, b) = (sort(two[0]), sort(two[1]));
-        // A capital and its word are one.
-        if a != b && (a, b) != (Sort::Upper, Sort::Lower) {
+        let (a, b) = (char_kind(two[0]), char_kind(two[1]));
+        // A capitalised word does not count as a change.
+        if a != b && (a, b) != (CharKind::Upper, CharKind::Lower) {
             changes += 1;
         }
         if two[0].is_ascii_alphabetic() && two[1].is_ascii_alphabetic() {
@@ -37,7 +37,7 @@ pub(crate) fn random(value: &[u8]) -> bool {
     let worded = if pairs == 0 { 0.5 } else { common as f32 / pairs as f32 };
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     match changing {
-        // Hexadecimal has few letters to judge by.
+        // Hexadecimal digits include few letters.
         some if some >= 0.12 && digits * 4 >= value.len() => true,
         many if many >= 0.33 => worded < 0.85,
         some if some >= 0.12 => worded < 0.60,
@@ -45,21 +45,21 @@ pub(crate) fn random(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a person would have made it: short, no word alone, of letters and something else.
-pub(crate) fn password(value: &[u8]) -> bool {
+/// Could a person have chosen it as a password: letters with digits or other characters?
+pub(super) fn password(value: &[u8]) -> bool {
     if !(6..=128).contains(&value.len()) || value.iter().any(u8::is_ascii_whitespace) {
         return false;
     }
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()).count();
-    // `-`, `_`, `.`, `/` and `:` also join words, and brackets hold them.
+    // `-`, `_`, `.`, `/` and `:` also join words, and brackets enclose them.
     let signs =
         value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"-_./:[]<>(){}|".contains(byte)).count();
     letters > 0 && (digits > 0 || (signs > 0 && letters + signs >= 8)) && different(value) >= 4
 }
 
-/// Whether it stands for a value that is elsewhere or nowhere.
-pub(crate) fn placeholder(value: &[u8]) -> bool {
+/// Is it a placeholder or a reference to a value elsewhere?
+pub(super) fn placeholder(value: &[u8]) -> bool {
     let lower = value[..value.len().min(SAMPLE)].to_ascii_lowercase();
     let has = |part: &str| memchr::memmem::find(&lower, part.as_bytes()).is_some();
     let opens = match &*lower {
@@ -76,7 +76,7 @@ pub(crate) fn placeholder(value: &[u8]) -> bool {
     opens || PLACEHOLDERS.iter().any(|part| has(part))
 }
 
-/// What nobody's secret contains, in small letters.
+/// Text that no secret contains, in lower case.
 const PLACEHOLDERS: &[&str] = &[
     "...",
     "…",
@@ -114,24 +114,24 @@ const PLACEHOLDERS: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum CharKind {
     Lower,
     Upper,
     Digit,
     Sign,
 }
 
-fn sort(byte: u8) -> Sort {
+fn char_kind(byte: u8) -> CharKind {
     match byte {
-        b'a'..=b'z' => Sort::Lower,
-        b'A'..=b'Z' => Sort::Upper,
-        b'0'..=b'9' => Sort::Digit,
-        _ => Sort::Sign,
+        b'a'..=b'z' => CharKind::Lower,
+        b'A'..=b'Z' => CharKind::Upper,
+        b'0'..=b'9' => CharKind::Digit,
+        _ => CharKind::Sign,
     }
 }
 
-/// The 210 commonest pairs of letters in words of code and of English prose, 90 % of what stands there and
-/// 31 % of random letters: for each first letter, the second ones. Counted over some thousand files.
+/// The 210 most common letter pairs in code and English prose: for each first letter, the second ones. They are 90 % of
+/// the pairs there and 31 % of random pairs, counted over some thousand files.
 const COMMON: [&str; 26] = [
     "bcdgilmnprstuvy",
     "aeilou",
@@ -161,7 +161,7 @@ const COMMON: [&str; 26] = [
     "e",
 ];
 
-/// [`COMMON`] as one bit for each second letter.
+/// [`COMMON`] with one bit per second letter.
 static FOLLOWERS: [u32; 26] = {
     let mut table = [0; 26];
     let mut first = 0;

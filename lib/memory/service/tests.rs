@@ -99,14 +99,14 @@ impl Persistence for Shelf {
 
 const NOW: i64 = 1_772_291_045_678;
 
-fn service(texts: &[&str]) -> Service<Shelf> {
+fn service(texts: &[&str]) -> NoteService<Shelf> {
     let shelf = Shelf::default();
     for text in texts {
         let text = format!("---\ntitle: T\n{text}\n---\n\nbody\n");
         let entry = Entry::parse(text.into_bytes()).unwrap();
         shelf.keep(Note { place: Place::Topics, path: PathBuf::from("x"), entry });
     }
-    Service::new(shelf, Timestamp::from_millisecond(NOW).unwrap())
+    NoteService::new(shelf, Timestamp::from_millisecond(NOW).unwrap())
 }
 
 fn id() -> EntryId {
@@ -170,7 +170,7 @@ fn the_largest_count_stays() {
 fn a_store_is_not_made_to_look_for_a_note() {
     let mut service = service(&[]);
     service.notes.is_missing = true;
-    assert!(service.read(&id()).is_err() && service.remove(&id(), Removal::Purge).is_err());
+    assert!(service.read(&id()).is_err() && service.remove(&id(), RemovalMode::Purge).is_err());
     assert!(service.update(&id(), &Patch::default()).is_err());
     assert!(!service.notes.calls.borrow().contains(&"lock"));
 }
@@ -241,10 +241,10 @@ fn a_tag_that_is_dropped_and_added_is_there_once_and_last() {
 fn removing_moves_once_and_purging_deletes_wherever_it_lies() {
     let service = service(&["id: id__AAAAAA"]);
     for _ in 0..2 {
-        assert_eq!(service.remove(&id(), Removal::Archive).unwrap().place, Place::Archive);
+        assert_eq!(service.remove(&id(), RemovalMode::Archive).unwrap().place, Place::Archive);
     }
     assert_eq!(*service.notes.calls.borrow(), ["lock", "find_own", "archive", "lock", "find_own"]);
-    assert_eq!(service.remove(&id(), Removal::Purge).unwrap().place, Place::Archive);
+    assert_eq!(service.remove(&id(), RemovalMode::Purge).unwrap().place, Place::Archive);
     assert!(service.notes.notes.borrow().is_empty());
 }
 
@@ -254,7 +254,7 @@ fn a_list_is_of_one_place_and_of_what_each_takes() {
     let filter = Filter { pinned: true, ..Filter::default() };
     let pinned = |archived| {
         let scan = service
-            .list(archived, |note| filter.takes(note.entry.meta()).then(|| note.entry.meta().id.clone()));
+            .list(archived, |note| filter.matches(note.entry.meta()).then(|| note.entry.meta().id.clone()));
         scan.unwrap().found
     };
     assert_eq!((pinned(false), pinned(true)), (vec![id()], vec![]));

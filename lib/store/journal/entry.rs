@@ -1,6 +1,7 @@
-//! A queue entry, version 1: where a session or a note is to be had, and where it comes from. Checked when it
-//! is written and again when it is read; every fault is named at once.
+//! A queue entry, version 1: where to find a session or a note, and where it comes from. It is checked when it is
+//! written and again when it is read; all faults are reported together.
 
+use crate::base::error::{Error, Fault, Result};
 use crate::base::fields::{Fields, PATH_CAP, brief, kind, shown};
 use crate::base::repository::name_of_url;
 use crate::base::text::base58;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 /// The longest title, in bytes.
 pub(crate) const TITLE_CAP: usize = 1000;
-/// The largest note that is taken, in bytes. A good one has some forty lines.
+/// The largest note, in bytes. A good one has about forty lines.
 pub(crate) const BODY_CAP: usize = 1 << 20;
 /// The longest thread id, in bytes.
 const ID_CAP: usize = 200;
@@ -30,7 +31,7 @@ pub struct QueueEntry {
     pub context: Context,
 }
 
-/// Always three digits after the point, so that names sort as times do.
+/// Always three digits after the point, so that names sort by time.
 fn milliseconds<S: serde::Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&format!("{time:.3}"))
 }
@@ -68,7 +69,7 @@ impl std::fmt::Display for Harness {
     }
 }
 
-/// How to get at what was said.
+/// How to get the text of the session or note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "method", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Retrieval {
@@ -92,7 +93,7 @@ pub struct Context {
 }
 
 impl QueueEntry {
-    /// The session's name, the same for every entry about it; `None` for a note.
+    /// The key of the session, the same in all entries for it; `None` for a note.
     pub(crate) fn session(&self) -> Option<String> {
         let which = match &self.retrieval {
             Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => {
@@ -106,7 +107,7 @@ impl QueueEntry {
         Some(format!("{}:{which}", self.harness))
     }
 
-    /// The thread or session that a note out of this entry is from.
+    /// The thread or session id that a note made from this entry names as its source.
     pub(crate) fn thread_id(&self) -> Option<&str> {
         match &self.retrieval {
             Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => Some(thread_id),
@@ -117,30 +118,32 @@ impl QueueEntry {
         }
     }
 
-    /// As it stands in the file.
+    /// The JSON of the file.
     pub(crate) fn json(&self) -> Value {
-        // Nothing in it can fail to become JSON but a path that is not UTF-8, and `check` lets none pass.
+        // Only a path that is not UTF-8 cannot be serialised, and `check` refuses those.
         serde_json::to_value(self).unwrap_or(Value::Null)
     }
 
-    /// The entry in `bytes`, or all that is wrong with it.
-    pub fn parse(bytes: &[u8]) -> Result<QueueEntry, Vec<String>> {
+    /// The entry in `bytes`. The error is of kind `Usage` and lists every fault.
+    pub fn parse(bytes: &[u8]) -> Result<QueueEntry> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(object)) => from_object(object),
-            Ok(other) => Err(vec![format!("a JSON object is expected, not {}", kind(&other))]),
-            Err(e) => Err(vec![format!("not JSON: {e}")]),
+            Ok(other) => {
+                Err(malformed_as_a_whole(format!("a JSON object is expected, not {}", kind(&other))))
+            }
+            Err(e) => Err(malformed_as_a_whole(format!("not JSON: {e}"))),
         }
     }
 
     /// The same checks for an entry that was made in this program.
-    pub(crate) fn check(&self) -> Result<(), Vec<String>> {
-        let json = serde_json::to_value(self).map_err(|e| vec![e.to_string()])?;
+    pub(crate) fn check(&self) -> Result<()> {
+        let json = serde_json::to_value(self).map_err(|e| malformed_as_a_whole(e.to_string()))?;
         let Value::Object(object) = json else { return Ok(()) };
         from_object(object).map(drop)
     }
 
-    /// Four characters of base58 that are the same for every entry about one session.
+    /// Four characters of base58, the same in all entries for one session.
     pub(crate) fn session_mark(&self) -> Option<String> {
         let digest = Sha256::digest(self.session()?);
         let head: [u8; 8] = digest[..8].try_into().ok()?;
@@ -148,13 +151,26 @@ impl QueueEntry {
     }
 }
 
-fn from_object(object: Map<String, Value>) -> Result<QueueEntry, Vec<String>> {
+/// What the message of a malformed entry begins with.
+pub(super) const NOT_AN_ENTRY: &str = "not a queue entry";
+
+fn malformed(faults: Vec<Fault>) -> Error {
+    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    Error::usage(format!("{NOT_AN_ENTRY}: {}", list.join("; "))).with_faults(faults)
+}
+
+fn malformed_as_a_whole(message: String) -> Error {
+    malformed(vec![Fault { path: String::new(), message }])
+}
+
+fn from_object(object: Map<String, Value>) -> Result<QueueEntry> {
     let mut top = Fields::new("", object);
     let version = match top.take("version") {
         Some(Value::Number(n)) if n.as_u64() == Some(1) => 1,
-        // What else is in it can only be read by who knows that version.
+        // The other keys of another version may mean anything.
         Some(other) => {
-            return Err(vec![format!("version: {} is unknown; this program knows version 1", shown(&other))]);
+            let message = format!("{} is unknown; this program knows version 1", shown(&other));
+            return Err(malformed(vec![Fault { path: "version".to_owned(), message }]));
         }
         None => {
             top.missing("version");
@@ -175,11 +191,11 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry, Vec<String>> {
     let retrieval = top.object("retrieval").and_then(|object| {
         let mut fields = Fields::new("retrieval.", object);
         let Some(method) = fields.one_of("method", &METHODS) else {
-            // Which of the other keys belong there, only the method tells.
+            // Without the method, the other keys cannot be checked.
             top.faults.append(&mut fields.faults);
             return None;
         };
-        let retrieval = how(&method, &mut fields);
+        let retrieval = retrieval(&method, &mut fields);
         top.faults.extend(fields.end());
         retrieval
     });
@@ -188,7 +204,7 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry, Vec<String>> {
         let mut fields = Fields::new("context.", object);
         context.cwd = fields.nullable("cwd").then(|| fields.path("cwd")).flatten();
         let repo = fields.nullable("repo").then(|| fields.line("repo", PATH_CAP)).flatten();
-        // Whoever writes a remote's address there may have written a password into it.
+        // The URL of a remote may contain a password.
         context.repo =
             repo.and_then(|repo| if repo.contains("://") { name_of_url(&repo) } else { Some(repo) });
         top.faults.extend(fields.end());
@@ -198,11 +214,11 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry, Vec<String>> {
         (Some(timestamp), Some(harness), Some(retrieval)) if faults.is_empty() => {
             Ok(QueueEntry { version, timestamp, harness, retrieval, context })
         }
-        _ => Err(faults),
+        _ => Err(malformed(faults)),
     }
 }
 
-fn how(method: &str, fields: &mut Fields) -> Option<Retrieval> {
+fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
     Some(match method {
         "amp-thread" => Retrieval::AmpThread { thread_id: id(fields, "threadId")? },
         "opencode-session" => Retrieval::OpencodeSession { thread_id: id(fields, "threadId")? },
@@ -235,7 +251,7 @@ fn how(method: &str, fields: &mut Fields) -> Option<Retrieval> {
             };
             let thread_id =
                 if fields.nullable("threadId") { id(fields, "threadId").map(Some) } else { Some(None) };
-            // The keys are all looked at before one of them ends it.
+            // All keys are checked before the first missing one returns.
             Retrieval::Inline {
                 title: title?,
                 body: body?,
@@ -247,7 +263,7 @@ fn how(method: &str, fields: &mut Fields) -> Option<Retrieval> {
     })
 }
 
-/// An id that may become an argument or part of a name.
+/// An id that is safe as an argument and as part of a file name.
 fn id(fields: &mut Fields, key: &'static str) -> Option<String> {
     let text = fields.text(key)?;
     match id_fault(&text) {
@@ -259,7 +275,7 @@ fn id(fields: &mut Fields, key: &'static str) -> Option<String> {
     }
 }
 
-/// Tags, each in its full form. None where the key is missing or null.
+/// Tags, each in its full form; empty if the key is missing or null.
 pub(crate) fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>> {
     if !fields.nullable(key) {
         return Some(Vec::new());

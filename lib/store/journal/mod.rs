@@ -1,4 +1,4 @@
-//! The queue: what waits to be made into notes, one JSON file an entry.
+//! The queue of sessions and notes that consolidation has not read yet: one JSON file per entry.
 
 pub(crate) mod entry;
 mod queue;

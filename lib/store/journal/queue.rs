@@ -1,8 +1,8 @@
-//! The directory of the queue. Putting takes no lock: every entry is a file of its own, whole from its first moment.
+//! The queue's directory. Adding an entry takes no lock: each one is a file of its own that appears complete.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::store::journal::entry::QueueEntry;
+use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry};
 use crate::store::place::Root;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ pub(crate) struct Journal {
     root: Root,
 }
 
-/// What became of an entry that was to be queued.
+/// The outcome of adding an entry to the queue.
 #[derive(Debug)]
 pub(crate) enum Put {
     Queued(Waiting),
-    /// The session waits already; this is its entry.
+    /// The session was in the queue already; this is its entry.
     Waits(Waiting),
 }
 
 impl Put {
-    /// The entry that is in the queue now.
+    /// The entry that is now in the queue.
     pub(crate) fn waiting(self) -> Waiting {
         let (Put::Queued(waiting) | Put::Waits(waiting)) = self;
         waiting
@@ -39,11 +39,11 @@ pub(crate) struct Waiting {
     pub(crate) entry: QueueEntry,
 }
 
-/// A file in the queue that is no entry, and all that is wrong with it.
+/// A file in the queue that cannot be read as an entry. The error's message begins with "not a queue entry".
 #[derive(Debug)]
-pub(crate) struct Unreadable {
+pub(crate) struct UnreadableEntry {
     pub(crate) path: PathBuf,
-    pub(crate) faults: Vec<String>,
+    pub(crate) error: Error,
 }
 
 impl Journal {
@@ -51,34 +51,33 @@ impl Journal {
         Journal { root: root.clone() }
     }
 
-    /// Queues an entry. When this returns, the entry outlives a power cut.
+    /// Adds an entry to the queue. Once this returns, the entry survives a power cut.
     pub(crate) fn put(&self, entry: &QueueEntry) -> Result<Put> {
-        entry.check().map_err(|faults| Error::usage(format!("not a queue entry: {}", faults.join("; "))))?;
+        entry.check()?;
         self.root.make()?;
         let inbox = self.root.inbox();
         let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
-        // Entries about one session bear one mark, so that it is found among thousands without reading them.
+        // Entries for one session share a mark in their names, so that it is found without reading all files.
         let mark = entry.session_mark().unwrap_or_default();
         if !mark.is_empty()
             && let Some(waiting) = self.waiting_session(entry, &mark)
         {
             return Ok(Put::Waits(waiting));
         }
-        let failed = |e: io::Error| Error::io(e.to_string());
         let text = serde_json::to_string_pretty(&entry.json())
             .map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         loop {
-            let random = file::random58(8 - mark.len()).map_err(failed)?;
+            let random = file::random58(8 - mark.len())?;
             let id = format!("{stamp}_{}_{mark}{random}", entry.harness);
             let path = inbox.join(format!("{id}.json"));
             if !path.exists() {
-                file::install(&path, format!("{text}\n").as_bytes(), 0o600).map_err(failed)?;
+                file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
                 return Ok(Put::Queued(Waiting { id, path, entry: entry.clone() }));
             }
         }
     }
 
-    /// The entry about the same session that waits already; the oldest, should there be several.
+    /// The oldest entry for the same session that is in the queue already.
     fn waiting_session(&self, entry: &QueueEntry, mark: &str) -> Option<Waiting> {
         let start = format!("_{}_{mark}", entry.harness);
         let session = entry.session();
@@ -94,22 +93,22 @@ impl Journal {
         same.into_iter().find(|waiting| waiting.entry.session() == session)
     }
 
-    /// What waits, oldest first, and the files that are no entries. Those are left where they are.
-    pub(crate) fn waiting(&self) -> Result<(Vec<Waiting>, Vec<Unreadable>)> {
+    /// The entries in the queue, oldest first, and the files that are not entries. Those stay where they are.
+    pub(crate) fn waiting(&self) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
         file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
         Journal::entries_in(&self.root.inbox())
     }
 
-    /// The entries in a directory, oldest first, and the files there that are none.
-    pub(crate) fn entries_in(dir: &Path) -> Result<(Vec<Waiting>, Vec<Unreadable>)> {
+    /// The entries in a directory, oldest first, and the files there that are not entries.
+    pub(crate) fn entries_in(dir: &Path) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for id in Journal::ids_in(dir)? {
             let path = dir.join(format!("{id}.json"));
             match read(&path) {
                 Ok(entry) => waiting.push(Waiting { id, path, entry }),
-                // Claimed since the directory was read.
+                // Another process claimed it since the directory was read.
                 Err(_) if !path.exists() => {}
-                Err(faults) => unreadable.push(Unreadable { path, faults }),
+                Err(error) => unreadable.push(UnreadableEntry { path, error }),
             }
         }
         waiting.sort_by(|a, b| (a.entry.timestamp, &a.id).cmp(&(b.entry.timestamp, &b.id)));
@@ -117,14 +116,14 @@ impl Journal {
         Ok((waiting, unreadable))
     }
 
-    /// The ids of what has failed for good.
+    /// The ids of the entries that have failed for good.
     pub(crate) fn failed(&self) -> Result<Vec<String>> {
         let mut ids = Journal::ids_in(&self.root.inbox().join(".failed"))?;
         ids.retain(|id| !id.ends_with(".error"));
         Ok(ids)
     }
 
-    /// Puts what has failed for good back into the queue.
+    /// Puts failed entries back into the queue.
     pub(crate) fn retry(&self, failed: &[String]) -> Result<()> {
         let dir = self.root.inbox().join(".failed");
         for id in failed {
@@ -139,14 +138,14 @@ impl Journal {
         Ok(())
     }
 
-    /// The ids of all entries in a directory, whether they can be read or not.
+    /// The ids of all entries in a directory, readable or not.
     pub(crate) fn ids_in(dir: &Path) -> Result<Vec<String>> {
         let names = names(dir)?;
         Ok(names.iter().map(|name| id_of(name)).collect())
     }
 }
 
-/// The names of the queue's files; none where there is no queue yet.
+/// The names of the queue's files; empty if there is no queue yet.
 fn names(inbox: &Path) -> io::Result<Vec<String>> {
     let entries = match fs_err::read_dir(inbox) {
         Ok(entries) => entries,
@@ -161,8 +160,8 @@ fn id_of(name: &str) -> String {
     name.strip_suffix(".json").unwrap_or(name).to_owned()
 }
 
-fn read(path: &Path) -> Result<QueueEntry, Vec<String>> {
-    let bytes = file::read(path, CAP).map_err(|e| vec![e.to_string()])?;
+fn read(path: &Path) -> Result<QueueEntry> {
+    let bytes = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY))?;
     QueueEntry::parse(&bytes)
 }
 

@@ -1,4 +1,4 @@
-//! Entries that are taken, and all that is said of those that are not.
+//! Entries that are accepted, and the faults of those that are not.
 
 use super::*;
 use serde_json::json;
@@ -14,8 +14,13 @@ fn note() -> Value {
     json!({"method": "inline", "title": "t", "body": "b", "tags": ["topic__x"], "scope": "repo", "threadId": "T-1"})
 }
 
-fn parsed(value: &Value) -> Result<QueueEntry, Vec<String>> {
+fn parsed(value: &Value) -> Result<QueueEntry> {
     QueueEntry::parse(value.to_string().as_bytes())
+}
+
+/// What is wrong with a value that is not an entry.
+fn faults(parsed: Result<QueueEntry>) -> Vec<String> {
+    parsed.unwrap_err().faults().iter().map(Fault::to_string).collect()
 }
 
 #[test]
@@ -31,7 +36,7 @@ fn every_method_is_written_as_it_was_read() {
         let value = entry(retrieval);
         let made = parsed(&value).unwrap();
         assert_eq!(made.json(), value);
-        assert_eq!(made.check(), Ok(()));
+        made.check().unwrap();
     }
 }
 
@@ -70,7 +75,7 @@ fn with(path: &str, value: Option<Value>) -> Value {
 }
 
 #[test]
-fn a_fault_is_told_by_its_key_and_its_value() {
+fn a_fault_names_its_key_and_quotes_its_value() {
     for (path, value, fault) in [
         ("/version", Some(json!(2)), "version: 2 is unknown; this program knows version 1"),
         ("/version", Some(json!("1")), "version: \"1\" is unknown; this program knows version 1"),
@@ -140,38 +145,41 @@ fn a_fault_is_told_by_its_key_and_its_value() {
         ("/context", None, "context: is missing"),
         ("/extra", Some(json!(1)), "extra: unknown key"),
     ] {
-        assert_eq!(parsed(&with(path, value.clone())), Err(vec![fault.to_owned()]), "{path} {value:?}");
+        assert_eq!(faults(parsed(&with(path, value.clone()))), [fault], "{path} {value:?}");
     }
 }
 
 #[test]
-fn every_fault_is_named_at_once() {
+fn all_faults_are_reported_together() {
     let value = json!({
         "version": 1, "timestamp": 5, "harness": "x",
         "retrieval": {"method": "inline", "title": "", "body": "", "threadId": "-", "more": 1},
         "context": {"cwd": "x"},
     });
-    let faults = parsed(&value).unwrap_err();
-    let keys: Vec<&str> = faults.iter().map(|fault| fault.split(':').next().unwrap()).collect();
+    let error = parsed(&value).unwrap_err();
+    let keys: Vec<&str> = error.faults().iter().map(|fault| fault.path.as_str()).collect();
     let inline = ["retrieval.title", "retrieval.body", "retrieval.threadId", "retrieval.more"];
     assert_eq!(keys, [&["timestamp", "harness"][..], &inline[..], &["context.cwd"][..]].concat());
-    // Where the method is wrong, nobody knows the other keys.
-    let faults = parsed(&entry(json!({"method": "?", "threadId": "T-1"}))).unwrap_err();
+    let start =
+        "not a queue entry: timestamp: a string is expected, not a number; harness: \"x\" is none of ";
+    assert!(error.message().starts_with(start), "{}", error.message());
+    // Without a known method the other keys cannot be checked.
+    let faults = faults(parsed(&entry(json!({"method": "?", "threadId": "T-1"}))));
     assert_eq!(faults.len(), 1, "{faults:?}");
 }
 
 #[test]
-fn what_is_not_an_object_is_told_as_what_it_is() {
+fn a_value_that_is_not_an_object_is_named() {
     for (text, fault) in [
         ("[]", "a JSON object is expected, not an array"),
         ("null", "a JSON object is expected, not null"),
         ("", "not JSON: EOF while parsing a value at line 1 column 0"),
         ("{}x", "not JSON: trailing characters at line 1 column 3"),
     ] {
-        assert_eq!(QueueEntry::parse(text.as_bytes()), Err(vec![fault.to_owned()]));
+        assert_eq!(faults(QueueEntry::parse(text.as_bytes())), [fault]);
     }
     let deep = "[".repeat(100_000);
-    assert!(QueueEntry::parse(deep.as_bytes()).unwrap_err()[0].starts_with("not JSON: recursion limit"));
+    assert!(faults(QueueEntry::parse(deep.as_bytes()))[0].starts_with("not JSON: recursion limit"));
 }
 
 #[test]
@@ -186,7 +194,7 @@ fn no_damage_makes_it_panic_or_pass_for_whole() {
             damaged[at] = byte;
             // Most are refused; some are another entry. None panics, and each that is taken can be written.
             if let Ok(made) = QueueEntry::parse(&damaged) {
-                assert_eq!(made.check(), Ok(()));
+                made.check().unwrap();
             }
         }
     }
@@ -241,5 +249,5 @@ fn a_path_that_is_not_text_is_refused_before_it_is_written() {
     use std::os::unix::ffi::OsStrExt;
     let mut made = parsed(&entry(json!({"method": "file", "path": "/x"}))).unwrap();
     made.retrieval = Retrieval::File { path: PathBuf::from(std::ffi::OsStr::from_bytes(b"/\xff")) };
-    assert_eq!(made.check().unwrap_err().len(), 1);
+    assert_eq!(made.check().unwrap_err().faults().len(), 1);
 }

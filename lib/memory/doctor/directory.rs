@@ -1,11 +1,11 @@
-//! The store's directory: is it one, and is it the user's alone?
+//! The store's directory: does it exist, and can only its owner read it?
 
+use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::patient::Patient;
 use std::path::Path;
 
-pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
-    let root = patient.root.path();
+pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+    let root = cx.root.path();
     let mut findings = Vec::new();
     let wrong = |dir: &Path, why: &str| {
         let mend = "set storage.root to a directory of your own; see: memory-config show";
@@ -15,10 +15,10 @@ pub(crate) fn look(patient: &Patient) -> Vec<Finding> {
         Ok(metadata) if !metadata.is_dir() => return vec![wrong(root, "the store is not a directory")],
         Ok(_) => {}
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && !root.is_symlink() => return findings,
-        Err(e) => return vec![wrong(root, &format!("the store cannot be looked at: {e}"))],
+        Err(e) => return vec![wrong(root, &format!("the store cannot be read: {e}"))],
     }
-    for dir in [patient.root.inbox(), patient.root.state()] {
-        // The notes' own directories are told where they are read.
+    for dir in [cx.root.inbox(), cx.root.state()] {
+        // Errors of the notes' directories are reported where these are read.
         if let Err(e) = fs_err::read_dir(&dir).map(drop)
             && e.kind() != std::io::ErrorKind::NotFound
         {
@@ -39,7 +39,7 @@ fn quoted(path: &Path) -> String {
     shlex::try_quote(&path).map_or_else(|_| path.clone(), std::borrow::Cow::into_owned)
 }
 
-/// Everybody may look into it, and come as far as there.
+/// Can everybody list the directory, and reach it?
 #[cfg(unix)]
 fn is_open_to_others(dir: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

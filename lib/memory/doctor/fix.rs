@@ -1,0 +1,115 @@
+//! Fixes what can be fixed without risk: file names, leftovers, a status that does not match the tier. A file that
+//! does not parse is left alone, and so is a symlink.
+
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::memory::doctor::context::CheckContext;
+use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::leftovers;
+use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
+use crate::store::entry::{Status, Tier};
+use crate::store::persistence::{Note, Persistence};
+use crate::store::topics::{StoreLock, Topics, read};
+use std::path::Path;
+
+/// How many notes are fixed before the lock is released for a moment: other programs wait for it.
+const PER_LOCK: usize = 50;
+
+#[derive(Default)]
+pub(crate) struct Fixes {
+    /// What was done, each marked as fixed.
+    pub(crate) findings: Vec<Finding>,
+    /// The notes that were changed.
+    pub(crate) notes: Vec<Note>,
+    /// Why it stopped before the end.
+    pub(crate) error: Option<Error>,
+}
+
+/// If there is nothing to fix, no file is touched and no store is created.
+pub(crate) fn fix(cx: &CheckContext) -> Fixes {
+    let mut fixes = Fixes::default();
+    if cx.config.storage.foreign {
+        return fixes;
+    }
+    fixes.findings.extend(leftovers::sweep(cx.root));
+    fixes.error = fix_notes(cx, &mut fixes).err();
+    for finding in &mut fixes.findings {
+        finding.fixed = true;
+        finding.clean(&cx.redactor);
+    }
+    fixes
+}
+
+fn fix_notes(cx: &CheckContext, fixes: &mut Fixes) -> Result<()> {
+    let topics = Topics::at(cx.root);
+    let checked = notes::check(cx);
+    let faulty: Vec<&NoteFacts> =
+        checked.notes.iter().filter(|note| note.right_name.is_some() || note.is_out_of_step).collect();
+    for some in faulty.chunks(PER_LOCK) {
+        let lock = topics.lock()?;
+        for facts in some {
+            fix_note(facts, &topics, &lock, fixes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the note again under the lock: another process may have changed or moved it since it was checked.
+fn fix_note(facts: &NoteFacts, topics: &Topics, lock: &StoreLock, fixes: &mut Fixes) -> Result<()> {
+    if facts.path.is_symlink() {
+        return Ok(());
+    }
+    let Ok(mut note) = read(facts.place, &facts.path) else { return Ok(()) };
+    let meta = note.entry.meta();
+    if meta.id != facts.id {
+        return Ok(());
+    }
+    let mut is_fixed = false;
+    if facts.is_out_of_step && is_out_of_step(meta) {
+        let status = if meta.tier == Tier::Hot { Status::Promoted } else { Status::Consolidated };
+        let what = format!("was {} and {}", meta.status, meta.tier);
+        let mut entry = note.entry.clone();
+        // If that would change other lines too, it is left for an editor.
+        if entry.update(|meta| meta.status = status).is_ok() {
+            note = topics.replace(lock, &note, entry)?;
+            let done = format!("its status is now {status}");
+            fixes.findings.push(Finding::warning(Check::Promoted, &facts.shown, what, &done));
+            is_fixed = true;
+        }
+    }
+    let name = note.entry.meta().file_name();
+    let path = note.path.with_file_name(&name);
+    if facts.right_name.is_some() && path != note.path && is_free(&path, &note.path) {
+        file::rename(&note.path, &path)?;
+        let done = match facts.shown == facts.path {
+            true => format!("renamed to \"{name}\""),
+            false => "renamed".to_owned(),
+        };
+        let what = "its name did not match its front matter";
+        fixes.findings.push(Finding::warning(Check::Name, &facts.shown, what, &done));
+        note.path = path;
+        is_fixed = true;
+    }
+    if is_fixed {
+        fixes.notes.push(note);
+    }
+    Ok(())
+}
+
+/// Is the new name free, or that of the file itself on a file system that ignores case?
+fn is_free(new: &Path, old: &Path) -> bool {
+    new.symlink_metadata().is_err() || is_same_file(new, old)
+}
+
+#[cfg(unix)]
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino(), found.nlink()));
+    // With several hard links, the two names may be two of them.
+    matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other && one.2 == 1)
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_one: &Path, _other: &Path) -> bool {
+    false
+}
