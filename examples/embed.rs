@@ -3,7 +3,11 @@
 //! The machines say what to do; this file does it. Nothing here touches a file or starts a process, but the same loop
 //! could keep notes in a database and call a model over the network. Run it with `cargo run --example embed`.
 
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example shows what it does, and has a clock of its own"
+)]
 
 use axe::consolidate::{
     self, BatchSource, Claimed, Consolidate, Known, Loaded, Material, Part, Session, Slice,

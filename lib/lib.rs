@@ -44,7 +44,8 @@ pub mod defrag {
     pub use crate::memory::defrag::apply::carry_out;
     pub use crate::memory::defrag::corpus::{CorpusNote, read};
     pub use crate::memory::defrag::host::look_up;
-    pub use crate::memory::defrag::material::{Limits, Material};
+    pub use crate::memory::defrag::limits::Limits;
+    pub use crate::memory::defrag::material::Material;
     pub use crate::memory::defrag::plan::{Dropped, Found, Look, Plan, Planned};
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;

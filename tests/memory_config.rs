@@ -150,7 +150,7 @@ fn path_prints_where_the_file_would_be() {
     sandbox.file("memory.config.json", "{}");
     let (_, out, err) = said(&mut command(&sandbox, &["path"]));
     assert_eq!(out, format!("{}\n", own(&sandbox).display()));
-    let stranger = format!("\"{}\" is not trusted, and only adds to this file:\n", here(&sandbox).display());
+    let stranger = format!("\"{}\" is not trusted, and only adds to:\n", here(&sandbox).display());
     assert!(err.starts_with(&stranger), "{err}");
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert_eq!(planned(&reply, &faults, allows), made);
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
-    lines(&made.operations, &made.dropped, &made.warnings, &[made.remark.clone()], TOTAL)
+    lines(&made.operations, &made.dropped, &made.warnings, std::slice::from_ref(&made.remark), TOTAL)
         .iter()
         .for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
     assert!(made.operations.len() + made.dropped.len() <= reply.operations.len());

@@ -36,7 +36,7 @@ pub(crate) const ABOUT: About = About {
            replaces the log. If the call fails, nothing is trimmed.\n\n    \
            axe-gc reviewer | tee -a findings.md\n    \
            axe-gc --all --no-analysis",
-    sections: &[("", include_str!("../../man/axe-gc.1.md"))],
+    sections: &[("", include_str!("axe_gc.md"))],
 };
 
 /// Seconds, unless `--timeout` is given.

@@ -45,7 +45,7 @@ pub(crate) const ABOUT: About = About {
            log are part of the prompt, and the run is added to the log.\n\n    \
            git diff | axe-run reviewer | tee review.md\n    \
            axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
-    sections: &[("", include_str!("../../man/axe-run.1.md"))],
+    sections: &[("", include_str!("axe_run.md"))],
 };
 
 #[derive(Debug, Default)]

@@ -37,7 +37,7 @@ pub(crate) const ABOUT: About = About {
            The default is launchd on macOS, systemd if it runs a manager for this user, else crontab. \
            memory-uninstall-cron removes the timers.\n\n    \
            memory-install-cron --print | less",
-    sections: &[("", include_str!("../../man/memory-install-cron.1.md"))],
+    sections: &[("", include_str!("memory_install_cron.md"))],
 };
 
 #[derive(Debug, Default)]

@@ -1,8 +1,9 @@
 //! What a call shows: the part under way, as its notes are now.
 
-use crate::base::error::{Error, Result};
-use crate::memory::defrag::ask::{self, Corpus, OWN_WORDS, Shown};
+use crate::base::error::Result;
+use crate::memory::defrag::ask::{self, Corpus, Shown};
 use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::limits::Limits;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::structure::Structure;
 use crate::memory::defrag::work::Part;
@@ -10,11 +11,6 @@ use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The least room for notes in a prompt, in bytes.
-const LEAST_ROOM: usize = 2000;
-/// The number of the notes that link to one has so many digits, at most.
-const LINKED_DIGITS: usize = 20;
 
 /// Everything that a prompt shows.
 #[derive(Debug, Clone)]
@@ -28,32 +24,6 @@ pub struct Material {
 enum Notes {
     Whole { shown: Vec<Shown>, pairs: Vec<(EntryId, EntryId, u8)>, has_tiers: bool },
     Lines { lines: Vec<String>, shown: BTreeMap<EntryId, String>, left_out: usize },
-}
-
-/// What a prompt may take, and what is said in it of hot notes.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    pub max_prompt_bytes: usize,
-    pub max_hot_tokens: u64,
-}
-
-impl Limits {
-    /// Room for notes in one prompt, in bytes.
-    pub(crate) fn room(self) -> Result<usize> {
-        let max = self.max_prompt_bytes;
-        let room = max.saturating_sub(OWN_WORDS);
-        if room < LEAST_ROOM {
-            return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for notes"))
-                .hint(format!("set it to {} or more", OWN_WORDS + LEAST_ROOM)));
-        }
-        Ok(room)
-    }
-}
-
-/// So many bytes a note takes in a prompt. Never fewer than it takes there in the end: one that its group has no room
-/// for would be asked about every night, and never shown.
-pub(crate) fn weight(note: &CorpusNote, redactor: &Redactor) -> usize {
-    ask::shown(note, &BTreeMap::new(), |text| redactor.cleaned(text)).room() + LINKED_DIGITS
 }
 
 impl Material {

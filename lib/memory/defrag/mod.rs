@@ -8,6 +8,7 @@ mod family;
 pub(crate) mod forget;
 pub(crate) mod group;
 pub(crate) mod host;
+pub(crate) mod limits;
 pub(crate) mod material;
 mod news;
 pub(crate) mod plan;

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::memory::defrag::ask;
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::group::{Item, groups_among};
-use crate::memory::defrag::material::{Limits, weight};
+use crate::memory::defrag::limits::{Limits, weight};
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::similar;
 use crate::memory::defrag::work::Part;

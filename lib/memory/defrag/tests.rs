@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::material::Limits;
+use crate::memory::defrag::limits::Limits;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::structure::Structure;
 use crate::memory::defrag::work::News;

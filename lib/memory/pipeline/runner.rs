@@ -120,6 +120,8 @@ pub(crate) struct Runner<'a, H: Host> {
     answerer: Answerer,
 }
 
+/// A batch to carry on, and who answers it.
+type LeftBehind<S> = (Batch, Saved<S>, Answerer);
 type State<H> = <<H as Host>::Machine as Machine>::State;
 type Done<H> = <<H as Host>::Machine as Machine>::Done;
 
@@ -291,7 +293,7 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// The batches to carry on, each with who answers it. Those without a future are ended.
-    fn left_behind(&self) -> Result<Vec<(Batch, Saved<State<H>>, Answerer)>> {
+    fn left_behind(&self) -> Result<Vec<LeftBehind<State<H>>>> {
         let mut left = Vec::new();
         // A stranger's batches may name any file of yours.
         if self.run.config.storage.foreign {
