@@ -78,10 +78,10 @@ fn a_heap_becomes_orderly() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(out.lines().count(), links.len());
 
-    // What was merged is in the archive, with its heir; the heir has what they had.
-    let heir = store.text(&format!("id__{}", id(0)));
-    assert_eq!(value(&heir, "aliases"), Some(format!("[id__{}]", id(1)).as_str()), "{heir}");
-    assert_eq!(value(&heir, "used"), Some("1"), "{heir}");
+    // What was merged is in the archive, with its successor; the successor has what they had.
+    let successor = store.text(&format!("id__{}", id(0)));
+    assert_eq!(value(&successor, "aliases"), Some(format!("[id__{}]", id(1)).as_str()), "{successor}");
+    assert_eq!(value(&successor, "used"), Some("1"), "{successor}");
     let away =
         fs::read_to_string(store.archive().join(archive.iter().find(|name| name.contains(&id(1))).unwrap()))
             .unwrap();

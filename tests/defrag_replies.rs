@@ -136,10 +136,7 @@ fn faulty_operations_are_asked_for_again_and_then_dropped() {
     assert_eq!((&result["reTiered"], store.sandbox.prompts().len()), (&json!(1), 2), "{result} {err}");
     let repair = store.sandbox.last_prompt();
     for fault in [
-        "operations[0].op: \"delete\"",
-        "operations[2]",
-        "operations[3].tags",
-        "operations[4].title",
+        "operations[0].op: \"delete\"", "operations[2]", "operations[3].tags", "operations[4].title",
         "operations[5].body",
     ] {
         assert!(repair.contains(fault), "{fault}: {repair}");

@@ -252,8 +252,8 @@ fn aliases_that_clash_are_errors() {
 #[test]
 fn a_missing_successor_or_a_circle_is_an_error() {
     let store = healthy();
-    let put = |id: &str, heir: &str| {
-        let more = format!("supersededBy: id__{heir}\n");
+    let put = |id: &str, successor: &str| {
+        let more = format!("supersededBy: id__{successor}\n");
         store.put(&format!("archive/{}", name(id, "x")), note(id, "x", &more))
     };
     let nowhere = put("EEEEEE", "ZZZZZZ");

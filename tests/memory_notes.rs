@@ -13,7 +13,10 @@ fn json(line: &str) -> Value {
 /// A merged note: `BBBBBB` was merged into `AAAAAA`, and is in the archive.
 fn merged() -> Store {
     let store = Store::new();
-    store.put("topics/heir -- id__AAAAAA.md", note("AAAAAA", "Heir", "aliases: [id__BBBBBB, id__CCCCCC]\n"));
+    store.put(
+        "topics/successor -- id__AAAAAA.md",
+        note("AAAAAA", "Heir", "aliases: [id__BBBBBB, id__CCCCCC]\n"),
+    );
     store.put("archive/old -- id__BBBBBB.md", note("BBBBBB", "Old", "supersededBy: id__AAAAAA\n"));
     store
 }

@@ -104,16 +104,8 @@ fn the_flake_has_an_app_for_every_program_and_a_module_for_every_host() {
     let Some(nix) = Nix::here() else { return };
     let outputs = nix.value("tests/nix/outputs.nix", "names");
     let expected = [
-        "apps",
-        "checks",
-        "darwinModules",
-        "devShells",
-        "formatter",
-        "homeManagerModules",
-        "homeModules",
-        "nixosModules",
-        "overlays",
-        "packages",
+        "apps", "checks", "darwinModules", "devShells", "formatter", "homeManagerModules", "homeModules",
+        "nixosModules", "overlays", "packages",
     ];
     assert_eq!(outputs, json!(expected));
     let systems = nix.value("tests/nix/outputs.nix", "systems");

@@ -141,7 +141,7 @@ fn agents_md_prints_a_section_of_the_notes_that_stdin_names() {
 fn agents_md_shows_each_named_note_once_whatever_its_scope_and_tier() {
     let store = Store::new();
     store.put(
-        "topics/heir -- id__AAAAAA.md",
+        "topics/successor -- id__AAAAAA.md",
         "---\nid: id__AAAAAA\ntitle: Heir\nscope: repo\ntier: cold\naliases: [id__BBBBBB]\n---\n\nText.\n",
     );
     let (code, section, err) = piped(&store, "memory-agents-md", &["-"], "AAAAAA\nBBBBBB\n");

@@ -210,16 +210,8 @@ fn repository() -> Sandbox {
     sandbox.write(&sandbox.home().join(".config/git/ignore"), "*.bak\n");
     sandbox.file(".git/info/exclude", "private.txt\n");
     for path in [
-        "a.txt",
-        "noise.log",
-        "private.txt",
-        "src/b.txt",
-        "src/made.txt",
-        "src/old.bak",
-        "src/noise.log",
-        "target/c.txt",
-        "target/deep/d.txt",
-        ".git/e.txt",
+        "a.txt", "noise.log", "private.txt", "src/b.txt", "src/made.txt", "src/old.bak", "src/noise.log",
+        "target/c.txt", "target/deep/d.txt", ".git/e.txt",
     ] {
         sandbox.file(path, path);
     }

@@ -104,8 +104,8 @@ fn every_id_leads_somewhere(files: &Files, shown: &BTreeSet<EntryId>) {
         let entry = Entry::parse(bytes.clone()).unwrap();
         assert!(own.insert(entry.meta().id.clone()), "two notes with one id");
         aliases.extend(entry.meta().aliases.iter().cloned());
-        if let Some(heir) = &entry.meta().superseded_by {
-            assert!(shown.contains(heir));
+        if let Some(successor) = &entry.meta().superseded_by {
+            assert!(shown.contains(successor));
         }
     }
     assert!(shown.iter().all(|id| own.contains(id)), "a note is gone");

@@ -22,33 +22,15 @@ use std::path::Path;
 
 /// Records that are not conversation, though some quote it.
 const OTHER: &[&str] = &[
-    "api-request",
-    "api-request-blob",
-    "api-request-shape",
-    "atis-latch",
-    "attachment",
-    "cost-state",
-    "file-history-snapshot",
-    "last-prompt",
-    "mode",
-    "permission-mode",
-    "queue-operation",
-    "summary",
-    "system",
-    "tools-used",
+    "api-request", "api-request-blob", "api-request-shape", "atis-latch", "attachment", "cost-state",
+    "file-history-snapshot", "last-prompt", "mode", "permission-mode", "queue-operation", "summary",
+    "system", "tools-used",
 ];
 
 /// The start of user texts that the program wrote itself.
 const NOT_TYPED: &[&str] = &[
-    "<bash-input>",
-    "<bash-stderr>",
-    "<bash-stdout>",
-    "<command-args>",
-    "<command-message>",
-    "<command-name>",
-    "<local-command-",
-    "<system-reminder>",
-    "<task-notification>",
+    "<bash-input>", "<bash-stderr>", "<bash-stdout>", "<command-args>", "<command-message>",
+    "<command-name>", "<local-command-", "<system-reminder>", "<task-notification>",
     "[Request interrupted by user",
 ];
 

@@ -22,13 +22,8 @@ const OTHER: &[&str] = &["compacted", "event_msg", "token_usage_record", "turn_c
 
 /// The start of user texts that the program wrote, for versions that do not record who wrote them.
 const NOT_TYPED: &[&str] = &[
-    "# AGENTS.md instructions",
-    "<environment_context>",
-    "<permissions instructions>",
-    "<skill>",
-    "<subagent_notification>",
-    "<turn_aborted>",
-    "<user_instructions>",
+    "# AGENTS.md instructions", "<environment_context>", "<permissions instructions>", "<skill>",
+    "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
 ];
 
 #[derive(Deserialize)]

@@ -93,15 +93,8 @@ mod tests {
         assert_eq!(
             facts(text),
             [
-                "retry_after",
-                "[[id__a1B2c3]]",
-                "3.5",
-                "https://h/x?y=1",
-                "src/main.rs",
-                "--no-verify",
-                "$HOME",
-                "HTTPServer::new",
-                "config.toml"
+                "retry_after", "[[id__a1B2c3]]", "3.5", "https://h/x?y=1", "src/main.rs", "--no-verify",
+                "$HOME", "HTTPServer::new", "config.toml"
             ]
         );
     }

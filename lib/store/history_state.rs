@@ -45,16 +45,8 @@ impl HistoryState {
         let git = Git::new(root, env)?;
         // `-z`: file names unquoted, each ended by NUL. No optional locks: git's index is not written.
         let status = git.run(&[
-            "--no-optional-locks",
-            "status",
-            "--porcelain",
-            "-z",
-            "--no-renames",
-            "--untracked-files=all",
-            "--",
-            "topics",
-            "archive",
-            NO_TEMPORARY_FILES,
+            "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
+            "--", "topics", "archive", NO_TEMPORARY_FILES,
         ])?;
         let mut state = HistoryState {
             lock: Some(dir.join("index.lock")).filter(|lock| lock.symlink_metadata().is_ok()),

@@ -16,10 +16,7 @@ const LISTED: usize = 10;
 
 /// Settings with a smaller risk at a lower value.
 const CAPS: &[&str] = &[
-    "llm.timeoutSeconds",
-    "llm.maxPromptBytes",
-    "llm.maxReplyBytes",
-    "llm.maxCallsPerRun",
+    "llm.timeoutSeconds", "llm.maxPromptBytes", "llm.maxReplyBytes", "llm.maxCallsPerRun",
     "llm.maxCallsPerDay",
 ];
 

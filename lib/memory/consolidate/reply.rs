@@ -52,7 +52,7 @@ pub(crate) struct Skipped {
 
 /// The reply in `text`, or all that is wrong with it.
 pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
-    let object = object_with(text, "batch").map_err(|fault| vec![fault])?;
+    let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
     let mut top = Fields::new("", object);
     if let Some(batch) = top.text("batch")
         && batch != asked.batch
@@ -207,17 +207,8 @@ mod tests {
             "skipped": [{"reason": "?"}, {"source": "q9"}]});
         let faults = parsed(&faulty).unwrap_err().join("\n");
         for part in [
-            "batch",
-            "batch__y",
-            "entries[0].title",
-            "entries[0].body",
-            "entries[0].sources",
-            "q9",
-            "entries[0].tags",
-            "entries[0].scope",
-            "element 1",
-            "skipped[0].source",
-            "skipped[1].source",
+            "batch", "batch__y", "entries[0].title", "entries[0].body", "entries[0].sources", "q9",
+            "entries[0].tags", "entries[0].scope", "element 1", "skipped[0].source", "skipped[1].source",
         ] {
             assert!(faults.contains(part), "no {part} in:\n{faults}");
         }

@@ -184,31 +184,15 @@ fn the_states_have_the_names_of_the_prd() {
     assert_eq!(
         names,
         [
-            "loadQueue",
-            "fetchHistory",
-            "runAgent",
-            "parseOutput",
-            "writeEntries",
-            "markProcessed",
-            "commitChanges",
-            "completed"
+            "loadQueue", "fetchHistory", "runAgent", "parseOutput", "writeEntries", "markProcessed",
+            "commitChanges", "completed"
         ]
     );
     assert_eq!(
         script.log,
         [
-            "load",
-            "fetch",
-            "gather 1",
-            "ask 0 0",
-            "look up",
-            "warn 2",
-            "write a",
-            "write b",
-            "consume 1",
-            "mark",
-            "commit 2",
-            "refresh"
+            "load", "fetch", "gather 1", "ask 0 0", "look up", "warn 2", "write a", "write b", "consume 1",
+            "mark", "commit 2", "refresh"
         ]
     );
     assert_eq!(ending, Ending::Completed);

@@ -26,9 +26,9 @@ pub(crate) fn plan(reply: &Reply, faults: Vec<String>, known: Known) -> Plan {
         match drafts.planned(operation, &mut plan.warnings) {
             Ok(None) => {}
             Ok(Some(planned)) => plan.operations.push(planned),
-            Err(why) => {
+            Err(error) => {
                 let ids = operation.ids().into_iter().map(str::to_owned).collect();
-                plan.dropped.push(Dropped { op: operation.op(), ids, why });
+                plan.dropped.push(Dropped { op: operation.op(), ids, why: error.line() });
             }
         }
     }

@@ -98,7 +98,7 @@ pub(crate) struct Reply {
 
 /// The reply in `text`, with what is wrong with single operations; the error is why there is none at all.
 pub(crate) fn parse(text: &str, batch: &str) -> Result<(Reply, Vec<String>), Vec<String>> {
-    let object = object_with(text, "batch").map_err(|fault| vec![fault])?;
+    let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
     let mut top = Fields::new("", object);
     if let Some(named) = top.text("batch")
         && named != batch
@@ -264,11 +264,8 @@ mod tests {
         assert_eq!(reply.operations, [Operation::Tier { id: "a".to_owned(), tier: Tier::Cold }]);
         let all = faults.join("\n");
         for part in [
-            "operations[0].op: \"delete\"",
-            "operations[1].ids: 7",
-            "operations[2].into[0].body",
-            "operations[3].tier",
-            "element 5",
+            "operations[0].op: \"delete\"", "operations[1].ids: 7", "operations[2].into[0].body",
+            "operations[3].tier", "element 5",
         ] {
             assert!(all.contains(part), "no {part} in:\n{all}");
         }

@@ -1,10 +1,11 @@
 //! The JSON object in what a model said: alone, in a fence, or in the middle of prose.
 
+use crate::base::error::{Error, Result};
 use crate::base::text::border;
 use serde_json::{Map, Value};
 
 /// The object that has `key`; of several the last, because models repeat the schema before they answer.
-pub(crate) fn object_with(text: &str, key: &str) -> Result<Map<String, Value>, String> {
+pub(crate) fn object_with(text: &str, key: &str) -> Result<Map<String, Value>> {
     let mut found = None;
     let mut fault = None;
     let mut from = 0;
@@ -34,8 +35,8 @@ pub(crate) fn object_with(text: &str, key: &str) -> Result<Map<String, Value>, S
         }
     }
     found.ok_or_else(|| match fault {
-        Some(fault) => format!("no JSON object with \"{key}\" can be read in the reply: {fault}"),
-        None => format!("there is no JSON object with \"{key}\" in the reply"),
+        Some(fault) => Error::api(format!("no JSON object with \"{key}\" can be read in the reply: {fault}")),
+        None => Error::api(format!("there is no JSON object with \"{key}\" in the reply")),
     })
 }
 
@@ -73,7 +74,7 @@ mod tests {
         for text in ["", "no", "{", "{\"batch\":1", "{\"batch\":{\"a\":1}", "{\"x\":{\"batch\":1}}"] {
             assert_eq!(found(text), None, "{text}");
         }
-        assert!(object_with("{\"batch\":1", "batch").unwrap_err().contains("ends before"));
+        assert!(object_with("{\"batch\":1", "batch").unwrap_err().message().contains("ends before"));
     }
 
     #[test]

@@ -89,24 +89,9 @@ const ENDINGS: &[&str] =
 
 /// Names that end like a secret's but are not secret, such as positions in a list or guards against replays.
 const HARMLESS: &[&str] = &[
-    "pagetoken",
-    "nexttoken",
-    "previoustoken",
-    "continuationtoken",
-    "csrftoken",
-    "xsrftoken",
-    "synctoken",
-    "maxtoken",
-    "pertoken",
-    "publictoken",
-    "canceltoken",
-    "cancellationtoken",
-    "changetoken",
-    "requesttoken",
-    "publickey",
-    "idempotencytoken",
-    "starttoken",
-    "endtoken",
+    "pagetoken", "nexttoken", "previoustoken", "continuationtoken", "csrftoken", "xsrftoken", "synctoken",
+    "maxtoken", "pertoken", "publictoken", "canceltoken", "cancellationtoken", "changetoken", "requesttoken",
+    "publickey", "idempotencytoken", "starttoken", "endtoken",
 ];
 
 /// Vendors whose secrets have no recognisable form, by a part of the name.

@@ -90,13 +90,7 @@ mod tests {
     #[test]
     fn a_missing_front_matter_is_an_error() {
         for text in [
-            "",
-            "\n---\n---\n",
-            "# title",
-            " ---\n---\n",
-            "----\n---\n",
-            "--\n",
-            "\u{feff}\u{feff}---\n---\n",
+            "", "\n---\n---\n", "# title", " ---\n---\n", "----\n---\n", "--\n", "\u{feff}\u{feff}---\n---\n",
         ] {
             assert!(
                 Frame::of(text.as_bytes()).unwrap_err().message().starts_with("line 1: no front matter"),

@@ -103,27 +103,9 @@ mod tests {
             assert_eq!(EntryId::parse(text).unwrap().as_str(), "id__a1B2c3");
         }
         for text in [
-            "",
-            "id__",
-            "a1B2c",
-            "a1B2c34",
-            "id__a1B2c",
-            "id__a1B2c34",
-            "id_a1B2c3",
-            "a1B2c0",
-            "a1B2cO",
-            "a1B2cI",
-            "a1B2cl",
-            "[[a1B2c3]]",
-            "[id__a1B2c3]",
-            "[[id__a1B2c3]",
-            " a1B2c3",
-            "a1B2c3\n",
-            "../a1B",
-            "ä1B2c",
-            "id__id__a1B2c3",
-            "[[[[id__a1B2c3]]]]",
-            "ID__a1B2c3",
+            "", "id__", "a1B2c", "a1B2c34", "id__a1B2c", "id__a1B2c34", "id_a1B2c3", "a1B2c0", "a1B2cO",
+            "a1B2cI", "a1B2cl", "[[a1B2c3]]", "[id__a1B2c3]", "[[id__a1B2c3]", " a1B2c3", "a1B2c3\n",
+            "../a1B", "ä1B2c", "id__id__a1B2c3", "[[[[id__a1B2c3]]]]", "ID__a1B2c3",
         ] {
             assert_eq!(EntryId::parse(text), None, "{text:?}");
         }

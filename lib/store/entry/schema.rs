@@ -14,21 +14,8 @@ use std::borrow::Cow;
 
 /// Our keys, in the order in which we write them.
 pub(super) const KEYS: [&str; 15] = [
-    "id",
-    "title",
-    "summary",
-    "tags",
-    "status",
-    "tier",
-    "scope",
-    "pinned",
-    "used",
-    "last_used",
-    "createdAt",
-    "updatedAt",
-    "sources",
-    "aliases",
-    "supersededBy",
+    "id", "title", "summary", "tags", "status", "tier", "scope", "pinned", "used", "last_used", "createdAt",
+    "updatedAt", "sources", "aliases", "supersededBy",
 ];
 const TITLE: usize = 1;
 

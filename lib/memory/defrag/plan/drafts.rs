@@ -1,5 +1,6 @@
 //! The notes as the operations so far leave them.
 
+use crate::base::error::{Error, Result};
 use crate::memory::defrag::plan::meta::cool;
 use crate::memory::defrag::plan::planned::{Known, Look};
 use crate::memory::defrag::reply::Op;
@@ -45,25 +46,29 @@ impl<'a> Drafts<'a> {
     }
 
     /// The note that is meant, if `op` may be done with it.
-    pub(crate) fn resolved(&self, id: &str, op: Op) -> Result<EntryId, String> {
+    pub(crate) fn resolved(&self, id: &str, op: Op) -> Result<EntryId> {
         let said = crate::base::text::one_line(id, 40);
-        let id = EntryId::parse(id).ok_or_else(|| format!("\"{said}\" is not a note's id"))?;
+        let id =
+            EntryId::parse(id).ok_or_else(|| Error::refused(format!("\"{said}\" is not a note's id")))?;
         if self.changed.contains(&id) {
-            return Err(format!("{id} has been changed since it was shown"));
+            return Err(Error::refused(format!("{id} has been changed since it was shown")));
         }
-        let draft = self.drafts.get(&id).ok_or_else(|| format!("no note with the id {id} was shown"))?;
+        let draft = self
+            .drafts
+            .get(&id)
+            .ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))?;
         if draft.is_away {
-            return Err(format!("{id} goes to the archive in this reply"));
+            return Err(Error::refused(format!("{id} goes to the archive in this reply")));
         }
         let clash = draft.done.iter().find(|done| !go_together(**done, op));
         match clash {
-            Some(done) => Err(format!("{id} is in a {} already", done.name())),
+            Some(done) => Err(Error::refused(format!("{id} is in a {} already", done.name()))),
             None => Ok(id),
         }
     }
 
-    pub(crate) fn draft(&self, id: &EntryId) -> Result<&Draft, String> {
-        self.drafts.get(id).ok_or_else(|| format!("no note with the id {id} was shown"))
+    pub(crate) fn draft(&self, id: &EntryId) -> Result<&Draft> {
+        self.drafts.get(id).ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))
     }
 
     pub(crate) fn look(&self, id: &EntryId, place: Place) -> Option<Look> {
@@ -71,8 +76,8 @@ impl<'a> Drafts<'a> {
     }
 
     /// Puts `entry` in the place of a note: the revision that does so.
-    pub(crate) fn revise(&mut self, id: &EntryId, op: Op, entry: Entry) -> Result<Revision, String> {
-        let draft = self.drafts.get_mut(id).ok_or("it is gone")?;
+    pub(crate) fn revise(&mut self, id: &EntryId, op: Op, entry: Entry) -> Result<Revision> {
+        let draft = self.drafts.get_mut(id).ok_or_else(|| Error::refused("it is gone"))?;
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
         // A name that somebody gave the file by hand stays until what it is made of changes.
         let name = entry.meta().file_name();
@@ -85,29 +90,22 @@ impl<'a> Drafts<'a> {
         Ok(Revision { id: id.clone(), before: Some(before), after: Some(after) })
     }
 
-    /// Moves a note to the archive, for the sake of `heir` if there is one.
-    pub(crate) fn put_away(
-        &mut self,
-        id: &EntryId,
-        op: Op,
-        heir: Option<&EntryId>,
-    ) -> Result<Revision, String> {
-        let draft = self.drafts.get_mut(id).ok_or("it is gone")?;
+    /// Moves a note to the archive, for the sake of `successor` if there is one.
+    pub(crate) fn put_away(&mut self, id: &EntryId, op: Op, successor: Option<&EntryId>) -> Result<Revision> {
+        let draft = self.drafts.get_mut(id).ok_or_else(|| Error::refused("it is gone"))?;
         if self.known.is_taken(Place::Archive, &draft.name) {
-            return Err(format!("archive/{} exists already", draft.name));
+            return Err(Error::refused(format!("archive/{} exists already", draft.name)));
         }
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
         let mut entry = draft.entry.clone();
-        entry
-            .update(|meta| {
-                if let Some(heir) = heir {
-                    meta.superseded_by = Some(heir.clone());
-                }
-                if meta.tier == Tier::Hot {
-                    cool(meta, Tier::Cold);
-                }
-            })
-            .map_err(|error| error.line())?;
+        entry.update(|meta| {
+            if let Some(successor) = successor {
+                meta.superseded_by = Some(successor.clone());
+            }
+            if meta.tier == Tier::Hot {
+                cool(meta, Tier::Cold);
+            }
+        })?;
         let after = Version::new(Place::Archive, &draft.name, &entry);
         draft.entry = entry;
         draft.done.insert(op);

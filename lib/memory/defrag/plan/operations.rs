@@ -1,5 +1,6 @@
 //! Each operation: what it makes of its notes, or why it is not done.
 
+use crate::base::error::{Error, Result};
 use crate::memory::defrag::plan::drafts::{Draft, Drafts};
 use crate::memory::defrag::plan::meta::{cool, join};
 use crate::memory::defrag::plan::planned::{Look, Planned};
@@ -12,7 +13,7 @@ use crate::store::persistence::Place;
 use crate::store::revision::{Revision, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of so many notes one may be archived without an heir in a run: 10 %.
+/// Of so many notes one may be archived without an successor in a run: 10 %.
 const ONE_IN: usize = 10;
 
 impl Drafts<'_> {
@@ -21,13 +22,13 @@ impl Drafts<'_> {
         &mut self,
         operation: &Operation,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Planned>, String> {
+    ) -> Result<Option<Planned>> {
         let op = operation.op();
         if op == Op::Tier && !self.known.allows.tiers {
-            return Err("tiers are decided in the last call, when all notes are seen".to_owned());
+            return Err(Error::refused("tiers are decided in the last call, when all notes are seen"));
         }
         if op != Op::Tier && !self.known.allows.texts {
-            return Err("this call is about tiers alone".to_owned());
+            return Err(Error::refused("this call is about tiers alone"));
         }
         let ids =
             operation.ids().into_iter().map(|id| self.resolved(id, op)).collect::<Result<Vec<_>, _>>()?;
@@ -49,27 +50,24 @@ impl Drafts<'_> {
         planned
     }
 
-    fn merge(
-        &mut self,
-        ids: &[EntryId],
-        text: &Text,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<Planned>, String> {
+    fn merge(&mut self, ids: &[EntryId], text: &Text, warnings: &mut Vec<String>) -> Result<Option<Planned>> {
         let mut seen = BTreeSet::new();
         let ids: Vec<EntryId> = ids.iter().filter(|id| seen.insert((*id).clone())).cloned().collect();
-        let [heir, others @ ..] = &ids[..] else { return Err("it names no note".to_owned()) };
+        let [successor, others @ ..] = &ids[..] else { return Err(Error::refused("it names no note")) };
         if others.is_empty() {
-            return Err("it names one note alone".to_owned());
+            return Err(Error::refused("it names one note alone"));
         }
         let reach = |id: &EntryId| self.draft(id).map(|draft| Reach::of(draft.entry.meta()));
-        let whose = reach(heir)?;
+        let whose = reach(successor)?;
         for id in others {
             if reach(id)? != whose {
-                return Err(format!("{heir} and {id} reach differently far: scope or repository differ"));
+                return Err(Error::refused(format!(
+                    "{successor} and {id} reach differently far: scope or repository differ"
+                )));
             }
             let name = &self.draft(id)?.name;
             if self.known.is_taken(Place::Archive, name) {
-                return Err(format!("archive/{name} exists already"));
+                return Err(Error::refused(format!("archive/{name} exists already")));
             }
         }
         let from = ids.iter().filter_map(|id| self.look(id, Place::Topics)).collect();
@@ -80,35 +78,28 @@ impl Drafts<'_> {
             lost.extend(self.lost(id, std::slice::from_ref(&written), &gone)?);
         }
         let at = self.known.found.at.as_millisecond();
-        let mut entry = self.draft(heir)?.entry.clone();
+        let mut entry = self.draft(successor)?.entry.clone();
         let metas: Vec<Meta> =
             others.iter().filter_map(|id| self.drafts.get(id)).map(|d| d.entry.meta().clone()).collect();
         entry.set_body(written.body.as_bytes());
-        entry
-            .update(|meta| {
-                written.fill(meta, at);
-                for other in &metas {
-                    join(meta, other);
-                }
-                cool(meta, meta.tier);
-            })
-            .map_err(|error| error.line())?;
-        let mut revisions = vec![self.revise(heir, Op::Merge, entry)?];
+        entry.update(|meta| {
+            written.fill(meta, at);
+            for other in &metas {
+                join(meta, other);
+            }
+            cool(meta, meta.tier);
+        })?;
+        let mut revisions = vec![self.revise(successor, Op::Merge, entry)?];
         for id in others {
-            revisions.push(self.put_away(id, Op::Merge, Some(heir))?);
+            revisions.push(self.put_away(id, Op::Merge, Some(successor))?);
         }
-        let into = self.look(heir, Place::Topics).into_iter().collect();
+        let into = self.look(successor, Place::Topics).into_iter().collect();
         Ok(Some(Planned { op: Op::Merge, from, into, reason: String::new(), lost, revisions }))
     }
 
-    fn split(
-        &mut self,
-        id: &EntryId,
-        into: &[Text],
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<Planned>, String> {
+    fn split(&mut self, id: &EntryId, into: &[Text], warnings: &mut Vec<String>) -> Result<Option<Planned>> {
         if into.len() < 2 {
-            return Err("it makes fewer than two notes".to_owned());
+            return Err(Error::refused("it makes fewer than two notes"));
         }
         let at = self.known.found.at.as_millisecond();
         let mut taken = self.known.found.ids.clone();
@@ -153,14 +144,14 @@ impl Drafts<'_> {
             };
             part.fill(&mut meta, at);
             let entry = Entry::new(meta, part.body.as_bytes());
-            entry.fits().map_err(|error| error.line())?;
+            entry.fits()?;
             looks.push(Look::of(&entry, Place::Topics));
             let after = Version::new(Place::Topics, &entry.meta().file_name(), &entry);
             revisions.push(Revision { id: new.clone(), before: None, after: Some(after) });
         }
         let mut entry = old;
         entry.set_body(parts[0].body.as_bytes());
-        entry.update(|meta| parts[0].fill(meta, at)).map_err(|error| error.line())?;
+        entry.update(|meta| parts[0].fill(meta, at))?;
         // Last: until then the note stands whole.
         revisions.push(self.revise(id, Op::Split, entry)?);
         looks.splice(0..0, self.look(id, Place::Topics));
@@ -173,7 +164,7 @@ impl Drafts<'_> {
         summary: &str,
         body: &str,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Planned>, String> {
+    ) -> Result<Option<Planned>> {
         let old = self.draft(id)?.entry.clone();
         let text = Text {
             title: old.meta().title.clone(),
@@ -193,7 +184,7 @@ impl Drafts<'_> {
         })
     }
 
-    fn rename(&mut self, id: &EntryId, title: &str) -> Result<Option<Planned>, String> {
+    fn rename(&mut self, id: &EntryId, title: &str) -> Result<Option<Planned>> {
         self.holds_no_secret(id, &self.draft(id)?.entry.meta().title)?;
         let title = one_line(&(self.known.clean)(title));
         let at = self.known.found.at.as_millisecond();
@@ -207,7 +198,7 @@ impl Drafts<'_> {
         })
     }
 
-    fn retag(&mut self, id: &EntryId, tags: &[String]) -> Result<Option<Planned>, String> {
+    fn retag(&mut self, id: &EntryId, tags: &[String]) -> Result<Option<Planned>> {
         let at = self.known.found.at.as_millisecond();
         self.one(id, Op::Retag, Vec::new(), |entry| {
             entry.update(|meta| {
@@ -220,21 +211,23 @@ impl Drafts<'_> {
     }
 
     /// How much a note is shown is no change of what it says: it stays as old as it was.
-    fn tier(&mut self, id: &EntryId, tier: Tier) -> Result<Option<Planned>, String> {
+    fn tier(&mut self, id: &EntryId, tier: Tier) -> Result<Option<Planned>> {
         if self.draft(id)?.entry.meta().pinned && tier != Tier::Hot {
-            return Err(format!("{id} is pinned, and stays hot"));
+            return Err(Error::refused(format!("{id} is pinned, and stays hot")));
         }
         self.one(id, Op::Tier, Vec::new(), |entry| entry.update(|meta| cool(meta, tier)))
     }
 
-    fn archive(&mut self, id: &EntryId, reason: &str) -> Result<Option<Planned>, String> {
+    fn archive(&mut self, id: &EntryId, reason: &str) -> Result<Option<Planned>> {
         if self.draft(id)?.entry.meta().pinned {
-            return Err(format!("{id} is pinned"));
+            return Err(Error::refused(format!("{id} is pinned")));
         }
         let most = self.known.total / ONE_IN;
         if self.known.archived >= most && !self.known.allows.loss {
             let total = self.known.total;
-            return Err(format!("a run archives at most {most} of {total} notes (--allow-loss: more)"));
+            return Err(Error::refused(format!(
+                "a run archives at most {most} of {total} notes (--allow-loss: more)"
+            )));
         }
         let from = self.look(id, Place::Topics).into_iter().collect();
         let revisions = vec![self.put_away(id, Op::Archive, None)?];
@@ -250,11 +243,11 @@ impl Drafts<'_> {
         id: &EntryId,
         op: Op,
         lost: Vec<String>,
-        change: impl FnOnce(&mut Entry) -> crate::base::error::Result<()>,
-    ) -> Result<Option<Planned>, String> {
+        change: impl FnOnce(&mut Entry) -> Result<()>,
+    ) -> Result<Option<Planned>> {
         let old = &self.draft(id)?.entry;
         let mut entry = old.clone();
-        change(&mut entry).map_err(|error| error.line())?;
+        change(&mut entry)?;
         if entry == *old {
             return Ok(None);
         }

@@ -125,9 +125,9 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
         }),
     ];
     let plan = planned(notes, vec![merge(&["a1B2c3", "[[id__a1B2c4]]", "id__a1B2c3"], "8081, src/a.rs")]);
-    let (place, heir) = after(&plan, "a1B2c3");
-    let meta = heir.meta();
-    assert_eq!((place, heir.body()), (Place::Topics, &b"8081, src/a.rs\n"[..]));
+    let (place, successor) = after(&plan, "a1B2c3");
+    let meta = successor.meta();
+    assert_eq!((place, successor.body()), (Place::Topics, &b"8081, src/a.rs\n"[..]));
     assert_eq!((meta.title.as_str(), meta.summary.as_str()), ("Merged", "In short."));
     assert_eq!(meta.tags, ["topic__one", "topic__new"]);
     assert_eq!(meta.aliases, [id("a1B2c4"), id("Zz9yX1")]);
@@ -140,7 +140,7 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
     assert_eq!(old.meta().superseded_by, Some(id("a1B2c3")));
     // What is archived is shown to nobody.
     assert_eq!((old.meta().tier, old.meta().status), (Tier::Cold, Status::Consolidated));
-    assert_eq!(plan.operations[0].revisions[0].id, id("a1B2c3"), "the heir comes first");
+    assert_eq!(plan.operations[0].revisions[0].id, id("a1B2c3"), "the successor comes first");
     assert_eq!(plan.remark, "[redacted]");
 }
 

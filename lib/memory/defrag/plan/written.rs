@@ -1,5 +1,6 @@
 //! What a model wrote in the place of notes: made fit to be filed, and held against what it replaces.
 
+use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::defrag::plan::planned::NAMED;
@@ -73,7 +74,7 @@ impl Drafts<'_> {
         id: &EntryId,
         texts: &[Written],
         gone: &BTreeSet<&EntryId>,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<String>> {
         let entry = &self.draft(id)?.entry;
         let meta = entry.meta();
         let whole = format!("{}\n{}\n{}", meta.title, meta.summary, String::from_utf8_lossy(entry.body()));
@@ -95,28 +96,28 @@ impl Drafts<'_> {
                 let count = loss.missing.len();
                 let some: Vec<String> = loss.missing.iter().take(NAMED).map(|fact| one_line(fact)).collect();
                 let more = if count > NAMED { ", …" } else { "" };
-                return Err(format!(
+                return Err(Error::refused(format!(
                     "it would take {count} facts out of {id} ({}{more}) (--allow-loss: all the same)",
                     some.join(", ")
-                ));
+                )));
             }
             if let Some((kept, all)) = emptied(&old, &new) {
-                return Err(format!(
+                return Err(Error::refused(format!(
                     "it would leave {kept} of the {all} different words of {id} (--allow-loss: all the same)"
-                ));
+                )));
             }
         }
         Ok(loss.missing.into_iter().map(one_line).collect())
     }
 
     /// A model is not shown the secrets of a note, so that none is in the text that it writes instead.
-    pub(crate) fn holds_no_secret(&self, id: &EntryId, text: &str) -> Result<(), String> {
+    pub(crate) fn holds_no_secret(&self, id: &EntryId, text: &str) -> Result<()> {
         if self.known.allows.loss || (self.known.clean)(text) == text {
             return Ok(());
         }
-        Err(format!(
+        Err(Error::refused(format!(
             "{id} holds a secret, which no model is shown, and which would be lost: take it out by hand first \
              (--allow-loss: all the same)"
-        ))
+        )))
     }
 }
