@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
 /// Simultaneous model calls in the whole tree of agents.
-pub(crate) const MOST_AT_ONCE: usize = 8;
+pub(super) const MOST_AT_ONCE: usize = 8;
 
 /// What the whole tree of agents shares.
 pub(crate) struct RunContext<'a> {
@@ -108,20 +108,20 @@ pub(crate) struct Scope {
 
 /// The tools of a model, and the function that answers its calls, in their order.
 pub(crate) struct Toolbox<'a> {
-    pub(crate) tools: Vec<Tool>,
-    pub(crate) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
+    pub(super) tools: Vec<Tool>,
+    pub(super) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
 }
 
 /// The outcome of one tool call.
 pub(crate) struct ToolAnswer {
-    pub(crate) result: ToolResult,
-    pub(crate) run: Option<SubAgentRun>,
-    pub(crate) tokens: TokenUsage,
-    pub(crate) retries: u32,
+    pub(super) result: ToolResult,
+    pub(super) run: Option<SubAgentRun>,
+    pub(super) tokens: TokenUsage,
+    pub(super) retries: u32,
 }
 
 /// Runs one agent's conversation to its last reply, which has the warnings of all turns. Adds its costs to `stats`.
-pub(crate) fn converse(
+pub(super) fn converse(
     run: &RunContext,
     agent: &PreparedAgent,
     system: String,

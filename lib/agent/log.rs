@@ -69,7 +69,7 @@ impl AgentLog {
     }
 
     /// What goes into the prompt.
-    pub(crate) fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         match self {
             AgentLog::Loaded { text, .. } => text,
             AgentLog::Off | AgentLog::Unreadable(_) | AgentLog::TooLong { .. } => "",

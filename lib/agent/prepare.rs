@@ -25,7 +25,7 @@ pub(crate) struct PreparedAgent {
     pub(crate) name: AgentName,
     pub(crate) agent: Agent,
     pub(crate) model: Model,
-    pub(crate) endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     pub(crate) workdir: PathBuf,
     pub(crate) files: Vec<ContextFile>,
     /// The skill's path as it was given, for messages.

@@ -18,15 +18,15 @@ pub(crate) struct RunStats {
 /// One sub-agent's run, as in the JSON output.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct SubAgentRun {
-    pub(crate) name: String,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) duration_ms: u64,
+    pub(super) name: String,
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) duration_ms: u64,
     /// Why it failed; `null` if it did not.
-    pub(crate) error: Option<String>,
+    pub(super) error: Option<String>,
     /// The agents that it called; their tokens are included in its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) sub_agents: Vec<SubAgentRun>,
+    pub(super) sub_agents: Vec<SubAgentRun>,
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {

@@ -19,7 +19,7 @@ pub(crate) fn is_assignment(word: &str) -> bool {
 }
 
 /// The words of a line without any shell syntax; `None` if it may have some.
-pub(crate) fn plain_words(line: &str) -> Option<Vec<&str>> {
+pub(super) fn plain_words(line: &str) -> Option<Vec<&str>> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,".contains(c);
     let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
     let first = words.first()?;

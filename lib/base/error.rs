@@ -174,7 +174,7 @@ impl Error {
         &self.faults
     }
 
-    pub(crate) fn unknown_flag(&self) -> Option<&str> {
+    pub(super) fn unknown_flag(&self) -> Option<&str> {
         self.unknown_flag.as_deref()
     }
 

@@ -176,7 +176,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Ends every command, and lets no other start: the program is about to exit.
 #[cfg(unix)]
-pub(crate) fn end_all() {
+pub(super) fn end_all() {
     // Their last output comes before ours.
     group::end_all(streams::is_heard);
 }
@@ -238,7 +238,7 @@ pub(crate) fn how_it_ended(status: ExitStatus) -> String {
 
 /// `exit N`, for messages.
 #[cfg(not(unix))]
-pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+fn how_it_ended(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
 }
 

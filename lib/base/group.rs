@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// The time between SIGTERM and SIGKILL.
-pub(crate) const GRACE: Duration = Duration::from_millis(150);
+pub(super) const GRACE: Duration = Duration::from_millis(150);
 
 /// The groups that run now. No new one starts while the lock is held.
 static GROUPS: Mutex<BTreeMap<u32, ProcessGroup>> = Mutex::new(BTreeMap::new());
@@ -21,7 +21,7 @@ fn groups() -> MutexGuard<'static, BTreeMap<u32, ProcessGroup>> {
 }
 
 /// Makes the process that `command` starts the leader of its own group.
-pub(crate) fn lead(command: &mut Command) {
+pub(super) fn lead(command: &mut Command) {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     #[cfg(not(unix))]
@@ -31,7 +31,7 @@ pub(crate) fn lead(command: &mut Command) {
 /// Ends every group, and lets no other start: the program is about to exit. Waits, within the grace period, for
 /// output that is still being passed on.
 #[cfg(unix)]
-pub(crate) fn end_all(is_printing: impl Fn() -> bool) {
+pub(super) fn end_all(is_printing: impl Fn() -> bool) {
     let groups = groups();
     for group in groups.values() {
         group.signal(rustix::process::Signal::TERM);
@@ -58,7 +58,7 @@ impl ProcessGroup {
     /// Runs `start`, whose child leads its own group (see [`lead`]), and registers the group. `level` is the number
     /// of our commands above this process: an inner one must end its group before the outer one ends it, so each
     /// level has two thirds of the grace period of the one above.
-    pub(crate) fn start(
+    pub(super) fn start(
         level: u32,
         start: impl FnOnce() -> io::Result<Child>,
     ) -> io::Result<(Child, ProcessGroup)> {
@@ -72,7 +72,7 @@ impl ProcessGroup {
     }
 
     /// Ends everything in the group: SIGTERM, a short grace period, SIGKILL. `None`: even that did not end the child.
-    pub(crate) fn end(self, child: &mut Child) -> Option<ExitStatus> {
+    pub(super) fn end(self, child: &mut Child) -> Option<ExitStatus> {
         let status = self.end_processes(child);
         groups().remove(&self.id);
         status
@@ -82,7 +82,7 @@ impl ProcessGroup {
 #[cfg(unix)]
 impl ProcessGroup {
     /// Reports the exit without reaping, so that the id stays ours until the whole group is gone.
-    pub(crate) fn watch_exit(&self, tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub(super) fn watch_exit(&self, tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let Some(pid) = self.pid() else { return Ok(()) };
         let watch = move || {
@@ -132,7 +132,7 @@ impl ProcessGroup {
 
 #[cfg(not(unix))]
 impl ProcessGroup {
-    pub(crate) fn watch_exit(&self, _tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    fn watch_exit(&self, _tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
         Ok(())
     }
 

@@ -19,6 +19,6 @@ pub(crate) fn is_program(path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn is_program(path: &Path) -> bool {
+fn is_program(path: &Path) -> bool {
     path.is_file()
 }

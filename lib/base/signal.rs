@@ -11,7 +11,7 @@ static SHIELD: Mutex<()> = Mutex::new(());
 
 /// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
 /// entry, longer only for a trim that keeps gigabytes.
-pub(crate) fn shield() -> MutexGuard<'static, ()> {
+pub(super) fn shield() -> MutexGuard<'static, ()> {
     lock(&SHIELD)
 }
 
@@ -70,7 +70,7 @@ fn leave(code: i32) -> ! {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn watch(_program: &'static str, _json: bool) {}
+fn watch(_program: &'static str, _json: bool) {}
 
 /// The set of ignored signals, bit N-1 for signal N. Known on Linux only; elsewhere none counts as ignored.
 #[cfg(unix)]

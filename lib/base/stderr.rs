@@ -39,7 +39,7 @@ pub(crate) fn line(text: &str) {
 }
 
 /// Writes one complete line; nothing is printed after it.
-pub(crate) fn last_line(text: &str, patience: Duration) {
+pub(super) fn last_line(text: &str, patience: Duration) {
     CLOSED.store(true, SeqCst);
     patiently(escaped(text), patience);
 }
@@ -79,7 +79,7 @@ fn put_line(text: &str) {
 }
 
 /// Passes on a command's output, unless its time is `over`. Waits for the reader.
-pub(crate) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
+pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
     put(|before| {
         if bytes.is_empty() || over.load(SeqCst) || CLOSED.load(SeqCst) {
             return (Vec::new(), before);
@@ -92,7 +92,7 @@ pub(crate) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
 }
 
 /// Shows progress on a terminal's last line, if that line is free.
-pub(crate) fn progress(text: &str) {
+pub(super) fn progress(text: &str) {
     put(|before| match before {
         LastLine::Open => (Vec::new(), before),
         _ if CLOSED.load(SeqCst) => (Vec::new(), before),
@@ -101,7 +101,7 @@ pub(crate) fn progress(text: &str) {
 }
 
 /// Removes the progress from the terminal.
-pub(crate) fn wipe_progress() {
+pub(super) fn wipe_progress() {
     put(|before| match before {
         LastLine::Progress => (WIPE.as_bytes().to_vec(), LastLine::Empty),
         other => (Vec::new(), other),

@@ -47,7 +47,7 @@ pub(crate) fn is_odd(c: char) -> bool {
 }
 
 /// The last line that is not blank.
-pub(crate) fn last_line(text: &str) -> &str {
+pub(super) fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
 }
 
 /// A number of bytes, for messages.
-pub(crate) fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{} KiB", bytes >> 10),

@@ -18,13 +18,13 @@ pub(crate) struct Node<'a> {
 /// A member of an object.
 #[derive(Debug)]
 pub(crate) struct Member<'a> {
-    pub(crate) key: Node<'a>,
-    pub(crate) name: String,
-    pub(crate) value: Node<'a>,
+    pub(super) key: Node<'a>,
+    pub(super) name: String,
+    pub(super) value: Node<'a>,
 }
 
 /// The whole file as a value. The error is one line with its place, and never quotes the file's text.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Node<'_>> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Node<'_>> {
     let file = text(bytes)?;
     if file.trim().is_empty() {
         return Err(Error::config("line 1: the file is empty; {} would do"));
@@ -55,17 +55,17 @@ fn syntax_error(file: &str, error: &serde_json::Error) -> Error {
 
 impl<'a> Node<'a> {
     /// Counts lines from the start of the file: for a message about one value, not for all.
-    pub(crate) fn line(&self) -> usize {
+    pub(super) fn line(&self) -> usize {
         let at = self.raw.as_ptr().addr() - self.file.as_ptr().addr();
         place(&self.file.as_bytes()[..at]).0
     }
 
     /// The value as the file spells it.
-    pub(crate) fn raw(&self) -> &'a str {
+    pub(super) fn raw(&self) -> &'a str {
         self.raw
     }
 
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self.raw.as_bytes().first() {
             Some(b'{') => "an object",
             Some(b'[') => "a list",
@@ -77,7 +77,7 @@ impl<'a> Node<'a> {
     }
 
     /// The members in their order, repeated ones too; `None` if it is no object.
-    pub(crate) fn members(&self) -> Option<Vec<Member<'a>>> {
+    pub(super) fn members(&self) -> Option<Vec<Member<'a>>> {
         let members: Members<'a, &'a RawValue> = serde_json::from_str(self.raw).ok()?;
         let node = |raw: &'a RawValue| Node { file: self.file, raw: raw.get() };
         let member = |(key, value)| Member {
@@ -89,20 +89,20 @@ impl<'a> Node<'a> {
         Some(members.0.into_iter().map(member).collect())
     }
 
-    pub(crate) fn items(&self) -> Option<Vec<Node<'a>>> {
+    pub(super) fn items(&self) -> Option<Vec<Node<'a>>> {
         let items: Vec<&'a RawValue> = serde_json::from_str(self.raw).ok()?;
         Some(items.into_iter().map(|raw| Node { file: self.file, raw: raw.get() }).collect())
     }
 
-    pub(crate) fn string(&self) -> Option<String> {
+    pub(super) fn string(&self) -> Option<String> {
         serde_json::from_str(self.raw).ok()
     }
 
-    pub(crate) fn flag(&self) -> Option<bool> {
+    pub(super) fn flag(&self) -> Option<bool> {
         serde_json::from_str(self.raw).ok()
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    pub(super) fn is_null(&self) -> bool {
         self.raw == "null"
     }
 }

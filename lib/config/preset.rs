@@ -12,7 +12,7 @@ pub(crate) const PRESETS: &[(&str, &str)] = &[
     ("axe", "axe-run --timeout 590 librarian"),
 ];
 
-pub(crate) fn preset(name: &str) -> Option<&'static str> {
+pub(super) fn preset(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, command)| *command)
 }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 /// The largest configuration file that is read, in bytes.
-pub(crate) const CAP: u64 = 1 << 20;
+pub(super) const CAP: u64 = 1 << 20;
 
 /// How many unknown keys are reported.
 const MOST_UNKNOWN: usize = 10;
@@ -15,7 +15,7 @@ const MOST_UNKNOWN: usize = 10;
 pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
 
 /// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
-pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
     let text = text(bytes)?;
     let value = toml::from_str(text).map_err(|e| {
         let message = without_value(e.message());
@@ -36,7 +36,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
 }
 
 /// `bytes` as text, without a byte order mark.
-pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
+pub(super) fn text(bytes: &[u8]) -> Result<&str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(e) => Err(error_after(&bytes[..e.valid_up_to()], "not valid UTF-8")),
@@ -44,7 +44,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
 }
 
 /// An error at the end of `before`.
-pub(crate) fn error_after(before: &[u8], message: &str) -> Error {
+pub(super) fn error_after(before: &[u8], message: &str) -> Error {
     let (line, column) = place(before);
     Error::config(format!("line {line}, column {column}: {message}"))
 }
@@ -91,7 +91,7 @@ fn without_value(message: &str) -> String {
 }
 
 /// Line and column, from 1, of the end of `before`. Columns count characters.
-pub(crate) fn place(before: &[u8]) -> (usize, usize) {
+pub(super) fn place(before: &[u8]) -> (usize, usize) {
     let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let line = 1 + before.iter().filter(|b| **b == b'\n').count();
     (line, 1 + String::from_utf8_lossy(&before[start..]).chars().count())

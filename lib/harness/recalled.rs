@@ -14,9 +14,9 @@ pub(crate) const END: &str = "<!-- agent-memory:end -->";
 const MARK: char = '\u{feff}';
 
 /// Replaces a managed section.
-pub(crate) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
+pub(super) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
 /// Replaces notes.
-pub(crate) const NOTES_LEFT_OUT: &str = "[notes from memory left out]";
+pub(super) const NOTES_LEFT_OUT: &str = "[notes from memory left out]";
 
 /// `text` without managed sections. A section without an end, because only a part of the file was read, goes on to
 /// the end of the text.

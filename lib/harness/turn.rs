@@ -20,7 +20,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    pub(crate) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Role::User => "user",
             Role::Assistant => "assistant",
@@ -62,26 +62,26 @@ pub(crate) struct SessionReport {
     /// How many turns there were.
     pub(crate) turns: usize,
     /// The number of records of each unknown kind.
-    pub(crate) unknown: BTreeMap<String, usize>,
+    pub(super) unknown: BTreeMap<String, usize>,
     /// Lines that are not JSON: damaged, or the last line of a session that is still being written.
     pub(crate) torn: usize,
     /// Lines that were skipped because they are longer than [`LINE_CAP`](crate::harness::source::LINE_CAP).
     pub(crate) too_long: usize,
     /// Tool calls without a result: the session ended first, or is still running.
-    pub(crate) open_calls: usize,
-    pub(crate) session_id: Option<String>,
+    pub(super) open_calls: usize,
+    pub(super) session_id: Option<String>,
     /// The session that this one was forked from, or that started this sub-agent. A fork in Claude Code begins with
     /// the parent's turns, under the same ids; a fork in Codex does not repeat them.
     pub(crate) parent: Option<String>,
     /// The file belongs to a sub-agent: its turns are not the session's.
     pub(crate) is_sub_agent: bool,
     /// The working directory of the session.
-    pub(crate) cwd: Option<String>,
+    pub(super) cwd: Option<String>,
 }
 
 impl SessionReport {
     /// Counts a record of an unknown kind.
-    pub(crate) fn unknown(&mut self, kind: &str) {
+    pub(super) fn unknown(&mut self, kind: &str) {
         let kind = crate::base::text::one_line(kind, KIND_CHARS);
         let kind = if kind.is_empty() { "(no type)".to_owned() } else { kind };
         let known = self.unknown.contains_key(&kind);
@@ -98,7 +98,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    pub(crate) fn next(&mut self, role: Role, text: &str) -> String {
+    pub(super) fn next(&mut self, role: Role, text: &str) -> String {
         let hash = Sha256::new().chain_update(role.name()).chain_update([0]).chain_update(text).finalize();
         let mut key = [0; 8];
         key.copy_from_slice(&hash[..8]);

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// Twelve hexadecimal digits.
-pub(crate) fn hash(text: impl AsRef<[u8]>) -> String {
+pub(super) fn hash(text: impl AsRef<[u8]>) -> String {
     let digest = Sha256::digest(text.as_ref());
     digest.iter().take(6).fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");

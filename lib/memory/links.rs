@@ -4,7 +4,7 @@ use crate::store::entry::EntryId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An id that is in no use yet; from here on it is.
-pub(crate) fn new_id(title: &str, created_at: i64, ids: &mut BTreeSet<EntryId>) -> EntryId {
+pub(super) fn new_id(title: &str, created_at: i64, ids: &mut BTreeSet<EntryId>) -> EntryId {
     let id = EntryId::make(title, created_at, |id| ids.contains(id));
     ids.insert(id.clone());
     id
@@ -16,7 +16,7 @@ const LINK_CAP: usize = 200;
 /// `[[n1]]` becomes the id that the entry n1 got; a link that leads nowhere becomes plain text and is named.
 /// Code stays as it is: `[[ -f x ]]` and `a[[0]]` are no links. So does every link of `old`, the text that is replaced:
 /// people link to pages that are none of ours.
-pub(crate) fn resolve_intra_batch_links(
+pub(super) fn resolve_intra_batch_links(
     body: &str,
     labels: &BTreeMap<String, EntryId>,
     ids: &BTreeSet<EntryId>,

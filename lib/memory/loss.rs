@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The share of facts that a rewrite must keep, in percent.
-pub(crate) const KEPT_PERCENT: usize = 99;
+const KEPT_PERCENT: usize = 99;
 
 /// The facts of a text that another lacks.
 pub(crate) struct Loss<'a> {
     /// In their order.
-    pub(crate) missing: Vec<&'a str>,
+    pub(super) missing: Vec<&'a str>,
     /// How many there were.
     of: usize,
 }
@@ -44,7 +44,7 @@ const WORDS: usize = 20;
 const WORDS_PERCENT: usize = 25;
 
 /// Of how many different words of `old` how few are left in `new`; `None` if enough are.
-pub(crate) fn emptied(old: &str, new: &str) -> Option<(usize, usize)> {
+pub(super) fn emptied(old: &str, new: &str) -> Option<(usize, usize)> {
     let words = |text: &str| -> BTreeSet<String> { text.unicode_words().map(str::to_lowercase).collect() };
     let (old, new) = (words(old), words(new));
     let kept = old.intersection(&new).count();

@@ -7,7 +7,7 @@ use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{axe_agents, axe_config, axe_gc, axe_run, manuals};
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+const ABOUT: About = About {
     name: "axe",
     caption: "run LLM agents from the shell",
     usage: &["axe COMMAND [ARGUMENTS]", "axe --generate man|bash|zsh|fish [PROGRAM]"],

@@ -10,7 +10,7 @@ use crate::config::scaffold;
 use std::io;
 use std::process::{Command, ExitCode};
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "axe-agents",
     caption: "list, show, create and edit agents",
     usage: &["axe-agents list [--json]", "axe-agents show [--json] AGENT", "axe-agents init|edit AGENT"],

@@ -8,7 +8,7 @@ use crate::config::scaffold;
 use std::io;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "axe-config",
     caption: "show where the configuration is, or create one",
     usage: &["axe-config path", "axe-config init"],

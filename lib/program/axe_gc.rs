@@ -18,7 +18,7 @@ use crate::store::run_log;
 use std::io;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "axe-gc",
     caption: "analyse an agent's log, then trim it",
     usage: &["axe-gc [OPTIONS] AGENT", "axe-gc [OPTIONS] --all"],

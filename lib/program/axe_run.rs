@@ -22,7 +22,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "axe-run",
     caption: "run an agent: prompt in, answer out",
     usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
@@ -32,11 +32,11 @@ pub(crate) const ABOUT: About = About {
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
-        value("timeout", "SECONDS", "for the whole run: stdin, calls, sub-agents (default 120)"),
+        value("timeout", "SECONDS", "limit for stdin, calls and sub-agents (default 120)"),
         flag("no-stdin", "do not read stdin"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
-        flag("json", "print a JSON object with the answer and its costs"),
+        flag("json", "print a JSON object with the answer and its token counts"),
         flag("verbose", "describe every step on stderr").short('v'),
     ],
     more: "AGENT is defined in agents/AGENT.toml in the configuration directory; create one with \

@@ -13,15 +13,15 @@ use std::process::{Command, ExitCode};
 
 pub(crate) struct Family {
     /// The dispatcher itself. Its commands are the candidates for "did you mean".
-    pub(crate) about: &'static About,
+    pub(super) about: &'static About,
     /// Every program including the dispatcher, for help, man pages and completions.
-    pub(crate) programs: &'static [&'static About],
+    pub(super) programs: &'static [&'static About],
     /// Its pages of section 7, each called `NAME.7`.
-    pub(crate) manuals: &'static [Manual],
+    pub(super) manuals: &'static [Manual],
     /// The pages of the other family; `help` finds them too.
-    pub(crate) other_manuals: &'static [Manual],
+    pub(super) other_manuals: &'static [Manual],
     /// Aliases of commands: `("generate-agents-md", "agents-md")`.
-    pub(crate) aliases: &'static [(&'static str, &'static str)],
+    pub(super) aliases: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) enum Form {
 /// The commands that are not separate programs.
 const OWN: &[&str] = &["completions", "help", "version"];
 
-pub(crate) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
+pub(super) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
     use lexopt::prelude::*;
     let mut form = None;
     let mut words = Vec::new();
@@ -84,7 +84,7 @@ impl Form {
 }
 
 impl Family {
-    pub(crate) fn run(&self, action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    pub(super) fn run(&self, action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let name = self.about.name;
         match action {
             FamilyAction::Dispatch { command, arguments } => self.dispatch(&command, &arguments, env),

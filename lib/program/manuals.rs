@@ -3,7 +3,7 @@
 use crate::base::cli::Manual;
 
 /// The first page is the family's own.
-pub(crate) const AXE: &[Manual] = &[
+pub(super) const AXE: &[Manual] = &[
     Manual {
         name: "axe",
         topic: "formats",
@@ -37,7 +37,7 @@ pub(crate) const AXE: &[Manual] = &[
 ];
 
 /// The first page is the family's own.
-pub(crate) const MEMORY: &[Manual] = &[
+pub(super) const MEMORY: &[Manual] = &[
     Manual {
         name: "memory",
         topic: "formats",

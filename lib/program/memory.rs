@@ -11,7 +11,7 @@ use crate::program::{
 };
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+const ABOUT: About = About {
     name: "memory",
     caption: "keep what agents learn, and show it to them again",
     usage: &["memory COMMAND [ARGUMENTS]", "memory --generate man|bash|zsh|fish [PROGRAM]"],

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-agents-md",
     caption: "write notes into AGENTS.md files",
     usage: &[

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-capture",
     caption: "queue a note or an agent's session",
     usage: &[
@@ -42,7 +42,7 @@ pub(crate) const ABOUT: About = About {
     flags: &[
         value("title", "T", "the note's title, one line"),
         value("body", "B", "the note's text; \"-\" reads it from stdin"),
-        value("tags", "a,b", "tags: topic__x, area__x; a bare x is topic__x"),
+        value("tags", "a,b", "tags: topic__x or area__x; a plain x means topic__x"),
         value("scope", "S", "global (default), or repo: only for the current repository"),
         flag("direct", "write the note at once, without the queue"),
         value("harness", "H", "the program that the session or note comes from"),
@@ -51,11 +51,12 @@ pub(crate) const ABOUT: About = About {
         flag("json", "print the entry as JSON, with its id and path"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Prints the path of the queue entry, or of the note with --direct. A session that waits already is \
-           not queued again; the waiting entry is printed.\n\n\
-           As a hook (third form) it only takes the ends of turns and sessions, ignores sub-agents, and gives \
-           the reason on stderr. The hooks of Codex, Cursor and Gemini CLI print nothing without --json. A hook \
-           never exits 2, which would make the agent go on: a wrong configuration is exit 1. Codex's notify may \
+    more: "Prints the path of the queue entry, or of the note with --direct. A session that is already \
+           waiting is not queued again; its entry is printed instead.\n\n\
+           As a hook (third form) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
+           nothing, it gives the reason on stderr. \
+           The hooks of Codex, Cursor and Gemini CLI print nothing without --json. A hook \
+           never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
            pass its JSON as the last argument.\n\n    \
            git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
     sections: &[(

@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-config",
     caption: "show or start the memory programs' configuration",
     usage: &["memory-config path|init [--config FILE]", "memory-config show [--json] [--config FILE]"],

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-consolidate",
     caption: "turn the queue into notes",
     usage: &[
@@ -36,16 +36,17 @@ pub(crate) const ABOUT: About = About {
     flags: &[
         value("limit", "N", "process at most N queue entries"),
         flag("dry-run", "ask the LLM, show the plan, change nothing"),
-        flag("prompt", "claim one part and print its prompt"),
+        flag("prompt", "take entries from the queue and print one prompt"),
         value("apply", "FILE", "apply a reply from FILE, or from stdin (-)"),
-        flag("retry-failed", "first put entries from inbox/.failed back"),
+        flag("retry-failed", "first put the entries in inbox/.failed back into the queue"),
         flag("json", "print the result as one JSON object"),
         flag("quiet", "print no progress and no summary"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "llm.command gets the prompt on stdin and prints the reply on stdout. Without a command, notes are filed as \
-           they are and sessions wait. llm.maxCallsPerRun and llm.maxCallsPerDay limit the calls; at a limit the run \
-           stops, and the next one goes on. With \"-\", only the entries on stdin are processed:\n\n    \
+    more: "llm.command, a setting, gets the prompt on stdin and prints the reply on stdout. Without it, captured notes \
+           are written as they are and sessions wait. \
+           llm.maxCallsPerRun and llm.maxCallsPerDay limit the calls; at a limit the run \
+           stops, and the next one continues. With \"-\", only the entries on stdin are processed:\n\n    \
            memory-capture --title T --body B --json | memory-consolidate - --json\n    \
            memory-consolidate --prompt | claude -p | memory-consolidate --apply -",
     sections: &[

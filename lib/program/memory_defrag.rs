@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-defrag",
     caption: "reorganise the notes, then refresh AGENTS.md",
     usage: &[
@@ -32,11 +32,11 @@ pub(crate) const ABOUT: About = About {
     commands: &[],
     flags: &[
         flag("dry-run", "ask the LLM, show the plan, change nothing"),
-        flag("prompt", "print the next prompt"),
+        flag("prompt", "print the next prompt; --apply takes the reply"),
         value("apply", "FILE", "apply a reply from FILE, or from stdin (-)"),
         flag("undo", "undo the last defrag"),
         flag("force", "ask even if nothing has changed"),
-        flag("allow-loss", "allow facts to be lost, and more archiving"),
+        flag("allow-loss", "allow losing facts, and archiving more than one note in ten"),
         flag("json", "print the result as one JSON object"),
         flag("quiet", "print no progress and no summary"),
         value("config", "FILE", "use this configuration file"),

@@ -17,20 +17,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-doctor",
     caption: "find what is wrong with the notes and their set-up",
     usage: &["memory-doctor [--fix] [--json] [--config FILE]"],
     commands: &[],
     flags: &[
-        flag("fix", "fix what cannot lose anything, and print each fix"),
+        flag("fix", "make the fixes that cannot lose data, and print each"),
         flag("json", "print all findings as one JSON object"),
         value("config", "FILE", "use this configuration file"),
     ],
     more: "Prints one line for each finding, errors first: severity, file, what is wrong, how to fix it. The columns are \
            separated by two spaces on a terminal and by tabs in a pipe. If there are many findings of one kind, only \
-           the first few are printed; --json prints all. Without --fix nothing is changed, and no note counts as \
-           read. Exit 1 if there are errors, else 0.\n\n\
+           the first few are printed; --json prints all. Without --fix nothing is changed, and no note is \
+           counted as read. Exit 1 if there are errors, else 0.\n\n\
            --fix renames files to match their front matter, sets the status to match the tier, and removes files that \
            killed programs left half written. It does not touch files that do not parse.\n\n    \
            memory-doctor --json | jq -r '.findings[] | select(.check == \"link\").file'",

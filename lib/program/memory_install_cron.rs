@@ -17,7 +17,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-install-cron",
     caption: "run consolidation and defrag on a timer",
     usage: &[

@@ -13,7 +13,7 @@ use crate::store::persistence::warn_of;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-list",
     caption: "list notes, or search them",
     usage: &["memory-list [--query WORDS] [--limit N] [FILTERS] [--sort KEY] [--json]"],

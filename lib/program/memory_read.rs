@@ -10,7 +10,7 @@ use crate::store::persistence::Note;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-read",
     caption: "print notes and count each read",
     usage: &["memory-read [--json] [--no-count] ID…|-"],

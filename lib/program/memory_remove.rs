@@ -13,7 +13,7 @@ use crate::store::topics::Topics;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-remove",
     caption: "move notes to the archive, or delete them",
     usage: &["memory-remove [--purge] [--json] ID…|-"],

@@ -10,7 +10,7 @@ use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
 use serde_json::json;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-uninstall-cron",
     caption: "remove the timers of consolidation and defrag",
     usage: &["memory-uninstall-cron [--scheduler NAME] [--print] [--json]"],

@@ -16,7 +16,7 @@ use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: About = About {
+pub(super) const ABOUT: About = About {
     name: "memory-update",
     caption: "change notes; ids and links stay",
     usage: &["memory-update ID|- CHANGES [--json]"],

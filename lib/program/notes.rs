@@ -23,13 +23,13 @@ use std::path::{Path, PathBuf};
 const PATIENCE: u64 = 60 * 60;
 
 pub(crate) struct Store {
-    pub(crate) config: MemoryConfig,
-    pub(crate) root: Root,
-    pub(crate) service: NoteService<Topics>,
+    pub(super) config: MemoryConfig,
+    pub(super) root: Root,
+    pub(super) service: NoteService<Topics>,
 }
 
 impl Store {
-    pub(crate) fn open(config: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Store> {
+    pub(super) fn open(config: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Store> {
         let config = memory::load(config, env, reporter)?;
         let root = Root::at(&config.storage.root);
         let service = NoteService::new(Topics::at(&root), env.now());
@@ -37,18 +37,18 @@ impl Store {
     }
 
     /// Commits the changed notes if there is a history. A failure is only a warning: the notes are written.
-    pub(crate) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
+    pub(super) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
         if let Err(error) = history::record(&self.root, &self.config.storage, message, changed, env) {
             reporter.warn(&error.line());
         }
     }
 }
 
-pub(crate) const STATUSES: &str = "captured, consolidated or promoted";
-pub(crate) const TIERS: &str = "hot, warm or cold";
-pub(crate) const SCOPES: &str = "global or repo";
+pub(super) const STATUSES: &str = "captured, consolidated or promoted";
+pub(super) const TIERS: &str = "hot, warm or cold";
+pub(super) const SCOPES: &str = "global or repo";
 
-pub(crate) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
+pub(super) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
     tag(word)
         .ok_or_else(|| Error::usage(format!("option \"{flag}\": \"{word}\" is not a tag")).hint(TAG_FORM))
 }
@@ -57,25 +57,25 @@ pub(crate) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
 #[derive(Serialize)]
 pub(crate) struct Listed<'a> {
     #[serde(flatten)]
-    pub(crate) meta: &'a Meta,
-    pub(crate) path: &'a PathBuf,
+    pub(super) meta: &'a Meta,
+    pub(super) path: &'a PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) score: Option<f64>,
+    pub(super) score: Option<f64>,
     /// The line that matches best.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<&'a str>,
+    pub(super) line: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) body: Option<String>,
+    pub(super) body: Option<String>,
 }
 
 impl<'a> Listed<'a> {
-    pub(crate) fn of(meta: &'a Meta, path: &'a PathBuf) -> Listed<'a> {
+    pub(super) fn of(meta: &'a Meta, path: &'a PathBuf) -> Listed<'a> {
         Listed { meta, path, score: None, line: None, body: None }
     }
 }
 
 /// Prints a note's path, or the note as JSON.
-pub(crate) fn print(note: &Note, json: bool, stdout: &mut Stdout) -> Result<()> {
+pub(super) fn print(note: &Note, json: bool, stdout: &mut Stdout) -> Result<()> {
     match json {
         true => stdout.json(&Listed::of(note.entry.meta(), &note.path)),
         false => stdout.line(&note.path.display().to_string()),
@@ -83,19 +83,19 @@ pub(crate) fn print(note: &Note, json: bool, stdout: &mut Stdout) -> Result<()> 
 }
 
 /// The message of a commit: what was done to which notes.
-pub(crate) fn summary(done: &str, notes: &[Note]) -> String {
+pub(super) fn summary(done: &str, notes: &[Note]) -> String {
     match notes {
         [note] => format!("{done}: {}", note.entry.meta().title),
         notes => format!("{done}: {} notes", notes.len()),
     }
 }
 
-pub(crate) fn no_id() -> Error {
+pub(super) fn no_id() -> Error {
     Error::usage("the id of a note is required").hint("see them with: memory-list")
 }
 
 /// The notes that `words` name. `-` stands for those on stdin.
-pub(crate) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>> {
+pub(super) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>> {
     let mut ids = Vec::new();
     for word in words {
         match word.as_str() {
@@ -107,7 +107,7 @@ pub(crate) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>>
 }
 
 /// What `-` stands for: up to `cap` bytes, typed or piped in.
-pub(crate) fn piped_in(cap: usize) -> stdin::StdinOptions {
+pub(super) fn piped_in(cap: usize) -> stdin::StdinOptions {
     stdin::StdinOptions {
         deadline: Deadline::after_seconds(PATIENCE),
         cap,
@@ -119,7 +119,7 @@ pub(crate) fn piped_in(cap: usize) -> stdin::StdinOptions {
 }
 
 /// What the other programs print: ids, one a line; JSON objects with `id`; an object with `notes`.
-pub(crate) fn ids_on_stdin(reporter: &Reporter) -> Result<Vec<EntryId>> {
+pub(super) fn ids_on_stdin(reporter: &Reporter) -> Result<Vec<EntryId>> {
     let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
     let mut ids = Vec::new();
     let mut rest = text.trim_start();
@@ -159,7 +159,7 @@ fn not_ids(why: &str) -> Error {
 }
 
 /// The current directory's repository, which `flag` refers to. `otherwise` is the hint if there is none.
-pub(crate) fn repository_here(flag: &str, otherwise: &str, env: &Env) -> Result<Repository> {
+pub(super) fn repository_here(flag: &str, otherwise: &str, env: &Env) -> Result<Repository> {
     repository::of(&env.current_dir()?).ok_or_else(|| {
         Error::usage(format!("option \"{flag}\": the current directory is in no git repository"))
             .hint(otherwise)
@@ -182,11 +182,11 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    pub(crate) fn new(program: &'static str, json: bool) -> Errors {
+    pub(super) fn new(program: &'static str, json: bool) -> Errors {
         Errors { program, json, last: None }
     }
 
-    pub(crate) fn add(&mut self, error: Error) {
+    pub(super) fn add(&mut self, error: Error) {
         match self.last.replace(error) {
             Some(earlier) if self.json => stderr::line(&earlier.json()),
             Some(earlier) => stderr::line(&format!("{}: {}", self.program, earlier.line())),
@@ -194,13 +194,13 @@ impl Errors {
         }
     }
 
-    pub(crate) fn end(self) -> Result<()> {
+    pub(super) fn end(self) -> Result<()> {
         self.last.map_or(Ok(()), Err)
     }
 }
 
 /// Does `work` for each id, and carries on after an error unless stdout itself fails.
-pub(crate) fn for_each(
+pub(super) fn for_each(
     ids: &[EntryId],
     mut errors: Errors,
     stdout: &mut Stdout,

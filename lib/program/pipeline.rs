@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A reply in its batch that came while another run was at work.
 const KEPT: &str = "reply-by-hand.txt";
 
-pub(crate) const COMMAND_HINT: &str =
+pub(super) const COMMAND_HINT: &str =
     "set llm.command (claude, codex, ollama, llm or a line for the shell); see: memory-config init";
 
 /// A program that asks must not be what is asked.
@@ -43,10 +43,10 @@ fn not_inside_a_command(env: &Env) -> Result<()> {
 
 /// What both work with: the configuration, the store, a reply that somebody brings, and the lock of the one run.
 pub(crate) struct Opened {
-    pub(crate) config: MemoryConfig,
-    pub(crate) redactor: Redactor,
-    pub(crate) root: Root,
-    pub(crate) reply: Option<String>,
+    pub(super) config: MemoryConfig,
+    pub(super) redactor: Redactor,
+    pub(super) root: Root,
+    pub(super) reply: Option<String>,
     _lock: fs_err::File,
 }
 
@@ -58,16 +58,16 @@ pub(crate) enum Opening {
 
 /// Which program begins, and how.
 pub(crate) struct Beginning<'a> {
-    pub(crate) program: &'a str,
-    pub(crate) config: Option<&'a Path>,
+    pub(super) program: &'a str,
+    pub(super) config: Option<&'a Path>,
     /// Where the reply is that is to be carried out.
-    pub(crate) apply: Option<&'a Path>,
+    pub(super) apply: Option<&'a Path>,
     /// A person waits for it.
-    pub(crate) is_by_hand: bool,
-    pub(crate) batches: fn(&Root) -> Batches,
+    pub(super) is_by_hand: bool,
+    pub(super) batches: fn(&Root) -> Batches,
 }
 
-pub(crate) fn open(how: &Beginning, env: &Env, reporter: &Reporter) -> Result<Opening> {
+pub(super) fn open(how: &Beginning, env: &Env, reporter: &Reporter) -> Result<Opening> {
     not_inside_a_command(env)?;
     let config = memory::load(how.config, env, reporter)?;
     let redactor = Redactor::of(&config.redact)?;
@@ -90,7 +90,7 @@ pub(crate) fn open(how: &Beginning, env: &Env, reporter: &Reporter) -> Result<Op
 
 impl Opened {
     /// A run of `program` that asks within the caps; `kind`: who answers.
-    pub(crate) fn run<'a>(
+    pub(super) fn run<'a>(
         &'a self,
         program: &'static str,
         kind: Kind,
@@ -124,7 +124,7 @@ impl Opened {
 }
 
 /// The question, for a person or for a program.
-pub(crate) fn print_question(question: Option<&Question>, json: bool, stdout: &mut Stdout) -> Result<()> {
+pub(super) fn print_question(question: Option<&Question>, json: bool, stdout: &mut Stdout) -> Result<()> {
     match question {
         _ if json => stdout.json(&json!({
             "batch": question.map(|question| &question.batch),
@@ -173,7 +173,7 @@ fn keep(program: &str, from: &Path, reply: &str, batches: &Batches) -> Result<St
 }
 
 /// A path as one word for the shell.
-pub(crate) fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into()).into_owned()
 }

@@ -6,7 +6,7 @@ use crate::prompt::files::ContextFile;
 use std::fmt::Write;
 
 /// The user message if none was given and nothing was piped in.
-pub(crate) const DEFAULT_MESSAGE: &str = "Execute the task described in your instructions.";
+const DEFAULT_MESSAGE: &str = "Execute the task described in your instructions.";
 
 /// Separates the parts of a system prompt.
 const BETWEEN: &str = "\n\n---\n\n";

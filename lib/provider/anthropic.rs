@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub(crate) const PATH: &str = "/v1/messages";
-pub(crate) const VERSION: &str = "2023-06-01";
+pub(super) const PATH: &str = "/v1/messages";
+pub(super) const VERSION: &str = "2023-06-01";
 /// The API requires a number.
 const MAX_TOKENS: u64 = 4096;
 

@@ -21,16 +21,16 @@ const DEEPEST: u32 = 8;
 pub(crate) const LEVEL: &str = "AXE_COMMAND_LEVEL";
 
 pub(crate) struct ShellCommand {
-    pub(crate) line: String,
+    pub(super) line: String,
     /// Reaches the command as `AXE_MODEL`.
-    pub(crate) model: Option<String>,
-    pub(crate) dir: PathBuf,
+    pub(super) model: Option<String>,
+    pub(super) dir: PathBuf,
     /// How many commands of ours run above this one.
-    pub(crate) level: u32,
+    pub(super) level: u32,
 }
 
 impl ShellCommand {
-    pub(crate) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
+    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
         let word = first_word(&self.line);
         if self.level >= DEEPEST {
             return Err(CallError::server(format!(

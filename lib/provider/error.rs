@@ -44,7 +44,7 @@ enum RejectedParameter {
 }
 
 impl CallError {
-    pub(crate) fn new(category: Category, message: impl Into<String>) -> CallError {
+    pub(super) fn new(category: Category, message: impl Into<String>) -> CallError {
         CallError {
             category,
             message: message.into(),
@@ -56,7 +56,7 @@ impl CallError {
         }
     }
 
-    pub(crate) fn server(message: impl Into<String>) -> CallError {
+    pub(super) fn server(message: impl Into<String>) -> CallError {
         CallError::new(Category::Server, message)
     }
 

@@ -20,9 +20,9 @@ pub(crate) struct Request {
 /// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dialect {
-    pub(crate) no_temperature: bool,
+    pub(super) no_temperature: bool,
     /// `max_completion_tokens` instead of `max_tokens` (openai).
-    pub(crate) new_max_tokens: bool,
+    pub(super) new_max_tokens: bool,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// The last step of reading any reply: calls decide whether this is a tool turn, whatever the stop reason says.
-    pub(crate) fn judged(mut self) -> Reply {
+    pub(super) fn judged(mut self) -> Reply {
         self.stop_reason = one_line(&self.stop_reason, 100);
         self.stop = match self.stop {
             // Calls that the model began before it refused are not made.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub(crate) const PATH: &str = "/api/chat";
+pub(super) const PATH: &str = "/api/chat";
 /// The context that Ollama gives a model on a small machine, in tokens.
 const CONTEXT: u64 = 4096;
 /// The largest context that we request, in tokens: it costs memory, and most models have no more.

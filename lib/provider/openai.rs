@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub(crate) const PATH: &str = "/v1/chat/completions";
+pub(super) const PATH: &str = "/v1/chat/completions";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -41,7 +41,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
 }
 
 /// Ollama has the same form.
-pub(crate) fn tool(tool: &Tool) -> Value {
+pub(super) fn tool(tool: &Tool) -> Value {
     let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema(tool) });
     json!({ "type": "function", "function": function })
 }

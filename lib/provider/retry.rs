@@ -28,7 +28,7 @@ pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 }
 
 /// A number that differs from call to call: std seeds its hashers from the system.
-pub(crate) fn random() -> u64 {
+pub(super) fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 

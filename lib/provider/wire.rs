@@ -18,7 +18,7 @@ pub(crate) enum ChatMessage<'a> {
 }
 
 /// The conversation so far, with the system prompt as its first message.
-pub(crate) fn messages<'a>(
+pub(super) fn messages<'a>(
     request: &'a Request,
     result: fn(&'a ToolResult) -> ChatMessage<'a>,
 ) -> Vec<ChatMessage<'a>> {
@@ -37,23 +37,23 @@ pub(crate) fn messages<'a>(
 }
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
-pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
+pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
     serde_json::from_slice(bytes).map_err(|e| {
         CallError::server(format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
     })
 }
 
 /// A count. One that is missing or not a whole number is 0: that must not cost a valid answer.
-pub(crate) fn count(usage: &Value, pointer: &str) -> u64 {
+pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
 }
 
-pub(crate) fn text_at(value: &Value, name: &str) -> String {
+pub(super) fn text_at(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// A tool's parameters as a JSON schema.
-pub(crate) fn schema(tool: &Tool) -> Value {
+pub(super) fn schema(tool: &Tool) -> Value {
     let properties: Map<String, Value> = tool
         .parameters
         .iter()
@@ -64,7 +64,7 @@ pub(crate) fn schema(tool: &Tool) -> Value {
 }
 
 /// A call's arguments: an object or, in OpenAI's format, the text of one.
-pub(crate) fn arguments(value: Option<&Value>) -> CallArguments {
+pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
     let malformed = |why: String| CallArguments::Malformed(why);
     match value {
         Some(Value::Object(map)) => CallArguments::Object(map.clone()),

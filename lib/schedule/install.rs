@@ -138,7 +138,7 @@ fn load(path: &Path, out: &Words, error: &Error, tools: &Tools, done: &mut Chang
 }
 
 /// `target` is `gui/UID/LABEL`; older systems find an agent by its label.
-pub(crate) fn is_loaded(target: &str, tools: &Tools) -> bool {
+pub(super) fn is_loaded(target: &str, tools: &Tools) -> bool {
     let label = target.rsplit('/').next().unwrap_or(target);
     tools.is_success(&words(&["launchctl", "print", target]))
         || tools.is_success(&words(&["launchctl", "list", label]))

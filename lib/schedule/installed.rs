@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InstalledTimer {
-    pub(crate) scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
     /// `None`: a crontab that could not be read, or whose markers are broken; `faults` says why.
     pub(crate) program: Option<TimedProgram>,
     /// The file that holds it, or `crontab`.
-    pub(crate) place: PathBuf,
+    pub(super) place: PathBuf,
     /// It comes from a Nix module, and must be changed there.
-    pub(crate) is_modules: bool,
+    pub(super) is_modules: bool,
     /// How it differs from the configuration. `memory-install-cron` fixes that; if a file of ours hides a module's,
     /// `memory-uninstall-cron` removes it.
-    pub(crate) faults: Vec<String>,
+    pub(super) faults: Vec<String>,
 }
 
 /// All our timers, of all schedulers.
-pub(crate) fn all(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+pub(super) fn all(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
     Scheduler::ALL.into_iter().flat_map(|scheduler| of(scheduler, schedule, env)).collect()
 }
 
@@ -136,7 +136,7 @@ fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<Stri
 
 /// The program that last worked on a store, and when it started, from the lock file of its run. The run before that
 /// is not known.
-pub(crate) fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
+pub(super) fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
     let bytes = file::read(&root.run_lock(), 1000).ok()?;
     let text = lossy(bytes).0;
     let program = TimedProgram::ALL.into_iter().find(|program| text.starts_with(program.name()))?;

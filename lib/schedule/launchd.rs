@@ -12,29 +12,29 @@ fn template(program: TimedProgram) -> &'static str {
     }
 }
 
-pub(crate) fn label(program: TimedProgram) -> String {
+pub(super) fn label(program: TimedProgram) -> String {
     format!("com.agent-memory.{}", program.short_name())
 }
 
-pub(crate) fn dir(home: &Path) -> PathBuf {
+pub(super) fn dir(home: &Path) -> PathBuf {
     home.join("Library/LaunchAgents")
 }
 
 /// launchd creates the files, but not the directory.
-pub(crate) fn log_dir(home: &Path) -> PathBuf {
+pub(super) fn log_dir(home: &Path) -> PathBuf {
     home.join("Library/Logs/agent-memory")
 }
 
-pub(crate) fn file(program: TimedProgram, home: &Path) -> PathBuf {
+pub(super) fn file(program: TimedProgram, home: &Path) -> PathBuf {
     dir(home).join(format!("{}.plist", label(program)))
 }
 
-pub(crate) fn log(program: TimedProgram, home: &Path) -> PathBuf {
+pub(super) fn log(program: TimedProgram, home: &Path) -> PathBuf {
     log_dir(home).join(format!("{}.log", program.short_name()))
 }
 
 /// A user's agents, as launchctl names them.
-pub(crate) fn domain() -> String {
+pub(super) fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 

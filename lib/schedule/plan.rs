@@ -55,7 +55,7 @@ pub(crate) fn line(words: &Words) -> String {
 }
 
 /// The template with its placeholders replaced. Inserted text is not searched for placeholders.
-pub(crate) fn filled(template: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn filled(template: &str, values: &[(&str, &str)]) -> String {
     let (mut text, mut rest) = (String::new(), template);
     while let Some(at) = rest.find('@') {
         text.push_str(&rest[..at]);

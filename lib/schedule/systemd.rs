@@ -7,7 +7,7 @@ use crate::schedule::timer::{TimedProgram, Timer, Timers};
 use std::path::{Path, PathBuf};
 
 /// Units for all users, which the user manager reads after the user's own.
-pub(crate) const SYSTEM_DIR: &str = "/etc/systemd/user";
+pub(super) const SYSTEM_DIR: &str = "/etc/systemd/user";
 
 fn templates(program: TimedProgram) -> (&'static str, &'static str) {
     match program {
@@ -22,11 +22,11 @@ fn templates(program: TimedProgram) -> (&'static str, &'static str) {
     }
 }
 
-pub(crate) fn service_name(program: TimedProgram) -> String {
+pub(super) fn service_name(program: TimedProgram) -> String {
     format!("agent-memory-{}.service", program.short_name())
 }
 
-pub(crate) fn timer_name(program: TimedProgram) -> String {
+pub(super) fn timer_name(program: TimedProgram) -> String {
     format!("agent-memory-{}.timer", program.short_name())
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn dir(env: &Env) -> Result<PathBuf> {
 }
 
 /// The link that means "enabled".
-pub(crate) fn wanted_link(program: TimedProgram, dir: &Path) -> PathBuf {
+pub(super) fn wanted_link(program: TimedProgram, dir: &Path) -> PathBuf {
     dir.join("timers.target.wants").join(timer_name(program))
 }
 

@@ -20,10 +20,10 @@ pub(crate) enum TimedProgram {
 }
 
 impl TimedProgram {
-    pub(crate) const ALL: [TimedProgram; 2] = [TimedProgram::Consolidate, TimedProgram::Defrag];
+    pub(super) const ALL: [TimedProgram; 2] = [TimedProgram::Consolidate, TimedProgram::Defrag];
 
     /// As in the names of units and logs.
-    pub(crate) fn short_name(self) -> &'static str {
+    pub(super) fn short_name(self) -> &'static str {
         match self {
             TimedProgram::Consolidate => "consolidate",
             TimedProgram::Defrag => "defrag",
@@ -37,7 +37,7 @@ impl TimedProgram {
         }
     }
 
-    pub(crate) fn hours(self, schedule: &Schedule) -> u64 {
+    pub(super) fn hours(self, schedule: &Schedule) -> u64 {
         match self {
             TimedProgram::Consolidate => schedule.consolidate_interval_hours,
             TimedProgram::Defrag => schedule.defrag_interval_hours,

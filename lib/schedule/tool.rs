@@ -61,12 +61,12 @@ impl Tools<'_> {
     }
 
     /// Runs a command that may fail.
-    pub(crate) fn is_success(&self, words: &[String]) -> bool {
+    pub(super) fn is_success(&self, words: &[String]) -> bool {
         self.run(words, b"").is_ok_and(|finished| finished.status.success())
     }
 
     /// The user's crontab; empty if there is none.
-    pub(crate) fn crontab(&self) -> Result<Vec<u8>> {
+    pub(super) fn crontab(&self) -> Result<Vec<u8>> {
         self.must(&words(&["crontab", "-l"]), b"").or_else(|error| {
             // "no crontab for x"; busybox cannot open a file that does not exist.
             let is_none = ["no crontab for", "No such file or directory"]
@@ -78,7 +78,7 @@ impl Tools<'_> {
 }
 
 /// `$XDG_RUNTIME_DIR`, or its usual path where `su` or cron has lost the variable.
-pub(crate) fn runtime_dir(env: &Env) -> PathBuf {
+pub(super) fn runtime_dir(env: &Env) -> PathBuf {
     let usual = || PathBuf::from(format!("/run/user/{}", rustix::process::getuid().as_raw()));
     env.os("XDG_RUNTIME_DIR").map_or_else(usual, PathBuf::from)
 }

@@ -12,7 +12,7 @@ const MARK: &str = "Written by memory-install-cron";
 const CAP: u64 = 1 << 20;
 
 /// The text of a file of ours; `None` if there is none. A file that we did not write is an error.
-pub(crate) fn ours(path: &Path) -> Result<Option<String>> {
+pub(super) fn ours(path: &Path) -> Result<Option<String>> {
     let read = file::if_exists(file::read(path, CAP));
     let Some(bytes) = read.map_err(|e| Error::from(e).hint("move it away"))? else { return Ok(None) };
     let text = lossy(bytes).0;
@@ -27,7 +27,7 @@ pub(crate) fn ours(path: &Path) -> Result<Option<String>> {
 }
 
 /// Is it a file that we did not write, and that mentions a path in `dir`?
-pub(crate) fn is_foreign_and_names(path: &Path, dir: &Path) -> bool {
+pub(super) fn is_foreign_and_names(path: &Path, dir: &Path) -> bool {
     file::read(path, CAP).is_ok_and(|bytes| {
         let text = lossy(bytes).0;
         !text.contains(MARK) && text.contains(&*dir.to_string_lossy())
@@ -35,7 +35,7 @@ pub(crate) fn is_foreign_and_names(path: &Path, dir: &Path) -> bool {
 }
 
 /// Writes the file unless it is already there. Returns whether it wrote.
-pub(crate) fn write(path: &Path, text: &str) -> Result<bool> {
+pub(super) fn write(path: &Path, text: &str) -> Result<bool> {
     file::sweep_aged(path, file::LEFT_BEHIND, |left| {
         text.as_bytes().starts_with(left) || String::from_utf8_lossy(left).contains(MARK)
     });

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const CAP: u64 = 256 << 20;
 const STATE: &str = "batch.json";
 /// What every batch's id begins with. A session that begins with one is our own.
-pub(crate) const PREFIX: &str = "batch__";
+const PREFIX: &str = "batch__";
 /// Characters of base58 in an id.
 const DIGITS: usize = 12;
 

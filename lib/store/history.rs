@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// A pathspec that leaves out temporary files: another process is writing them now.
-pub(crate) const NO_TEMPORARY_FILES: &str = ":(exclude,glob)**/.*.md.??????";
+pub(super) const NO_TEMPORARY_FILES: &str = ":(exclude,glob)**/.*.md.??????";
 /// The most output that is read from git or the commit hook, in bytes.
 const OUTPUT_CAP: usize = 64 << 20;
 
@@ -113,7 +113,7 @@ pub(crate) struct Git {
 }
 
 impl Git {
-    pub(crate) fn new(root: &Root, env: &Env) -> Result<Git> {
+    pub(super) fn new(root: &Root, env: &Env) -> Result<Git> {
         let dir = fs_err::canonicalize(root.path())?;
         let mut vars: Vec<(&'static str, OsString)> = vec![
             // A repository in a directory above is not the store's.
@@ -129,7 +129,7 @@ impl Git {
         Ok(Git { dir, deadline: Deadline::after(TIMEOUT), vars, without: env.names("GIT_") })
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+    pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
         self.words(&words)
     }
@@ -159,7 +159,7 @@ impl Git {
     }
 
     /// git's error where it has no name or address for commits.
-    pub(crate) fn missing_identity(&self) -> Option<Error> {
+    pub(super) fn missing_identity(&self) -> Option<Error> {
         self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
     }
 

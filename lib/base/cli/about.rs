@@ -25,10 +25,10 @@ pub(crate) type Command = (&'static str, &'static str);
 
 #[derive(Debug)]
 pub(crate) struct Flag {
-    pub(crate) long: &'static str,
-    pub(crate) short: Option<char>,
-    pub(crate) value: Option<&'static str>,
-    pub(crate) help: &'static str,
+    pub(super) long: &'static str,
+    pub(super) short: Option<char>,
+    pub(super) value: Option<&'static str>,
+    pub(super) help: &'static str,
 }
 
 pub(crate) const fn flag(long: &'static str, help: &'static str) -> Flag {
@@ -46,7 +46,7 @@ impl Flag {
     }
 
     /// `-p, --prompt TEXT`
-    pub(crate) fn spelling(&self) -> String {
+    pub(super) fn spelling(&self) -> String {
         let mut text = match self.short {
             Some(short) => format!("-{short}, --{}", self.long),
             None => format!("--{}", self.long),
@@ -60,13 +60,13 @@ impl Flag {
 }
 
 /// The flags that every program has.
-pub(crate) const COMMON: [Flag; 2] =
+const COMMON: [Flag; 2] =
     [flag("help", "print this help").short('h'), flag("version", "print the version").short('V')];
 
 const WIDTH: usize = 79;
 
 impl About {
-    pub(crate) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
+    pub(super) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter().chain(&COMMON)
     }
 
@@ -97,7 +97,7 @@ impl About {
 }
 
 /// Examples and layouts: every line is indented by four spaces.
-pub(crate) fn is_verbatim(paragraph: &str) -> bool {
+pub(super) fn is_verbatim(paragraph: &str) -> bool {
     paragraph.lines().filter(|line| !line.is_empty()).all(|line| line.starts_with("    "))
 }
 

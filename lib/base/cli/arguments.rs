@@ -42,7 +42,7 @@ impl Arguments {
     }
 
     /// Whether the user asked for something else than a run. Call it after parsing.
-    pub(crate) fn instead(&self) -> Option<Instead> {
+    pub(super) fn instead(&self) -> Option<Instead> {
         self.instead
     }
 

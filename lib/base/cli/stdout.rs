@@ -14,7 +14,7 @@ pub(crate) struct Stdout {
 
 impl Stdout {
     #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
-    pub(crate) fn open() -> Stdout {
+    pub(super) fn open() -> Stdout {
         Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false, broken: false }
     }
 

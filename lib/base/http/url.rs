@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv6Addr};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
-    pub(crate) https: bool,
+    pub(super) https: bool,
     /// Lower case; an IPv6 address without its brackets.
     pub(crate) host: String,
-    pub(crate) port: u16,
+    pub(super) port: u16,
     /// Empty, or `/…` without a slash at its end.
     pub(crate) path: String,
 }
@@ -63,12 +63,12 @@ impl Url {
         host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
     }
 
-    pub(crate) fn is_ipv6(&self) -> bool {
+    pub(super) fn is_ipv6(&self) -> bool {
         self.host.contains(':')
     }
 
     /// `host:port`, for messages and for `CONNECT`.
-    pub(crate) fn authority(&self) -> String {
+    pub(super) fn authority(&self) -> String {
         match self.is_ipv6() {
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
@@ -94,7 +94,7 @@ impl fmt::Display for Url {
 const NO_PORT: &str = "the text after the colon is not a port; ports are 1 to 65535";
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port`, and a bare IPv6 address without a port.
-pub(crate) fn host_and_port(authority: &str) -> Result<(String, Option<u16>)> {
+pub(super) fn host_and_port(authority: &str) -> Result<(String, Option<u16>)> {
     if authority.parse::<Ipv6Addr>().is_ok() {
         return Ok((authority.to_ascii_lowercase(), None));
     }

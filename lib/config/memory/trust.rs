@@ -22,7 +22,7 @@ const CAPS: &[&str] = &[
 
 /// Does the environment or the user's own file trust the directory of `file`? The own file must list it or a
 /// directory above it.
-pub(crate) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
+pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
     if env.text("AGENT_MEMORY_TRUST") == Some("1") {
         return true;
     }
@@ -178,7 +178,7 @@ impl UntrustedSettings {
 }
 
 /// The path with symlinks resolved, if it is inside `dir` but not in its `.git`, which never comes with a checkout.
-pub(crate) fn inside(dir: &Path, path: &Path) -> Option<PathBuf> {
+pub(super) fn inside(dir: &Path, path: &Path) -> Option<PathBuf> {
     let path = resolved(path)?;
     let below = path.strip_prefix(dir).ok()?;
     let is_git = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");

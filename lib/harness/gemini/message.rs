@@ -74,7 +74,7 @@ struct Answer<'a> {
 }
 
 /// Passes on the turns of a message, given as JSON.
-pub(crate) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
+pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     let Ok(message) = serde_json::from_str::<Message>(json) else {
         out.report.unknown("message in another shape");
         return Ok(());

@@ -49,7 +49,7 @@ pub struct RelatedNote {
 
 impl Material {
     /// The notes that are shown whole, with the hashes of their bodies.
-    pub(crate) fn updatable(&self) -> BTreeMap<EntryId, String> {
+    pub(super) fn updatable(&self) -> BTreeMap<EntryId, String> {
         let whole = self.related.iter().filter(|note| note.body.is_some());
         whole.map(|note| (note.id.clone(), note.hash.clone())).collect()
     }
@@ -84,7 +84,7 @@ What is no note
 
 Nothing is a good answer: most sessions teach little. Then put the session into \"skipped\" with the reason.";
 
-pub(crate) const REPLY: &str = "\
+pub(super) const REPLY: &str = "\
 Reply with one JSON object and nothing else:
 {
   \"batch\": \"BATCH\",

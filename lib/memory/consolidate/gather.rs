@@ -35,17 +35,17 @@ pub(crate) enum Gathered {
 }
 
 pub(crate) struct Gatherer<'a> {
-    pub(crate) config: &'a MemoryConfig,
-    pub(crate) redactor: &'a Redactor,
-    pub(crate) sessions: &'a Sessions,
-    pub(crate) reporter: &'a Reporter,
+    pub(super) config: &'a MemoryConfig,
+    pub(super) redactor: &'a Redactor,
+    pub(super) sessions: &'a Sessions,
+    pub(super) reporter: &'a Reporter,
     /// What every command of ours gets in its environment.
-    pub(crate) vars: Vec<(&'static str, std::ffi::OsString)>,
+    pub(super) vars: Vec<(&'static str, std::ffi::OsString)>,
 }
 
 impl Gatherer<'_> {
     /// Reads the history of `entry` into the batch. An error is ours, and no entry's: the store cannot be written.
-    pub(crate) fn gather(&self, entry: &QueueEntry, batch: &Batch, queue_id: &str) -> Result<Gathered> {
+    pub(super) fn gather(&self, entry: &QueueEntry, batch: &Batch, queue_id: &str) -> Result<Gathered> {
         let raw = batch.file(&format!("{queue_id}.raw"));
         let (format, path) = match &entry.retrieval {
             Retrieval::Inline { title, body, tags, .. } => {

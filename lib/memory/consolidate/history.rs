@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// The name of an entry's text in its batch.
-pub(crate) fn text_name(queue_id: &str) -> String {
+pub(super) fn text_name(queue_id: &str) -> String {
     format!("{queue_id}.history.txt")
 }
 
 /// The name of what is known about that text.
-pub(crate) fn facts_name(queue_id: &str) -> String {
+pub(super) fn facts_name(queue_id: &str) -> String {
     format!("{queue_id}.history.json")
 }
 
@@ -19,31 +19,31 @@ pub(crate) fn facts_name(queue_id: &str) -> String {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct History {
     /// The session's name in the ledger; `None`: a note, or a file that is no session.
-    pub(crate) session: Option<String>,
-    pub(crate) parent: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) parent: Option<String>,
     /// Where each turn ends in the text, in bytes.
-    pub(crate) borders: Vec<usize>,
+    pub(super) borders: Vec<usize>,
     /// Each turn's hash.
-    pub(crate) marks: Vec<String>,
+    pub(super) marks: Vec<String>,
     /// Bytes that were left out of turns, each place marked.
-    pub(crate) cut: usize,
+    pub(super) cut: usize,
 }
 
 impl History {
-    pub(crate) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.borders.last().copied().unwrap_or(0)
     }
 }
 
 /// A turn in the text of all turns.
 pub(crate) struct Seen {
-    pub(crate) end: usize,
-    pub(crate) mark: String,
-    pub(crate) cut: usize,
+    pub(super) end: usize,
+    pub(super) mark: String,
+    pub(super) cut: usize,
 }
 
 /// Copies the turns `wanted` from the text of all turns.
-pub(crate) fn copy_turns(
+pub(super) fn copy_turns(
     from: &Path,
     to: &Path,
     turns: &[Seen],
@@ -68,7 +68,7 @@ pub(crate) fn copy_turns(
 }
 
 /// A stretch of a text file, as text. Its ends are ends of turns or of characters.
-pub(crate) fn slice(path: &Path, from: usize, to: usize) -> io::Result<String> {
+pub(super) fn slice(path: &Path, from: usize, to: usize) -> io::Result<String> {
     let mut file = fs_err::File::open(path)?;
     file.seek(SeekFrom::Start(from as u64))?;
     let mut bytes = Vec::new();
@@ -77,7 +77,7 @@ pub(crate) fn slice(path: &Path, from: usize, to: usize) -> io::Result<String> {
 }
 
 /// The last place at or before `at` where a line ends, or else a character, within a few kilobytes.
-pub(crate) fn cut_at(path: &Path, at: usize) -> usize {
+pub(super) fn cut_at(path: &Path, at: usize) -> usize {
     let from = at.saturating_sub(4096);
     let mut bytes = Vec::new();
     let read = fs_err::File::open(path).and_then(|mut file| {

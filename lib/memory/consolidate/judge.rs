@@ -26,7 +26,7 @@ pub struct Known {
 type Verdicts = Vec<(String, Verdict)>;
 
 /// What the reply to the part under way comes to, or all that is wrong with it.
-pub(crate) fn judged(
+pub(super) fn judged(
     work: &Work,
     reply: &str,
     known: Known,
@@ -69,7 +69,7 @@ pub(crate) fn judged(
 }
 
 /// Without an LLM: the notes that people wrote, as they are.
-pub(crate) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Plan, Verdicts) {
+pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Plan, Verdicts) {
     let Known { at, mut ids, entries, .. } = known;
     let mut notes = Vec::new();
     let mut verdicts = Vec::new();

@@ -54,7 +54,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn of(entry: &QueueEntry) -> Origin {
+    pub(super) fn of(entry: &QueueEntry) -> Origin {
         Origin {
             harness: entry.harness.name().to_owned(),
             thread_id: entry.thread_id().map(str::to_owned),

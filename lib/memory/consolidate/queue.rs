@@ -21,9 +21,9 @@ const FRAME: usize = 250;
 /// The queue, as one run sees it.
 pub(crate) struct Queue {
     /// How many entries this run may still take.
-    pub(crate) limit: usize,
+    pub(super) limit: usize,
     /// Only these entries; `None`: all.
-    pub(crate) only: Option<BTreeSet<String>>,
+    only: Option<BTreeSet<String>>,
     /// The entries and the unreadable files that this run has dealt with: none is taken up twice.
     seen: BTreeSet<String>,
     pub(crate) processed: usize,
@@ -33,9 +33,9 @@ pub(crate) struct Queue {
 
 /// What became of the claimed entries' histories.
 pub(crate) struct Fetched {
-    pub(crate) sources: Vec<BatchSource>,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) verdicts: BTreeMap<String, Verdict>,
+    pub(super) sources: Vec<BatchSource>,
+    pub(super) parts: Vec<Part>,
+    pub(super) verdicts: BTreeMap<String, Verdict>,
 }
 
 impl Queue {
@@ -67,7 +67,7 @@ impl Queue {
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
-    pub(crate) fn claim(&mut self, run: &mut Run) -> Result<Option<Claimed>> {
+    pub(super) fn claim(&mut self, run: &mut Run) -> Result<Option<Claimed>> {
         let tries = Tries::load(run.root)?;
         let mut chosen: Vec<Waiting> = Vec::new();
         for waiting in self.candidates(run, &tries)? {
@@ -102,7 +102,7 @@ impl Queue {
 
     /// Reads the histories of what was claimed into the batch. What no longer fits into one call goes back for the next
     /// batch.
-    pub(crate) fn fetch(&mut self, sources: Vec<BatchSource>, room: usize, run: &Run) -> Result<Fetched> {
+    pub(super) fn fetch(&mut self, sources: Vec<BatchSource>, room: usize, run: &Run) -> Result<Fetched> {
         let batch = run.batch()?;
         let entries = entries(run)?;
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
@@ -159,7 +159,7 @@ impl Queue {
     }
 
     /// Gives each entry its place by its verdict. Doing it twice for one batch is doing it once.
-    pub(crate) fn mark(
+    pub(super) fn mark(
         &mut self,
         sources: &[BatchSource],
         verdicts: &BTreeMap<String, Verdict>,
@@ -203,7 +203,7 @@ impl Queue {
     }
 
     /// Remembers that these stretches of sessions have been seen.
-    pub(crate) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<()> {
+    pub(super) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<()> {
         if run.is_dry() || stretches.is_empty() {
             return Ok(());
         }
@@ -258,7 +258,7 @@ fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions) -> Gatherer<'a> {
 }
 
 /// What the claimed entries are, by queue id. A dry run has claimed none.
-pub(crate) fn entries(run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
+pub(super) fn entries(run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
     let mut all = run.batch()?.claimed()?;
     if run.is_dry() {
         all.extend(Journal::at(run.root).waiting()?.0);

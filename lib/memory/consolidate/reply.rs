@@ -30,15 +30,15 @@ pub(crate) struct Reply {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Proposed {
     /// A name for links within the reply.
-    pub(crate) label: Option<String>,
+    pub(super) label: Option<String>,
     pub(crate) update: Option<EntryId>,
     /// What it would have updated, but may not: no note, or one whose body it has not seen.
-    pub(crate) refused: Option<String>,
-    pub(crate) title: String,
-    pub(crate) summary: String,
+    pub(super) refused: Option<String>,
+    pub(super) title: String,
+    pub(super) summary: String,
     pub(crate) tags: Vec<String>,
-    pub(crate) scope: Scope,
-    pub(crate) body: String,
+    pub(super) scope: Scope,
+    pub(super) body: String,
     /// Queue ids.
     pub(crate) sources: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Proposed {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Skipped {
     pub(crate) source: String,
-    pub(crate) reason: String,
+    pub(super) reason: String,
 }
 
 /// The reply in `text`, or all that is wrong with it.

@@ -93,13 +93,13 @@ impl std::fmt::Display for Verdict {
 
 impl Verdict {
     /// Is there more to it than that all went well?
-    pub(crate) fn is_worth_saying(&self) -> bool {
+    pub(super) fn is_worth_saying(&self) -> bool {
         !matches!(self, Verdict::Processed(None))
     }
 }
 
 impl Work {
-    pub(crate) fn new(claimed: Claimed) -> Work {
+    pub(super) fn new(claimed: Claimed) -> Work {
         let sources =
             claimed.queue_ids.into_iter().map(|queue_id| BatchSource { queue_id, bytes: 0, cut: 0 });
         Work {
@@ -115,12 +115,12 @@ impl Work {
     }
 
     /// The slices that the part under way shows.
-    pub(crate) fn slices(&self) -> &[Slice] {
+    pub(super) fn slices(&self) -> &[Slice] {
         self.parts.get(self.next).map_or(&[], |part| &part.slices)
     }
 
     /// The queue ids that the part under way shows.
-    pub(crate) fn shown_ids(&self) -> Vec<&str> {
+    pub(super) fn shown_ids(&self) -> Vec<&str> {
         let sources = self.slices().iter().filter_map(|slice| self.sources.get(slice.source));
         let mut ids: Vec<&str> = sources.map(|source| source.queue_id.as_str()).collect();
         ids.dedup();
@@ -128,13 +128,13 @@ impl Work {
     }
 
     /// Is this entry seen to its end with the part under way?
-    pub(crate) fn ends_with_this_part(&self, queue_id: &str) -> bool {
+    pub(super) fn ends_with_this_part(&self, queue_id: &str) -> bool {
         let later = self.parts.iter().skip(self.next.saturating_add(1)).flat_map(|part| &part.slices);
         !later.filter_map(|slice| self.sources.get(slice.source)).any(|source| source.queue_id == queue_id)
     }
 
     /// What of the part under way has been seen: all but what was given up.
-    pub(crate) fn seen(&self) -> Vec<Stretch> {
+    pub(super) fn seen(&self) -> Vec<Stretch> {
         let stretch = |slice: &Slice| {
             let source = self.sources.get(slice.source)?;
             let is_given_up =
@@ -146,7 +146,7 @@ impl Work {
     }
 
     /// Is there anything in the part under way that was not given up?
-    pub(crate) fn is_alive(&self) -> bool {
+    pub(super) fn is_alive(&self) -> bool {
         let is_given_up =
             |id: &str| matches!(self.verdicts.get(id), Some(Verdict::Failed(_) | Verdict::Alone));
         self.shown_ids().into_iter().any(|id| !is_given_up(id))
@@ -154,7 +154,7 @@ impl Work {
 
     /// What a failed call does to the entries that nothing is decided of: several are asked about alone the next time,
     /// one alone has had its try.
-    pub(crate) fn take_failure(&mut self, why: &str) {
+    pub(super) fn take_failure(&mut self, why: &str) {
         let ids = self.sources.iter().map(|source| &source.queue_id);
         let undecided: Vec<String> = ids.filter(|id| !self.verdicts.contains_key(*id)).cloned().collect();
         let verdict = match undecided.len() {

@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 /// What was done for one part.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Applied {
-    pub(crate) made: Vec<Planned>,
+    pub(super) made: Vec<Planned>,
     /// Notes that were deleted for good since, and of which nothing is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) deleted: Vec<EntryId>,
+    pub(super) deleted: Vec<EntryId>,
 }
 
-pub(crate) fn applied_name(part: usize) -> String {
+pub(super) fn applied_name(part: usize) -> String {
     format!("applied-{part}.json")
 }
 
 /// What was done for each part so far, in order.
-pub(crate) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
+pub(super) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
     let mut all = Vec::new();
     for part in 0.. {
         if !batch.file(&applied_name(part)).exists() {

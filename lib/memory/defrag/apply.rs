@@ -11,7 +11,7 @@ use crate::store::persistence::{Note, Persistence};
 use crate::store::revision::{Reads, Revision, Standing};
 
 /// Makes the changes of the part under way; those that are made already, not again. What was made, and what was not.
-pub(crate) fn apply<P: Persistence>(
+pub(super) fn apply<P: Persistence>(
     notes: &P,
     work: &Work,
     plan: &Plan,
@@ -61,7 +61,7 @@ pub fn carry_out<P: Persistence>(notes: &P, operations: &[Planned]) -> Result<(V
 ///
 /// After a crash some of it may be made already, or all, and `later` operations on the same notes too: a note
 /// that stands as one of those leaves it has been through this one.
-pub(crate) fn make<P: Persistence>(
+pub(super) fn make<P: Persistence>(
     topics: &P,
     revisions: &[Revision],
     later: &[&Revision],

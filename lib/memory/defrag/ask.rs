@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// How much room the words around the notes take, in bytes, at most.
-pub(crate) const OWN_WORDS: usize = 9 << 10;
+pub(super) const OWN_WORDS: usize = 9 << 10;
 /// So many likely duplicates are named, at most.
 const PAIRS: usize = 100;
 /// What stands around a note takes so many bytes, at most, besides its title, summary, tags, links and repositories.
@@ -19,9 +19,9 @@ const FRAME: usize = 400;
 /// The whole of a note as it is shown.
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
-    pub(crate) id: EntryId,
+    pub(super) id: EntryId,
     /// Its mark when it was read.
-    pub(crate) mark: String,
+    pub(super) mark: String,
     text: String,
 }
 
@@ -29,10 +29,10 @@ pub(crate) struct Shown {
 #[derive(Debug, Clone)]
 pub(crate) struct Corpus {
     /// The reach's name.
-    pub(crate) whose: String,
-    pub(crate) notes: usize,
-    pub(crate) hot: usize,
-    pub(crate) max_hot_tokens: u64,
+    pub(super) whose: String,
+    pub(super) notes: usize,
+    pub(super) hot: usize,
+    pub(super) max_hot_tokens: u64,
 }
 
 const TASK: &str = "\
@@ -80,7 +80,7 @@ const OPERATIONS: &str = "\
 const TIER: &str = "    {\"op\": \"tier\", \"id\": \"id__…\", \"tier\": \"hot\"}";
 
 /// What a reply looks like; the batch's id goes in the place of BATCH.
-pub(crate) fn rules(has_texts: bool, has_tiers: bool) -> String {
+pub(super) fn rules(has_texts: bool, has_tiers: bool) -> String {
     let operations = match (has_texts, has_tiers) {
         (true, true) => format!("{OPERATIONS},\n{TIER}"),
         (true, false) => OPERATIONS.to_owned(),
@@ -95,7 +95,7 @@ pub(crate) fn rules(has_texts: bool, has_tiers: bool) -> String {
 }
 
 /// The prompt for notes that are shown whole.
-pub(crate) fn whole(
+pub(super) fn whole(
     batch: &str,
     now: Timestamp,
     corpus: &Corpus,
@@ -136,7 +136,7 @@ pub(crate) fn whole(
 }
 
 /// The prompt that asks what is hot; `lines` are the notes, one each, and `left_out` how many have no room.
-pub(crate) fn tiers(
+pub(super) fn tiers(
     batch: &str,
     now: Timestamp,
     corpus: &Corpus,
@@ -179,7 +179,7 @@ fn data(text: &mut String, mark: &str) {
 }
 
 /// A note for the prompt, without secrets. `linked` says how many notes lead to each.
-pub(crate) fn shown(
+pub(super) fn shown(
     note: &CorpusNote,
     linked: &BTreeMap<EntryId, usize>,
     clean: impl Fn(&str) -> String,
@@ -202,7 +202,7 @@ pub(crate) fn shown(
 
 impl Shown {
     /// How much room it takes in the prompt, in bytes.
-    pub(crate) fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         self.text.len() + FRAME
     }
 }
@@ -235,7 +235,7 @@ fn standing(meta: &Meta) -> String {
 }
 
 /// A note in the list that tiers are decided by.
-pub(crate) fn line(note: &CorpusNote, clean: impl Fn(&str) -> String) -> String {
+pub(super) fn line(note: &CorpusNote, clean: impl Fn(&str) -> String) -> String {
     let meta = note.meta();
     let bytes = note.entry.body().len();
     format!(
@@ -248,7 +248,7 @@ pub(crate) fn line(note: &CorpusNote, clean: impl Fn(&str) -> String) -> String 
 }
 
 /// The notes in the order in which they matter for tiers: hot ones, pinned ones, and then by use and age.
-pub(crate) fn by_weight(notes: &mut [CorpusNote]) {
+pub(super) fn by_weight(notes: &mut [CorpusNote]) {
     notes.sort_by_key(|note| {
         let meta = note.meta();
         std::cmp::Reverse((meta.pinned, meta.tier == Tier::Hot, meta.used, meta.last_used, meta.updated_at))
@@ -256,7 +256,7 @@ pub(crate) fn by_weight(notes: &mut [CorpusNote]) {
 }
 
 /// The pairs among `ids`, by id.
-pub(crate) fn pairs_by_id(pairs: &[Pair], ids: &[EntryId]) -> Vec<(EntryId, EntryId, u8)> {
+pub(super) fn pairs_by_id(pairs: &[Pair], ids: &[EntryId]) -> Vec<(EntryId, EntryId, u8)> {
     let named = |pair: &Pair| Some((ids.get(pair.a)?.clone(), ids.get(pair.b)?.clone(), pair.percent));
     pairs.iter().filter_map(named).collect()
 }

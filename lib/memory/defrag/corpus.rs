@@ -22,7 +22,7 @@ impl CorpusNote {
         Some(CorpusNote { name, mark: note.entry.fingerprint(), entry: note.entry })
     }
 
-    pub(crate) fn meta(&self) -> &Meta {
+    pub(super) fn meta(&self) -> &Meta {
         self.entry.meta()
     }
 
@@ -30,7 +30,7 @@ impl CorpusNote {
         &self.meta().id
     }
 
-    pub(crate) fn body(&self) -> Cow<'_, str> {
+    pub(super) fn body(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.entry.body())
     }
 }
@@ -67,13 +67,13 @@ pub fn read<P: Persistence>(
 
 /// A note in use, without its text.
 pub(crate) struct Marked {
-    pub(crate) id: EntryId,
-    pub(crate) mark: String,
-    pub(crate) reach: Reach,
+    pub(super) id: EntryId,
+    pub(super) mark: String,
+    pub(super) reach: Reach,
 }
 
 /// All notes in use.
-pub(crate) fn marks<P: Persistence>(topics: &P) -> Result<Vec<Marked>> {
+pub(super) fn marks<P: Persistence>(topics: &P) -> Result<Vec<Marked>> {
     let scan = topics.scan(&[Place::Topics], |note| {
         let meta = note.entry.meta();
         // One that a plan could not hold is not asked about.

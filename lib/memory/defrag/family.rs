@@ -7,12 +7,12 @@ pub(crate) struct Families {
 }
 
 impl Families {
-    pub(crate) fn new(count: usize) -> Families {
+    pub(super) fn new(count: usize) -> Families {
         Families { parents: (0..count).collect() }
     }
 
     /// The smallest number of the family that `of` belongs to.
-    pub(crate) fn head(&mut self, mut of: usize) -> usize {
+    fn head(&mut self, mut of: usize) -> usize {
         while self.parents[of] != of {
             // Halves the way for whoever asks next.
             self.parents[of] = self.parents[self.parents[of]];
@@ -22,7 +22,7 @@ impl Families {
     }
 
     /// Makes one family of two; false if they were one.
-    pub(crate) fn join(&mut self, a: usize, b: usize) -> bool {
+    pub(super) fn join(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = (self.head(a), self.head(b));
         self.parents[a.max(b)] = a.min(b);
         a != b
@@ -38,12 +38,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new(count: usize) -> Rows {
+    pub(super) fn new(count: usize) -> Rows {
         Rows { families: Families::new(count), next: vec![None; count], last: (0..count).collect() }
     }
 
     /// Puts one row behind the other, unless they are one.
-    pub(crate) fn join(&mut self, a: usize, b: usize) {
+    pub(super) fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.families.head(a), self.families.head(b));
         if self.families.join(a, b) {
             let (first, second) = (a.min(b), a.max(b));
@@ -53,7 +53,7 @@ impl Rows {
     }
 
     /// Every row, in order of their heads.
-    pub(crate) fn rows(mut self) -> Vec<Vec<usize>> {
+    pub(super) fn rows(mut self) -> Vec<Vec<usize>> {
         let heads: Vec<usize> = (0..self.next.len()).filter(|n| self.families.head(*n) == *n).collect();
         heads
             .into_iter()

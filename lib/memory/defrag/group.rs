@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a note weighs and is related to.
 #[derive(Debug, Clone)]
 pub(crate) struct Item<'a> {
-    pub(crate) bytes: usize,
-    pub(crate) tags: &'a [String],
+    pub(super) bytes: usize,
+    pub(super) tags: &'a [String],
     /// The notes that it links to.
-    pub(crate) links: Vec<usize>,
+    pub(super) links: Vec<usize>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Groups {
     /// Each in ascending order.
-    pub(crate) groups: Vec<Vec<usize>>,
+    pub(super) groups: Vec<Vec<usize>>,
     /// Those that no call has room for.
-    pub(crate) too_large: Vec<usize>,
+    pub(super) too_large: Vec<usize>,
 }
 
 /// A group that is full to this share takes nothing from afar to become fuller.
@@ -43,7 +43,7 @@ fn groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
 }
 
 /// The same of `members` alone, which are in ascending order.
-pub(crate) fn groups_among(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
+pub(super) fn groups_among(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
     let places: BTreeMap<usize, usize> = members.iter().enumerate().map(|(to, &from)| (from, to)).collect();
     let place = |from: &usize| places.get(from).copied();
     let items: Vec<Item<'_>> = members

@@ -248,7 +248,7 @@ pub fn look_up<P: Persistence>(notes: &P, ids: &[EntryId], at: Timestamp) -> Res
 }
 
 /// Takes what became of these notes into the history. What goes wrong is a warning.
-pub(crate) fn record<'b, P: Persistence>(
+pub(super) fn record<'b, P: Persistence>(
     notes: &P,
     message: String,
     ids: impl Iterator<Item = &'b EntryId>,

@@ -20,7 +20,7 @@ pub struct Limits {
 
 impl Limits {
     /// Room for notes in one prompt, in bytes.
-    pub(crate) fn room(self) -> Result<usize> {
+    pub(super) fn room(self) -> Result<usize> {
         let max = self.max_prompt_bytes;
         let room = max.saturating_sub(OWN_WORDS);
         if room < LEAST_ROOM {
@@ -33,6 +33,6 @@ impl Limits {
 
 /// So many bytes a note takes in a prompt. Never fewer than it takes there in the end: one that its group has no room
 /// for would be asked about every night, and never shown.
-pub(crate) fn weight(note: &CorpusNote, redactor: &Redactor) -> usize {
+pub(super) fn weight(note: &CorpusNote, redactor: &Redactor) -> usize {
     ask::shown(note, &BTreeMap::new(), |text| redactor.cleaned(text)).room() + LINKED_DIGITS
 }

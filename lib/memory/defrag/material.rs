@@ -56,7 +56,7 @@ impl Material {
         Ok(Material { now, corpus, notes })
     }
 
-    pub(crate) fn prompt(&self, batch: &str) -> String {
+    pub(super) fn prompt(&self, batch: &str) -> String {
         match &self.notes {
             Notes::Whole { shown, pairs, has_tiers } => {
                 ask::whole(batch, self.now, &self.corpus, shown, pairs, *has_tiers)
@@ -68,7 +68,7 @@ impl Material {
     }
 
     /// The notes that are shown, with their fingerprints.
-    pub(crate) fn shown(&self) -> BTreeMap<EntryId, String> {
+    pub(super) fn shown(&self) -> BTreeMap<EntryId, String> {
         match &self.notes {
             Notes::Whole { shown, .. } => {
                 shown.iter().map(|note| (note.id.clone(), note.mark.clone())).collect()

@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
 pub(crate) struct News {
-    pub(crate) seen: DefragLedger,
+    pub(super) seen: DefragLedger,
     /// Asks about what has not changed, too.
-    pub(crate) is_forced: bool,
+    is_forced: bool,
     /// What failed night after night is skipped for a while; not when a person asks.
     skips_failures: bool,
     /// The command's hash: another command may do better.
@@ -27,7 +27,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    pub(crate) fn load(run: &Run, is_forced: bool) -> Result<News> {
+    pub(super) fn load(run: &Run, is_forced: bool) -> Result<News> {
         Ok(News {
             seen: DefragLedger::load(run.root)?,
             is_forced,
@@ -38,7 +38,7 @@ impl News {
     }
 
     /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
-    pub(crate) fn count<P: Persistence>(&self, notes: &P) -> Result<Option<usize>> {
+    pub(super) fn count<P: Persistence>(&self, notes: &P) -> Result<Option<usize>> {
         let notes = corpus::marks(notes)?;
         let is_new =
             |note: &corpus::Marked| self.is_news(&note.id, &note.mark) || self.are_tiers_wanted(&note.reach);
@@ -47,12 +47,12 @@ impl News {
     }
 
     /// Has no call seen this note as it is, and may one be made for it?
-    pub(crate) fn is_news(&self, id: &EntryId, mark: &str) -> bool {
+    pub(super) fn is_news(&self, id: &EntryId, mark: &str) -> bool {
         !self.seen.has(id, mark) && !self.rests(id.as_str(), mark)
     }
 
     /// Is it to be decided what is hot among these notes, and may a call be made for that?
-    pub(crate) fn are_tiers_wanted(&self, reach: &Reach) -> bool {
+    pub(super) fn are_tiers_wanted(&self, reach: &Reach) -> bool {
         self.seen.are_tiers_due(reach.name()) && !self.rests(reach.name(), "")
     }
 
@@ -66,7 +66,7 @@ impl News {
     }
 
     /// Remembers that the call about the part under way has failed, where it was about what no call had seen.
-    pub(crate) fn take_failure(mut self, work: &Work, failure: &Failure, run: &Run) -> Result<()> {
+    pub(super) fn take_failure(mut self, work: &Work, failure: &Failure, run: &Run) -> Result<()> {
         let (Failure::Command(why) | Failure::Reply(why)) = failure else { return Ok(()) };
         let new = work.shown.iter().filter(|(id, mark)| !self.seen.has(id, mark));
         let mut about: Vec<(&str, &str)> = match work.part() {
@@ -96,7 +96,7 @@ impl News {
     }
 
     /// Nothing is asked, but there is something that could be.
-    pub(crate) fn tell_what_rests(&self, run: &Run) {
+    pub(super) fn tell_what_rests(&self, run: &Run) {
         let Some((count, failure)) = self.seen.postponed(self.now) else { return };
         let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
         let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
@@ -108,7 +108,7 @@ impl News {
 }
 
 /// Forgets the notes that are gone.
-pub(crate) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) -> Result<()> {
+pub(super) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) -> Result<()> {
     let there: BTreeSet<EntryId> = corpus::marks(notes)?.into_iter().map(|note| note.id).collect();
     seen.keep(|id| there.contains(id));
     Ok(())

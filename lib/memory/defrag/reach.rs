@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub struct Reach(String);
 
 impl Reach {
-    pub(crate) fn of(meta: &Meta) -> Reach {
+    pub(super) fn of(meta: &Meta) -> Reach {
         if meta.scope == Scope::Global {
             return Reach("global".to_owned());
         }
@@ -20,7 +20,7 @@ impl Reach {
         Reach(repos.into_iter().fold("repo".to_owned(), |name, repo| name + " " + repo))
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.0
     }
 }

@@ -29,7 +29,7 @@ pub enum Op {
 impl Op {
     const ALL: [Op; 7] = [Op::Merge, Op::Split, Op::Rename, Op::Retag, Op::Rewrite, Op::Archive, Op::Tier];
 
-    pub(crate) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Op::Merge => "merge",
             Op::Split => "split",
@@ -45,10 +45,10 @@ impl Op {
 /// A note as the model would have it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Text {
-    pub(crate) title: String,
-    pub(crate) summary: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) body: String,
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) tags: Vec<String>,
+    pub(super) body: String,
 }
 
 /// Ids stand as the model wrote them.
@@ -64,7 +64,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    pub(crate) fn op(&self) -> Op {
+    pub(super) fn op(&self) -> Op {
         match self {
             Operation::Merge { .. } => Op::Merge,
             Operation::Split { .. } => Op::Split,
@@ -76,7 +76,7 @@ impl Operation {
         }
     }
 
-    pub(crate) fn ids(&self) -> Vec<&str> {
+    pub(super) fn ids(&self) -> Vec<&str> {
         match self {
             Operation::Merge { ids, .. } => ids.iter().map(String::as_str).collect(),
             Operation::Split { id, .. }
@@ -93,7 +93,7 @@ impl Operation {
 pub(crate) struct Reply {
     pub(crate) operations: Vec<Operation>,
     /// A word to the person, in one line.
-    pub(crate) remark: String,
+    pub(super) remark: String,
 }
 
 /// The reply in `text`, with what is wrong with single operations; the error is why there is none at all.

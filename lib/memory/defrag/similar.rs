@@ -27,7 +27,7 @@ pub(crate) struct Pair {
 }
 
 /// From here on two notes are called alike. Chosen by measurement, see the tests.
-pub(crate) const ALIKE_PERCENT: u8 = 40;
+const ALIKE_PERCENT: u8 = 40;
 /// A note keeps so many pairs, and more only where one joins it to a family that it is not yet part of.
 const KEPT: u8 = 3;
 /// A list of so many notes or fewer is looked through.
@@ -99,7 +99,7 @@ fn enough(mut pairs: Vec<Pair>, notes: usize) -> Vec<Pair> {
 
 /// All notes, small ones first, with the words and shingles that they share with others.
 struct Corpus {
-    notes: Box<[Note]>,
+    pub(super) notes: Box<[Note]>,
     /// What the notes have, one note after the other, words before shingles: where the list of it starts.
     /// Ascending within the words and the shingles of a note.
     lists: Box<[u32]>,

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file of a batch with what was found out about all notes.
-pub(crate) const STRUCTURE: &str = "structure.json";
+pub(super) const STRUCTURE: &str = "structure.json";
 
 /// What was found out about all notes, for the prompts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -58,7 +58,7 @@ pub struct News {
 }
 
 impl Work {
-    pub(crate) fn new(news: News) -> Work {
+    pub(super) fn new(news: News) -> Work {
         Work {
             batch: news.batch,
             is_forced: news.is_forced,
@@ -72,7 +72,7 @@ impl Work {
     }
 
     /// The part under way.
-    pub(crate) fn part(&self) -> Option<&Part> {
+    pub(super) fn part(&self) -> Option<&Part> {
         self.parts.get(self.next)
     }
 }

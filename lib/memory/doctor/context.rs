@@ -12,8 +12,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) root: &'a Root,
     pub(crate) env: &'a Env,
     /// What a finding about a setting names: the configuration file, or the store if there is none.
-    pub(crate) config_file: PathBuf,
-    pub(crate) redactor: Redactor,
+    pub(super) config_file: PathBuf,
+    pub(super) redactor: Redactor,
 }
 
 impl<'a> CheckContext<'a> {

@@ -65,7 +65,7 @@ pub(crate) struct Finding {
     pub(crate) what: String,
     pub(crate) mend: String,
     /// Fixed by this run.
-    pub(crate) fixed: bool,
+    pub(super) fixed: bool,
 }
 
 fn text_of<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
@@ -78,7 +78,7 @@ impl Finding {
         Finding { severity, check, file: file.to_path_buf(), what, mend, fixed: false }
     }
 
-    pub(crate) fn error(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
+    pub(super) fn error(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
         Finding::new(Severity::Error, check, file, what.into(), mend)
     }
 
@@ -92,7 +92,7 @@ impl Finding {
     }
 
     /// Redacts secrets, which may be in any name or value, and shortens the texts to one line.
-    pub(crate) fn clean(&mut self, redactor: &Redactor) {
+    pub(super) fn clean(&mut self, redactor: &Redactor) {
         for text in [&mut self.what, &mut self.mend] {
             *text = redactor.cleaned(&one_line(text, TEXT_CHARS));
         }

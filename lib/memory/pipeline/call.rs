@@ -51,7 +51,7 @@ impl Caller<'_> {
 
     /// Asks, unless the batch holds the reply already, a dry run was given it, or a command that an earlier run started
     /// is still at work on it. The outer error is ours: a file that cannot be written.
-    pub(crate) fn ask(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Answer> {
+    pub(super) fn ask(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Answer> {
         let path = batch.file(&question.reply_name());
         if self.is_there(batch, &question.reply_name())? {
             return read(&path).map(Answer::Reply);
@@ -74,7 +74,7 @@ impl Caller<'_> {
     }
 
     /// Removes the replies of dry runs that are too old to be used.
-    pub(crate) fn sweep(&self) {
+    pub(super) fn sweep(&self) {
         let Ok(entries) = fs_err::read_dir(self.kept_dir()) else { return };
         for entry in entries.filter_map(std::io::Result::ok) {
             let age =
@@ -97,7 +97,7 @@ impl Caller<'_> {
     }
 
     /// Is the reply in this file of the batch? A crash may have left it whole, with nobody to take note of its end.
-    pub(crate) fn is_there(&self, batch: &Batch, name: &str) -> Result<bool> {
+    pub(super) fn is_there(&self, batch: &Batch, name: &str) -> Result<bool> {
         let (path, unfinished) = (batch.file(name), unfinished(batch, name));
         if path.exists() {
             return Ok(true);

@@ -100,7 +100,7 @@ pub enum Failure {
 
 impl Failure {
     /// The repaired reply is no better than the first.
-    pub(crate) fn unusable(faults: &[String]) -> Failure {
+    pub(super) fn unusable(faults: &[String]) -> Failure {
         let faults = faults.join("; ");
         Failure::Reply(format!("the reply cannot be used, and neither can a second: {faults}"))
     }

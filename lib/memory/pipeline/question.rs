@@ -40,7 +40,7 @@ impl Question {
     }
 
     /// The name of the file in the batch that the reply goes into.
-    pub(crate) fn reply_name(&self) -> String {
+    pub(super) fn reply_name(&self) -> String {
         format!("reply-{}{}.txt", self.part, if self.is_repair() { "-repair" } else { "" })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn batch_of(text: &str) -> Option<String> {
 }
 
 /// The batch among `ours` that a reply which somebody brings is about; `theirs` are the other program's.
-pub(crate) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch> {
+pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch> {
     let id = batch_of(text).ok_or_else(|| {
         Error::api("the reply names no batch").hint("it has to be the JSON object that the prompt asks for")
     })?;
@@ -31,7 +31,7 @@ pub(crate) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> 
 }
 
 /// What is said of a batch that waits for nothing any more, or never did.
-pub(crate) fn no_such_batch(id: &str) -> Error {
+pub(super) fn no_such_batch(id: &str) -> Error {
     Error::usage(format!("there is no batch \"{}\"", one_line(id, 60)))
         .hint("it was applied already, or waited for over 24 h; begin anew with --prompt")
 }

@@ -256,7 +256,7 @@ impl<'a, H: Host> Runner<'a, H> {
     ///
     /// A batch that cannot be carried on is reported, and the others are carried on all the same; its error is returned
     /// beside how the last one ended.
-    pub(crate) fn carry_on(&mut self, asks: bool) -> Result<(Ending, Option<Error>)> {
+    fn carry_on(&mut self, asks: bool) -> Result<(Ending, Option<Error>)> {
         let mut last = Ending::Idle;
         let mut stuck = None;
         for (batch, saved, answerer) in self.left_behind()? {

@@ -32,7 +32,7 @@ pub(crate) struct Progress {
     /// The name of the file that the reply to the current question goes into.
     pub(crate) awaits: Option<String>,
     /// A person has been given the current question.
-    pub(crate) is_with_person: bool,
+    pub(super) is_with_person: bool,
     /// Completed; kept so that it can be taken back.
     pub(crate) is_over: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Saved<S> {
 }
 
 impl Progress {
-    pub(crate) fn new(kind: Kind, begun: Timestamp) -> Progress {
+    pub(super) fn new(kind: Kind, begun: Timestamp) -> Progress {
         Progress { kind, begun, answers: 0, awaits: None, is_with_person: false, is_over: false }
     }
 

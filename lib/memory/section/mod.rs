@@ -40,13 +40,13 @@ pub(crate) struct Outcome {
 /// How much of the limit for hot notes one audience uses.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HotUse {
-    pub(crate) repo: Option<String>,
+    pub(super) repo: Option<String>,
     /// All hot and pinned notes, at four bytes per token.
-    pub(crate) tokens: u64,
+    pub(super) tokens: u64,
     /// `agentsMd.maxHotTokens`
-    pub(crate) most: u64,
+    pub(super) most: u64,
     /// Titles of the notes that are listed as warm ones because the limit is reached.
-    pub(crate) crowded_out: Vec<String>,
+    pub(super) crowded_out: Vec<String>,
 }
 
 /// Refreshes all configured targets. One that fails does not stop the others; `Err` means that the store failed.
@@ -82,14 +82,14 @@ pub(crate) struct Inspection<'a> {
 }
 
 impl<'a> Inspection<'a> {
-    pub(crate) fn of(config: &'a MemoryConfig) -> Inspection<'a> {
+    pub(super) fn of(config: &'a MemoryConfig) -> Inspection<'a> {
         let mut all = vec![None];
         all.extend(audiences(config).into_iter().flatten().map(Some));
         Inspection { config, audiences: all }
     }
 
     /// What to keep of a note; `None` if no audience sees it.
-    pub(crate) fn candidate(&self, note: &Note) -> Option<Candidate> {
+    pub(super) fn candidate(&self, note: &Note) -> Option<Candidate> {
         // Without targets, only the size of hot notes matters.
         let meta = note.entry.meta();
         if self.config.agents_md.targets.is_empty() && !meta.pinned && meta.tier != Tier::Hot {
@@ -99,7 +99,7 @@ impl<'a> Inspection<'a> {
     }
 
     /// Writes nothing.
-    pub(crate) fn judge(&self, candidates: impl Iterator<Item = Candidate>) -> (Vec<Outcome>, Vec<HotUse>) {
+    pub(super) fn judge(&self, candidates: impl Iterator<Item = Candidate>) -> (Vec<Outcome>, Vec<HotUse>) {
         let selections = gather::selections(candidates, self.audiences.len(), limits(self.config));
         let outcomes = place(self.config, &self.audiences, &selections, false);
         let hot_use = |(repo, selection): (&Option<&str>, Selection)| HotUse {

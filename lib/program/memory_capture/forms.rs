@@ -25,13 +25,13 @@ pub(crate) enum What {
 
 #[derive(Debug)]
 pub(crate) struct Note {
-    pub(crate) title: String,
-    pub(crate) body: Body,
-    pub(crate) tags: Vec<String>,
-    pub(crate) scope: Scope,
-    pub(crate) harness: Harness,
-    pub(crate) thread_id: Option<String>,
-    pub(crate) direct: bool,
+    pub(super) title: String,
+    pub(super) body: Body,
+    pub(super) tags: Vec<String>,
+    pub(super) scope: Scope,
+    pub(super) harness: Harness,
+    pub(super) thread_id: Option<String>,
+    pub(super) direct: bool,
 }
 
 #[derive(Debug)]
@@ -43,18 +43,18 @@ pub(crate) enum Body {
 /// The flags, before it is known which form they make.
 #[derive(Debug, Default)]
 pub(crate) struct Given {
-    pub(crate) title: Option<String>,
-    pub(crate) body: Option<String>,
-    pub(crate) tags: Option<Vec<String>>,
-    pub(crate) scope: Option<Scope>,
-    pub(crate) harness: Option<Harness>,
-    pub(crate) thread_id: Option<String>,
-    pub(crate) direct: bool,
-    pub(crate) entry: bool,
-    pub(crate) payload: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) body: Option<String>,
+    pub(super) tags: Option<Vec<String>>,
+    pub(super) scope: Option<Scope>,
+    pub(super) harness: Option<Harness>,
+    pub(super) thread_id: Option<String>,
+    pub(super) direct: bool,
+    pub(super) entry: bool,
+    pub(super) payload: Option<String>,
 }
 
-pub(crate) fn tags(list: &str) -> Result<Vec<String>> {
+pub(super) fn tags(list: &str) -> Result<Vec<String>> {
     let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
     words
         .map(|word| {
@@ -64,13 +64,13 @@ pub(crate) fn tags(list: &str) -> Result<Vec<String>> {
         .collect()
 }
 
-pub(crate) fn scope(name: &str) -> Result<Scope> {
+pub(super) fn scope(name: &str) -> Result<Scope> {
     Scope::parse(name).ok_or_else(|| {
         Error::usage(format!("option \"--scope\" takes global or repo, not \"{}\"", one_line(name, 80)))
     })
 }
 
-pub(crate) fn harness(name: &str) -> Result<Harness> {
+pub(super) fn harness(name: &str) -> Result<Harness> {
     Harness::named(name).ok_or_else(|| {
         let error = Error::usage(format!("option \"--harness\": unknown program \"{}\"", one_line(name, 80)));
         match nearest(name, Harness::NAMES) {
@@ -80,7 +80,7 @@ pub(crate) fn harness(name: &str) -> Result<Harness> {
     })
 }
 
-pub(crate) fn thread_id(id: String) -> Result<String> {
+pub(super) fn thread_id(id: String) -> Result<String> {
     match id_fault(&id) {
         None => Ok(id),
         Some(fault) => Err(Error::usage(format!("option \"--thread-id\": {fault}"))),
@@ -89,7 +89,7 @@ pub(crate) fn thread_id(id: String) -> Result<String> {
 
 impl Given {
     /// The form that is meant.
-    pub(crate) fn what(self) -> Result<What> {
+    pub(super) fn what(self) -> Result<What> {
         if let Some(payload) = &self.payload
             && (self.harness != Some(Harness::Codex) || self.title.is_some() || self.entry)
         {

@@ -129,10 +129,10 @@ pub struct Source {
 }
 
 impl Source {
-    pub(crate) const KEYS: [&str; 4] = ["harness", "threadId", "repo", "cwd"];
+    pub(super) const KEYS: [&str; 4] = ["harness", "threadId", "repo", "cwd"];
 
     /// Our keys that have a value, in order.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let values = [&self.harness, &self.thread_id, &self.repo, &self.cwd];
         Source::KEYS.into_iter().zip(values).filter_map(|(key, value)| Some((key, value.as_deref()?)))
     }

@@ -76,7 +76,7 @@ impl Entry {
     }
 
     /// The file without the lines that count reads: a note is unchanged if the rest is.
-    pub(crate) fn without_counters(&self) -> Vec<u8> {
+    pub(super) fn without_counters(&self) -> Vec<u8> {
         let is_counter = |line: &&[u8]| line.starts_with(b"used:") || line.starts_with(b"last_used:");
         let yaml = &self.bytes[self.frame.yaml.clone()];
         let kept = yaml.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_counter(line));

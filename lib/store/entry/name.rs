@@ -28,7 +28,7 @@ impl Meta {
 
 /// The letters and digits of a title, of any script, in lower case, with one `-` for everything between them.
 /// At most 80 bytes; `untitled` if nothing is left.
-pub(crate) fn slug(title: &str) -> String {
+fn slug(title: &str) -> String {
     let mut slug = if title.is_ascii() { ascii_slug(title) } else { unicode_slug(title) };
     let end = slug.trim_end_matches('-').len();
     slug.truncate(end);

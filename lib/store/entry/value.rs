@@ -13,30 +13,30 @@ pub(crate) enum Value<'a> {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
-    pub(crate) text: Cow<'a, str>,
+    pub(super) text: Cow<'a, str>,
     /// Written without quotes, so other readers may take it for a number, a date or null.
-    pub(crate) plain: bool,
+    pub(super) plain: bool,
 }
 
 /// A top-level key with its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Field<'a> {
-    pub(crate) key: Cow<'a, str>,
-    pub(crate) value: Value<'a>,
+    pub(super) key: Cow<'a, str>,
+    pub(super) value: Value<'a>,
     /// Counted from 1, within the front matter.
-    pub(crate) line: usize,
+    pub(super) line: usize,
 }
 
 impl<'a> Value<'a> {
-    pub(crate) fn plain(text: &'a str) -> Value<'a> {
+    pub(super) fn plain(text: &'a str) -> Value<'a> {
         Value::Text(Text { text: Cow::Borrowed(text), plain: true })
     }
 
-    pub(crate) fn quoted(text: &'a str) -> Value<'a> {
+    pub(super) fn quoted(text: &'a str) -> Value<'a> {
         Value::Text(Text { text: Cow::Borrowed(text), plain: false })
     }
 
-    pub(crate) fn into_owned(self) -> Value<'static> {
+    pub(super) fn into_owned(self) -> Value<'static> {
         match self {
             Value::Text(Text { text, plain }) => {
                 Value::Text(Text { text: Cow::Owned(text.into_owned()), plain })
@@ -49,7 +49,7 @@ impl<'a> Value<'a> {
     }
 
     /// Empty, `~` or `null`.
-    pub(crate) fn is_null(&self) -> bool {
+    pub(super) fn is_null(&self) -> bool {
         matches!(self, Value::Text(Text { text, plain: true })
             if text.len() < 5 && matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }

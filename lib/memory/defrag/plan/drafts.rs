@@ -12,24 +12,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A note as the operations so far leave it.
 #[derive(Clone)]
 pub(crate) struct Draft {
-    pub(crate) name: String,
-    pub(crate) entry: Entry,
+    pub(super) name: String,
+    pub(super) entry: Entry,
     /// What was done with it, for which there is no second time.
-    pub(crate) done: BTreeSet<Op>,
+    done: BTreeSet<Op>,
     /// It is in the archive now.
-    pub(crate) is_away: bool,
+    is_away: bool,
 }
 
 /// All notes of a call, and what is known of them.
 pub(crate) struct Drafts<'a> {
-    pub(crate) known: Known<'a>,
-    pub(crate) drafts: BTreeMap<EntryId, Draft>,
+    pub(super) known: Known<'a>,
+    pub(super) drafts: BTreeMap<EntryId, Draft>,
     /// Notes that are shown, but have changed or vanished since.
-    pub(crate) changed: BTreeSet<EntryId>,
+    changed: BTreeSet<EntryId>,
 }
 
 impl<'a> Drafts<'a> {
-    pub(crate) fn of(mut known: Known<'a>) -> Drafts<'a> {
+    pub(super) fn of(mut known: Known<'a>) -> Drafts<'a> {
         let mut drafts = BTreeMap::new();
         let mut changed: BTreeSet<EntryId> = known.shown.keys().cloned().collect();
         for note in std::mem::take(&mut known.found.notes) {
@@ -46,7 +46,7 @@ impl<'a> Drafts<'a> {
     }
 
     /// The note that is meant, if `op` may be done with it.
-    pub(crate) fn resolved(&self, id: &str, op: Op) -> Result<EntryId> {
+    pub(super) fn resolved(&self, id: &str, op: Op) -> Result<EntryId> {
         let said = crate::base::text::one_line(id, 40);
         let id =
             EntryId::parse(id).ok_or_else(|| Error::refused(format!("\"{said}\" is not a note's id")))?;
@@ -67,16 +67,16 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    pub(crate) fn draft(&self, id: &EntryId) -> Result<&Draft> {
+    pub(super) fn draft(&self, id: &EntryId) -> Result<&Draft> {
         self.drafts.get(id).ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))
     }
 
-    pub(crate) fn look(&self, id: &EntryId, place: Place) -> Option<Look> {
+    pub(super) fn look(&self, id: &EntryId, place: Place) -> Option<Look> {
         self.drafts.get(id).map(|draft| Look::of(&draft.entry, place))
     }
 
     /// Puts `entry` in the place of a note: the revision that does so.
-    pub(crate) fn revise(&mut self, id: &EntryId, op: Op, entry: Entry) -> Result<Revision> {
+    pub(super) fn revise(&mut self, id: &EntryId, op: Op, entry: Entry) -> Result<Revision> {
         let draft = self.drafts.get_mut(id).ok_or_else(|| Error::refused("it is gone"))?;
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
         // A name that somebody gave the file by hand stays until what it is made of changes.
@@ -91,7 +91,7 @@ impl<'a> Drafts<'a> {
     }
 
     /// Moves a note to the archive, for the sake of `successor` if there is one.
-    pub(crate) fn put_away(&mut self, id: &EntryId, op: Op, successor: Option<&EntryId>) -> Result<Revision> {
+    pub(super) fn put_away(&mut self, id: &EntryId, op: Op, successor: Option<&EntryId>) -> Result<Revision> {
         let draft = self.drafts.get_mut(id).ok_or_else(|| Error::refused("it is gone"))?;
         if self.known.is_taken(Place::Archive, &draft.name) {
             return Err(Error::refused(format!("archive/{} exists already", draft.name)));

@@ -3,7 +3,7 @@
 use crate::store::entry::{Meta, Status, Tier};
 
 /// `meta` takes in what another note's says.
-pub(crate) fn join(meta: &mut Meta, other: &Meta) {
+pub(super) fn join(meta: &mut Meta, other: &Meta) {
     for tag in &other.tags {
         if !meta.tags.contains(tag) {
             meta.tags.push(tag.clone());
@@ -38,7 +38,7 @@ fn rank(tier: Tier) -> u8 {
 }
 
 /// Promoted exactly while hot.
-pub(crate) fn cool(meta: &mut Meta, tier: Tier) {
+pub(super) fn cool(meta: &mut Meta, tier: Tier) {
     meta.tier = tier;
     meta.status = match (tier, meta.status) {
         (Tier::Hot, _) => Status::Promoted,

@@ -18,7 +18,7 @@ const ONE_IN: usize = 10;
 
 impl Drafts<'_> {
     /// `None`: nothing would change.
-    pub(crate) fn planned(
+    pub(super) fn planned(
         &mut self,
         operation: &Operation,
         warnings: &mut Vec<String>,

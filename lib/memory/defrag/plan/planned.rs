@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many missing facts, or ids, are named.
-pub(crate) const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,7 +54,7 @@ pub struct Look {
 }
 
 impl Look {
-    pub(crate) fn of(entry: &Entry, place: Place) -> Look {
+    pub(super) fn of(entry: &Entry, place: Place) -> Look {
         let (meta, body) = (entry.meta(), entry.body());
         Look {
             id: meta.id.clone(),
@@ -112,7 +112,7 @@ pub(crate) struct Known<'a> {
 }
 
 impl Known<'_> {
-    pub(crate) fn is_taken(&self, place: Place, name: &str) -> bool {
+    pub(super) fn is_taken(&self, place: Place, name: &str) -> bool {
         self.found.names.contains(&(place, name.to_owned()))
     }
 }

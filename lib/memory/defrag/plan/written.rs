@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A text that may be filed.
 pub(crate) struct Written {
-    pub(crate) title: String,
-    pub(crate) summary: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) body: String,
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) tags: Vec<String>,
+    pub(super) body: String,
 }
 
 impl Written {
-    pub(crate) fn fill(&self, meta: &mut Meta, at: i64) {
+    pub(super) fn fill(&self, meta: &mut Meta, at: i64) {
         meta.title.clone_from(&self.title);
         if !self.summary.is_empty() {
             meta.summary.clone_from(&self.summary);
@@ -39,7 +39,7 @@ impl Written {
 impl Drafts<'_> {
     /// What a model wrote in the place of some notes, as it may be filed: without secrets, and with links that lead
     /// somewhere.
-    pub(crate) fn written(
+    pub(super) fn written(
         &self,
         text: &Text,
         replaces: &[EntryId],
@@ -69,7 +69,7 @@ impl Drafts<'_> {
     }
 
     /// The facts of a note that are in none of the texts that replace it; an error if there are too many.
-    pub(crate) fn lost(
+    pub(super) fn lost(
         &self,
         id: &EntryId,
         texts: &[Written],
@@ -111,7 +111,7 @@ impl Drafts<'_> {
     }
 
     /// A model is not shown the secrets of a note, so that none is in the text that it writes instead.
-    pub(crate) fn holds_no_secret(&self, id: &EntryId, text: &str) -> Result<()> {
+    pub(super) fn holds_no_secret(&self, id: &EntryId, text: &str) -> Result<()> {
         if self.known.allows.loss || (self.known.clean)(text) == text {
             return Ok(());
         }
