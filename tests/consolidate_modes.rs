@@ -161,3 +161,91 @@ fn the_prompt_that_was_printed_is_the_one_that_is_saved() {
     );
     assert_eq!(sandbox.everywhere(), [id]);
 }
+
+#[test]
+fn a_reply_that_is_there_survives_a_disk_that_is_full_when_the_run_is_taken_up() {
+    let sandbox = Sandbox::new();
+    // The prompt alone is larger than the files that the second run may write.
+    sandbox.talk("s1", &[("user", &"Why? ".repeat(8_000))]);
+    let id = sandbox.hear("s1");
+    killed_while_asking(&sandbox, NOTE_EACH);
+    let batch = sandbox.store().join(".agent-memory/batches").join(&sandbox.batches()[0]);
+    eventually("the reply", || {
+        fs::read_to_string(batch.join("reply-0.txt.unfinished")).is_ok_and(|text| text.ends_with("}\n"))
+    });
+    let run = sandbox.std_command("memory-consolidate");
+    let mut limited = std::process::Command::new("/bin/sh");
+    limited.arg("-c").arg(format!("ulimit -f 16; trap '' XFSZ; exec {:?}", run.get_program()));
+    limited.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(sandbox.work());
+    assert_ne!(limited.output().unwrap().status.code(), Some(0));
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
+    assert_eq!((sandbox.processed(), sandbox.prompts().len()), (vec![id], 1), "asked once");
+}
+
+#[test]
+fn a_dry_run_that_was_killed_is_not_paid_for_twice() {
+    let sandbox = Sandbox::new();
+    sandbox.heard("s1", "Why?");
+    let touched = sandbox.work().join("called");
+    let wait = format!("open({:?}, 'w').close(); time.sleep(1)\n", touched.display().to_string());
+    sandbox.librarian(&format!("{wait}{NOTE_EACH}"));
+    let mut running = sandbox.std_command("memory-consolidate").arg("--dry-run").spawn().unwrap();
+    eventually("the call", || touched.exists());
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--dry-run"]));
+    assert_eq!((code, sandbox.prompts().len()), (Some(0), 1), "{err}");
+    assert!(out.starts_with("new note id__"), "{out}");
+}
+
+#[test]
+fn a_useless_reply_to_a_dry_run_is_not_used_again() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.heard("s1", "Why?");
+    sandbox.librarian("print('I would rather not.')");
+    let (code, _, err) = said(&mut sandbox.consolidate(&["--dry-run"]));
+    assert_eq!((code, sandbox.prompts().len()), (Some(3), 2), "{err}");
+    sandbox.librarian(NOTE_EACH);
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.processed(), sandbox.prompts().len()), (Some(0), vec![id], 3), "{err}");
+}
+
+#[test]
+fn a_reply_that_cannot_be_applied_leaves_the_batch_as_it_was() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(json!({"storage": {"autoCommit": false}}));
+    sandbox.heard("s1", "Why?");
+    let (_, prompt, _) = said(&mut sandbox.consolidate(&["--prompt"]));
+    let id = prompt.lines().next().unwrap().strip_prefix("batch: ").unwrap();
+    let saved = sandbox.store().join(format!(".agent-memory/batches/{id}/batch.json"));
+    let before = fs::read(&saved).unwrap();
+    let faulty = json!({"batch": id, "entries": 7}).to_string();
+    let (code, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(faulty));
+    assert_eq!((code, fs::read(&saved).unwrap() == before), (Some(3), true), "{err}");
+    assert!(err.contains("mend it and apply it again; the batch waits for it"), "{err}");
+}
+
+#[test]
+fn a_stranger_s_batch_is_not_carried_out_by_a_prompt() {
+    let sandbox = Sandbox::new();
+    let secret = sandbox.home().join("secret.txt");
+    sandbox.write(&secret, "the person's own words");
+    sandbox.file("memory.config.json", json!({"storage": {"root": "store"}}).to_string());
+    let batch = sandbox.work().join("store/.agent-memory/batches/batch__AAAAAAAAAAAA");
+    let work = json!({"batch": "batch__AAAAAAAAAAAA", "hasLlm": true,
+        "sources": [{"queueId": "q1", "bytes": 0, "cut": 0}], "parts": [], "next": 0, "updatable": {},
+        "written": [], "verdicts": {}});
+    let saved = json!({"kind": "hand", "begun": "2026-02-28T15:00:00Z", "answers": 0, "awaits": null,
+        "isWithPerson": true, "isOver": false, "state": {"state": "fetchHistory", "work": work}});
+    sandbox.write(&batch.join("batch.json"), saved.to_string());
+    let entry = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
+        "retrieval": {"method": "file", "path": secret}, "context": {"cwd": "/w", "repo": null}});
+    sandbox.write(&batch.join("claimed/q1.json"), entry.to_string());
+    let (code, out, err) = said(&mut sandbox.consolidate(&["--prompt"]));
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    let reply = json!({"batch": "batch__AAAAAAAAAAAA", "entries": []}).to_string();
+    let (code, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(reply));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("there is no batch") && !out.contains("own words"), "{err}");
+}

@@ -117,6 +117,9 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     if let Some((_, what)) = at_most_one(chosen)? {
         args.what = what;
     }
+    if let (What::DryRun, true) = (&args.what, args.retry_failed) {
+        return Err(apart("--dry-run", "--retry-failed").hint("a dry run changes nothing"));
+    }
     if let (What::Apply(_), true) = (&args.what, args.stdin) {
         return Err(apart("--apply", "-").hint("a reply says itself which entries it is about"));
     }
@@ -145,6 +148,11 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             return print_busy(&args, stdout);
         }
     };
+    if opened.config.storage.foreign && matches!(args.what, What::Run | What::Prompt) {
+        reporter.warn(
+            "the store is named by a file that is not trusted: its sessions and batches are left alone",
+        );
+    }
     if args.retry_failed {
         retry_failed(&opened.root, &reporter)?;
     }
@@ -249,7 +257,7 @@ fn consolidate<P: Persistence>(
         Ending::Idle | Ending::Completed => {
             let sessions = match run.config.llm.command {
                 Some(_) => 0,
-                None => sessions_waiting(run.root)?,
+                None => sessions_waiting(run.root, host.queue.only.as_ref())?,
             };
             let sessions = match sessions {
                 0 => return Ok(ExitCode::SUCCESS),
@@ -284,6 +292,7 @@ fn queue_ids(reporter: &Reporter) -> Result<BTreeSet<String>> {
 fn print_busy(args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
     match args.what {
         What::Prompt => print_question(None, args.json, stdout)?,
+        What::DryRun if args.json => stdout.json(&preview(&[], &[], &[], Some("busy")))?,
         _ if args.json => stdout.json(&result(&[], 0, &[], None, Some("busy")))?,
         _ => {}
     }
@@ -352,9 +361,11 @@ fn dry_run<P: Persistence>(
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
     let mut replies = Vec::new();
+    let mut parts = Vec::new();
     let ending = loop {
         let (ending, previewed) = runner.dry_run()?;
         let goes_on = ending == Ending::Completed && runner.host.begins_again();
+        parts.extend(previewed.reply.as_ref().map(|_| previewed.parts));
         replies.extend(previewed.reply);
         if !goes_on {
             break ending;
@@ -371,20 +382,18 @@ fn dry_run<P: Persistence>(
         _ => None,
     };
     if args.json {
-        stdout.json(&json!({
-            "plan": {"notes": host.planned, "warnings": host.warnings},
-            "replies": replies,
-            "stopped": stopped,
-        }))?;
+        stdout.json(&preview(&host.planned, &host.warnings, &replies, stopped.map(String::as_str)))?;
     } else {
-        match (replies.is_empty(), stopped) {
+        match (replies.is_empty() && host.planned.is_empty(), stopped) {
             (true, None) => runner.run.reporter.warn(NOTHING),
             (true, Some(_)) => {}
-            (false, _) => show(&host.planned, &host.warnings, &replies, stdout)?,
+            (false, _) => show(&host.planned, &host.warnings, replies.iter().zip(parts), stdout)?,
         }
     }
     if let Some(why) = stopped {
-        runner.run.reporter.warn(&format!("{why}; {} entries wait", waiting(runner.run.root)?));
+        let waiting = waiting(runner.run.root)?;
+        let entries = if waiting == 1 { "1 entry waits" } else { &format!("{waiting} entries wait") };
+        runner.run.reporter.warn(&format!("{why}; {entries}"));
     }
     match failure {
         Some(failure) if stopped.is_none() => Err(Error::api(failure.to_string())),
@@ -392,11 +401,21 @@ fn dry_run<P: Persistence>(
     }
 }
 
-/// The plan, for a person.
-fn show(
+/// What a dry run found, as a program reads it.
+fn preview(
     planned: &[PlannedNote],
     warnings: &[String],
     replies: &[PathBuf],
+    stopped: Option<&str>,
+) -> Value {
+    json!({"plan": {"notes": planned, "warnings": warnings}, "replies": replies, "stopped": stopped})
+}
+
+/// The plan, for a person.
+fn show<'a>(
+    planned: &[PlannedNote],
+    warnings: &[String],
+    replies: impl Iterator<Item = (&'a PathBuf, usize)>,
     stdout: &mut Stdout,
 ) -> Result<()> {
     if planned.is_empty() {
@@ -422,8 +441,12 @@ fn show(
         stdout.line(&format!("warning: {warning}"))?;
     }
     stdout.line("")?;
-    for reply in replies {
-        stdout.line(&format!("to write this: memory-consolidate --apply {}", quoted(reply)))?;
+    for (reply, parts) in replies {
+        let what = match parts {
+            0 | 1 => "to write this".to_owned(),
+            _ => format!("to write what the first of its {parts} parts gave, and ask about the others again"),
+        };
+        stdout.line(&format!("{what}: memory-consolidate --apply {}", quoted(reply)))?;
     }
     Ok(())
 }

@@ -381,7 +381,11 @@ fn dry_run<P: Persistence>(
         let loss = if args.allow_loss { " --allow-loss" } else { "" };
         let config =
             args.config.as_deref().map_or_else(String::new, |path| format!(" --config {}", quoted(path)));
-        stdout.line(&format!("\nto do this: memory-defrag --apply {}{loss}{config}", quoted(reply)))?;
+        let what = match previewed.parts {
+            0 | 1 => "to do this".to_owned(),
+            parts => format!("to do what the first of {parts} calls gave, and ask about the rest again"),
+        };
+        stdout.line(&format!("\n{what}: memory-defrag --apply {}{loss}{config}", quoted(reply)))?;
     } else if failure.is_none() {
         reporter.warn(NOTHING);
     }

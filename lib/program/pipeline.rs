@@ -128,7 +128,7 @@ pub(super) fn print_question(question: Option<&Question>, json: bool, stdout: &m
     match question {
         _ if json => stdout.json(&json!({
             "batch": question.map(|question| &question.batch),
-            "part": question.map(|question| question.part + 1),
+            "part": question.map(|question| question.part.saturating_add(1)),
             "of": question.map(|question| question.of),
             "prompt": question.map(|question| &question.prompt),
         })),

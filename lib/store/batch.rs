@@ -108,6 +108,12 @@ impl Batch {
         }
     }
 
+    /// The batch of this id that the same program began.
+    pub(crate) fn sibling(&self, id: &str) -> Option<Batch> {
+        let dir = self.dir.with_file_name(id);
+        (is_id(id) && dir.is_dir()).then(|| Batch { id: id.to_owned(), dir, root: self.root.clone() })
+    }
+
     /// What is claimed, oldest first.
     pub(crate) fn claimed(&self) -> Result<Vec<Waiting>> {
         Journal::entries_in(&self.claims()).map(|(claimed, _)| claimed)
@@ -118,6 +124,10 @@ impl Batch {
         if !to.is_dir() {
             file::make_private_dir(to).map_err(failed)?;
             to.parent().map_or(Ok(()), file::sync_dir).map_err(failed)?;
+        }
+        // A saved state is a file, and may have been tampered with: an id is one name.
+        if id.contains('/') || id.starts_with('.') {
+            return Err(Error::corrupt(format!("\"{}\" is not the id of a queue entry", one_line(id, 80))));
         }
         let name = format!("{id}.json");
         match file::rename(&self.claims().join(&name), &to.join(&name)) {

@@ -101,6 +101,10 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         })
     }
 
+    fn only_reads(task: &Task) -> bool {
+        matches!(task, Task::Gather { .. } | Task::LookUp { .. } | Task::Warn(_))
+    }
+
     fn begins_again(&self) -> bool {
         self.queue.limit > 0
     }

@@ -23,7 +23,7 @@ pub(crate) struct Queue {
     /// How many entries this run may still take.
     pub(super) limit: usize,
     /// Only these entries; `None`: all.
-    only: Option<BTreeSet<String>>,
+    pub(crate) only: Option<BTreeSet<String>>,
     /// The entries and the unreadable files that this run has dealt with: none is taken up twice.
     seen: BTreeSet<String>,
     pub(crate) processed: usize,
@@ -299,11 +299,12 @@ pub(crate) fn waiting(root: &Root) -> Result<usize> {
     Ok(count)
 }
 
-/// How many sessions wait.
-pub(crate) fn sessions_waiting(root: &Root) -> Result<usize> {
+/// How many sessions wait, of those that are asked for.
+pub(crate) fn sessions_waiting(root: &Root, only: Option<&BTreeSet<String>>) -> Result<usize> {
     let (waiting, _) = Journal::at(root).waiting()?;
     let is_session = |retrieval: &Retrieval| !matches!(retrieval, Retrieval::Inline { .. });
-    Ok(waiting.iter().filter(|waiting| is_session(&waiting.entry.retrieval)).count())
+    let is_meant = |waiting: &&Waiting| only.is_none_or(|only| only.contains(&waiting.id));
+    Ok(waiting.iter().filter(is_meant).filter(|waiting| is_session(&waiting.entry.retrieval)).count())
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.

@@ -82,6 +82,10 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         })
     }
 
+    fn only_reads(task: &Task) -> bool {
+        matches!(task, Task::Gather(_) | Task::LookUp(_))
+    }
+
     fn begins_again(&self) -> bool {
         false
     }

@@ -25,7 +25,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long the replies of dry runs are kept.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
-/// What stands for a batch's own digits in a reply that is kept.
+/// What stands for a batch's own digits in the hash of a prompt.
 const DIGITS: &str = "{batch digits}";
 
 /// What every call of a run has in common.
@@ -56,26 +56,44 @@ impl Caller<'_> {
         if self.is_there(batch, &question.reply_name())? {
             return read(&path).map(Answer::Reply);
         }
-        let kept = self.kept_path(question);
-        if let Ok(reply) = file::read(&kept, self.llm.max_reply_bytes) {
-            let reply = lossy(reply).0.replace(DIGITS, digits(&question.batch));
+        let pointer = self.pointer(question);
+        if let Some(reply) = self.given_before(batch, &pointer)? {
             batch.write(&question.reply_name(), reply.as_bytes())?;
+            // A reply that turns out to be of no use must not stand in the way of a better one.
+            if !is_dry {
+                file::remove(&pointer)?;
+            }
             return Ok(Answer::Reply(reply));
         }
-        if let Some(failure) = self.launch(batch, question, is_dry)? {
-            return Ok(Answer::Failed(failure));
-        }
-        let reply = read(&path)?;
         if is_dry {
-            file::make_private_dir(kept.parent().unwrap_or(&kept))?;
-            file::install(&kept, reply.replace(digits(&question.batch), DIGITS).as_bytes(), 0o600)?;
+            file::make_private_dir(&self.pointers())?;
+            let to = format!("{}/{}", batch.id, question.reply_name());
+            file::install(&pointer, to.as_bytes(), 0o600)?;
         }
-        Ok(Answer::Reply(reply))
+        match self.launch(batch, question, is_dry)? {
+            Some(failure) => Ok(Answer::Failed(failure)),
+            None => read(&path).map(Answer::Reply),
+        }
     }
 
-    /// Removes the replies of dry runs that are too old to be used.
+    /// What a dry run was answered to the same prompt, if its batch still has it.
+    fn given_before(&self, batch: &Batch, pointer: &Path) -> Result<Option<String>> {
+        let Ok(to) = file::read(pointer, 1000) else { return Ok(None) };
+        let to = lossy(to).0;
+        let Some((id, name)) = to.split_once('/').filter(|(_, name)| is_reply_name(name)) else {
+            return Ok(None);
+        };
+        let Some(theirs) = batch.sibling(id).filter(|theirs| theirs.id != batch.id) else { return Ok(None) };
+        if !self.is_there(&theirs, name)? {
+            return Ok(None);
+        }
+        let reply = read(&theirs.file(name))?;
+        Ok(Some(reply.replace(digits(&theirs.id), digits(&batch.id))))
+    }
+
+    /// Forgets the replies of dry runs that are too old to be used.
     pub(super) fn sweep(&self) {
-        let Ok(entries) = fs_err::read_dir(self.kept_dir()) else { return };
+        let Ok(entries) = fs_err::read_dir(self.pointers()) else { return };
         for entry in entries.filter_map(std::io::Result::ok) {
             let age =
                 entry.metadata().and_then(|known| known.modified()).ok().and_then(|at| at.elapsed().ok());
@@ -85,15 +103,16 @@ impl Caller<'_> {
         }
     }
 
-    fn kept_dir(&self) -> PathBuf {
+    /// Where it is remembered which batch of a dry run holds the reply to a prompt.
+    fn pointers(&self) -> PathBuf {
         self.root.state().join("replies")
     }
 
-    /// Where the reply to this prompt is kept, whichever batch asks.
-    fn kept_path(&self, question: &Question) -> PathBuf {
+    /// The file that says so for this prompt, whichever batch asks.
+    fn pointer(&self, question: &Question) -> PathBuf {
         let prompt = question.prompt.replace(digits(&question.batch), DIGITS);
         let command = self.llm.command_line().unwrap_or_default();
-        self.kept_dir().join(format!("{}.txt", hash(format!("{command}\0{prompt}"))))
+        self.pointers().join(hash(format!("{command}\0{prompt}")))
     }
 
     /// Is the reply in this file of the batch? A crash may have left it whole, with nobody to take note of its end.
@@ -166,7 +185,7 @@ impl Caller<'_> {
         let empty = tempfile::tempdir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
         let what = format!(
             "asking about {} of {} ({} kB)",
-            question.part + 1,
+            question.part.saturating_add(1),
             question.of,
             question.prompt.len() >> 10
         );
@@ -234,6 +253,13 @@ fn not_locked(path: &Path, error: std::io::Error) -> Error {
 
 fn read(path: &Path) -> Result<String> {
     Ok(lossy(file::read(path, u64::MAX)?).0)
+}
+
+/// A name that [`Question::reply_name`] gives: nothing else of a batch is read as a reply.
+fn is_reply_name(name: &str) -> bool {
+    let number = name.strip_prefix("reply-").and_then(|rest| rest.strip_suffix(".txt"));
+    let number = number.map(|number| number.strip_suffix("-repair").unwrap_or(number));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// What tells one batch from another: in its id, and in the marks of its prompts.

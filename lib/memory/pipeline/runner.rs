@@ -57,6 +57,9 @@ pub(crate) trait Host {
         run: &mut Run,
     ) -> Result<<Self::Machine as Machine>::Done>;
 
+    /// Does this task change nothing?
+    fn only_reads(task: &<Self::Machine as Machine>::Task) -> bool;
+
     /// Is a run to begin another batch after one that ended?
     fn begins_again(&self) -> bool;
 
@@ -111,6 +114,8 @@ pub(crate) struct Applied {
 pub(crate) struct Previewed {
     /// The reply to the first question, to be applied; `None`: nothing was asked.
     pub(crate) reply: Option<PathBuf>,
+    /// How many calls there were about parts of it.
+    pub(crate) parts: usize,
 }
 
 pub(crate) struct Runner<'a, H: Host> {
@@ -118,6 +123,10 @@ pub(crate) struct Runner<'a, H: Host> {
     pub(crate) host: H,
     progress: Progress,
     answerer: Answerer,
+    /// A reply was brought, and it is not known yet whether it can be used: nothing is saved until it is.
+    is_on_trial: bool,
+    /// How many parts the batch under way has, once it is asked about.
+    parts: usize,
 }
 
 /// A batch to carry on, and who answers it.
@@ -128,7 +137,7 @@ type Done<H> = <<H as Host>::Machine as Machine>::Done;
 impl<'a, H: Host> Runner<'a, H> {
     pub(crate) fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
         let progress = Progress::new(run.kind, run.env.now());
-        Runner { run, host, progress, answerer: Answerer::Command }
+        Runner { run, host, progress, answerer: Answerer::Command, is_on_trial: false, parts: 0 }
     }
 
     /// From a state to where the walk ends, or to a question that nobody here answers.
@@ -151,11 +160,13 @@ impl<'a, H: Host> Runner<'a, H> {
         }
     }
 
-    /// Saves the state, from the moment a batch exists. The only place where one is saved.
+    /// Saves the state before an effect, from the moment a batch exists.
     fn before(&mut self, effect: &Effect<<H::Machine as Machine>::Task>, state: &State<H>) -> Result<()> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
         match effect {
             Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
+            Effect::Perform(task) if self.is_on_trial && H::only_reads(task) => return Ok(()),
+            Effect::Ask(question) if self.is_on_trial && question.is_repair() => return Ok(()),
             // The answer is at hand: until it is taken in, the batch still waits for it.
             Effect::Ask(_) if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),
             Effect::Ask(question) => {
@@ -165,6 +176,7 @@ impl<'a, H: Host> Runner<'a, H> {
             }
             _ => self.progress.is_with_person = false,
         }
+        self.is_on_trial = false;
         // A dry run is taken up nowhere but at its first question, by --apply.
         if self.progress.kind == Kind::DryRun && self.progress.answers > 0 {
             return Ok(());
@@ -174,6 +186,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// `None`: a person is to answer.
     fn answer(&mut self, question: &Question) -> Result<Option<Answer>> {
+        self.parts = question.of;
         let answer = match &mut self.answerer {
             Answerer::Command => {
                 let is_dry = self.progress.kind == Kind::DryRun;
@@ -185,7 +198,10 @@ impl<'a, H: Host> Runner<'a, H> {
             },
             Answerer::Nobody(failure) => Answer::Failed(failure.clone()),
         };
-        self.progress.answers += usize::from(matches!(answer, Answer::Reply(_)));
+        if matches!(answer, Answer::Reply(_)) {
+            self.progress.answers += 1;
+            self.progress.awaits = None;
+        }
         Ok(Some(answer))
     }
 
@@ -228,8 +244,13 @@ impl<'a, H: Host> Runner<'a, H> {
             return Err(error);
         }
         // Without a command, what it had claimed is in the queue again, and notes are filed as they are.
-        if last == Ending::Failed(Failure::NoCommand) {
+        // Nor is it this run's failure that a person brought no reply.
+        if matches!(last, Ending::Failed(Failure::NoCommand | Failure::Expired)) {
             last = Ending::Idle;
+        }
+        // Whoever begins one batch a run has had it.
+        if !self.host.begins_again() && !matches!(last, Ending::Idle | Ending::Completed) {
+            return stuck.map_or(Ok(last), Err);
         }
         let is_stuck = |ending: &Ending| match ending {
             Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
@@ -259,7 +280,7 @@ impl<'a, H: Host> Runner<'a, H> {
     fn carry_on(&mut self, asks: bool) -> Result<(Ending, Option<Error>)> {
         let mut last = Ending::Idle;
         let mut stuck = None;
-        for (batch, saved, answerer) in self.left_behind()? {
+        for (batch, saved, answerer) in self.left_behind(asks)? {
             if matches!(&last, Ending::Failed(f) | Ending::Paused(f) if f.is_of_the_command()) {
                 break;
             }
@@ -279,7 +300,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 Ok(Stop::End(ending @ Ending::Failed(_))) => last = ending,
                 Ok(Stop::End(_) | Stop::Asked(_)) => {}
                 // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
-                Err(error) if self.progress.answers == 0 => {
+                Err(error) if self.progress.answers == 0 && !self.has_reply()? => {
                     self.run.reporter.warn(&format!("{id} cannot be carried on, and begins anew: {error}"));
                     self.run.batch()?.end()?;
                 }
@@ -292,8 +313,9 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok((last, stuck))
     }
 
-    /// The batches to carry on, each with who answers it. Those without a future are ended.
-    fn left_behind(&self) -> Result<Vec<LeftBehind<State<H>>>> {
+    /// The batches to carry on, each with who answers it. Those without a future are ended. With `asks`, the command of
+    /// a killed run is waited for.
+    fn left_behind(&self, asks: bool) -> Result<Vec<LeftBehind<State<H>>>> {
         let mut left = Vec::new();
         // A stranger's batches may name any file of yours.
         if self.run.config.storage.foreign {
@@ -320,9 +342,17 @@ impl<'a, H: Host> Runner<'a, H> {
             }
             let (take_up, answerer) = match progress.kind {
                 Kind::Run => {
-                    let awaits =
-                        progress.awaits.as_deref().map(|name| self.run.caller.is_there(&batch, name));
-                    let has_reply = awaits.transpose()?.unwrap_or(false);
+                    let is_there = |name: &str| match asks {
+                        true => self.run.caller.is_there(&batch, name),
+                        false => Ok(batch.file(name).exists()),
+                    };
+                    let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
+                        Ok(has_reply) => has_reply.unwrap_or(false),
+                        Err(error) => {
+                            self.run.reporter.warn(&format!("{}: {error}", batch.id));
+                            continue;
+                        }
+                    };
                     (self.host.take_up(progress, has_reply, &self.run), Answerer::Command)
                 }
                 // Its reply was brought, and a crash came before all of it was done.
@@ -340,6 +370,17 @@ impl<'a, H: Host> Runner<'a, H> {
             }
         }
         Ok(left)
+    }
+
+    /// Is there a reply to the question that the batch under way waits for?
+    fn has_reply(&self) -> Result<bool> {
+        let batch = self.run.batch()?;
+        Ok(self.progress.awaits.as_deref().is_some_and(|name| batch.file(name).exists()))
+    }
+
+    /// Is a question what is to be answered next in this state?
+    fn is_asking(&self, state: &State<H>) -> bool {
+        matches!(self.host.machine().step(state.clone(), Event::Resumed).1, Effect::Ask(_))
     }
 
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
@@ -379,6 +420,10 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// The question of a batch that waits for a person, and has had at least so many replies.
     fn open_question(&mut self, answers: usize) -> Result<Option<Question>> {
+        // A stranger's batches may name any file of yours.
+        if self.run.config.storage.foreign {
+            return Ok(None);
+        }
         for batch in H::batches(self.run.root).0.all()? {
             if let Ok(Some(saved)) = Saved::load(&batch)
                 && saved.progress.is_with_person
@@ -409,21 +454,26 @@ impl<'a, H: Host> Runner<'a, H> {
         if progress.is_over {
             return Err(no_such_batch(&batch.id));
         }
-        // It was brought before, and a crash came between: what it asked for is done first.
-        let was_brought = progress.answers > 0 && !progress.is_with_person && progress.kind == Kind::Hand;
-        let original = Saved {
-            progress: Progress { kind: Kind::Hand, is_with_person: true, ..progress.clone() },
-            state: saved.state.clone(),
-        };
-        if progress.kind == Kind::DryRun {
-            claim(&batch, &saved.state)?;
-            batch.save(&original)?;
+        let is_asking = self.is_asking(&saved.state);
+        // Nothing else of a stranger's batch is carried out.
+        if self.run.config.storage.foreign && !is_asking {
+            return Err(no_such_batch(&batch.id));
         }
-        let saved = Saved { progress: Progress { kind: Kind::Hand, ..saved.progress }, state: saved.state };
+        let is_dry = progress.kind == Kind::DryRun;
+        let progress = Progress { kind: Kind::Hand, ..progress.clone() };
+        let saved = Saved { progress, state: saved.state };
+        if is_dry {
+            claim(&batch, &saved.state)?;
+            let progress = Progress { is_with_person: true, ..saved.progress.clone() };
+            batch.save(&Saved { progress, state: saved.state.clone() })?;
+        }
+        // It was brought before, and a crash came between: what it asked for is done first.
+        let was_brought = saved.progress.answers > 0 && !is_asking;
         let reply = (!was_brought).then(|| text.to_owned());
+        self.is_on_trial = !was_brought;
         match self.resume(batch, saved, Answerer::Reply(reply))? {
+            // The batch is as it was before.
             Stop::Asked(question) if question.is_repair() => {
-                self.run.batch()?.save(&original)?;
                 Err(Error::api(format!("the reply cannot be used: {}", question.faults.join("; ")))
                     .hint("mend it and apply it again; the batch waits for it"))
             }
@@ -446,8 +496,8 @@ impl<'a, H: Host> Runner<'a, H> {
             _ => None,
         };
         match stop {
-            Stop::End(ending) => Ok((ending, Previewed { reply })),
-            Stop::Asked(_) => Ok((Ending::Idle, Previewed { reply })),
+            Stop::End(ending) => Ok((ending, Previewed { reply, parts: self.parts })),
+            Stop::Asked(_) => Ok((Ending::Idle, Previewed { reply, parts: self.parts })),
         }
     }
 }
