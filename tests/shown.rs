@@ -22,10 +22,6 @@ const NOT_RUN: &[(&str, &str)] = &[
         "cargo +nightly fuzz run note fuzz/corpus/note fuzz/seeds/note -- -timeout=10 -rss_limit_mb=1024 -max_len=4096 -dict=fuzz/words.dict",
         "needs a nightly compiler",
     ),
-    (
-        r#"memory-capture --title "Guards are pure" --body "No I/O." --json | memory-consolidate - --json | memory-agents-md -"#,
-        "not built yet",
-    ),
     (".ci/run", "would run this test"),
     ("cargo install --path .", "builds a release"),
     ("nix run .#axe-run -- reviewer < diff.txt", "builds, and needs the network"),
