@@ -185,7 +185,7 @@ fn the_nearest_notes_are_shown_whole_and_more_of_them_by_title() {
     let brief = prompt.split("\n# Further notes, to link to\n").nth(1).unwrap();
     assert_eq!(brief.matches("\n[[id__").count(), 4, "{brief}");
     assert!(!brief.contains("Guards of xstate are pure"), "only their titles: {brief}");
-    assert!(err.contains("which was not shown whole: it is a new note"), "{err}");
+    assert!(err.contains("which was not shown in full: it becomes a new note"), "{err}");
     assert_eq!(sandbox.kept().len(), 11);
     assert!(sandbox.note_named("newer").contains("See [[id__"));
 }
@@ -245,7 +245,7 @@ fn an_update_that_loses_facts_becomes_a_note_that_links() {
     let (sandbox, id, (code, _, err)) = updating("Retry after a while.");
     assert_eq!((code, sandbox.kept().len()), (Some(0), 2), "{err}");
     assert!(
-        err.contains(&format!("would take 3 facts out of {id} (35, src/retry.rs, https://h.example/x)")),
+        err.contains(&format!("would remove 3 facts from {id} (35, src/retry.rs, https://h.example/x)")),
         "{err}"
     );
     assert!(sandbox.note_named("retry-rules --").contains("Retry after 35 s, see src/retry.rs"));
@@ -263,7 +263,9 @@ fn a_note_that_was_not_shown_cannot_be_updated() {
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.kept().len(), err.lines().count()), (Some(0), 2, 2), "{err}");
     assert!(
-        err.contains("\"T\" was to replace \"id__zzzzzz\", which was not shown whole: it is a new note"),
+        err.contains(
+            "\"T\" was to replace \"id__zzzzzz\", which was not shown in full: it becomes a new note"
+        ),
         "{err}"
     );
     assert!(!err.contains('\u{1b}'), "{err}");

@@ -108,7 +108,7 @@ fn a_faulty_reply_leaves_the_batch_waiting_for_a_better_one() {
         (
             json!({"batch": batch, "entries": 1}).to_string(),
             3,
-            "mend it and apply it again; the batch waits for it",
+            "correct it and apply it again; the batch still waits for it",
         ),
         (skip("batch__zzzzzzzzzzzz", &id), 1, "there is no batch \"batch__zzzzzzzzzzzz\""),
         (skip("../../../x", &id), 1, "there is no batch \"../../../x\""),
@@ -125,7 +125,7 @@ fn a_faulty_reply_leaves_the_batch_waiting_for_a_better_one() {
     assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 0 kb entries written\n"), "{err}");
     let (code, _, err) = apply(&sandbox, &skip(&batch, &id));
     assert_eq!((code, sandbox.processed()), (Some(1), vec![id]), "{err}");
-    assert!(err.contains("it was applied already"), "{err}");
+    assert!(err.contains("it was already applied"), "{err}");
 }
 
 #[test]

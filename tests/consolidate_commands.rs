@@ -162,7 +162,7 @@ fn when_it_is_interrupted_the_command_ends_and_the_next_run_goes_on() {
         sandbox.librarian(NOTE_EACH);
         let (code, _, err) = sandbox.consolidated(&[]);
         assert_eq!(code, Some(0), "{err}");
-        assert!(err.contains("carrying on batch__"), "{err}");
+        assert!(err.contains("continuing batch__"), "{err}");
         assert_eq!((sandbox.processed(), sandbox.batches().len()), (vec![id], 0));
     });
 }

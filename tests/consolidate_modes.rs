@@ -223,7 +223,7 @@ fn a_reply_that_cannot_be_applied_leaves_the_batch_as_it_was() {
     let faulty = json!({"batch": id, "entries": 7}).to_string();
     let (code, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(faulty));
     assert_eq!((code, fs::read(&saved).unwrap() == before), (Some(3), true), "{err}");
-    assert!(err.contains("mend it and apply it again; the batch waits for it"), "{err}");
+    assert!(err.contains("correct it and apply it again; the batch still waits for it"), "{err}");
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn new_notes_link_to_each_other_and_a_link_into_nowhere_is_text() {
     let id = |note: &str| note.lines().nth(1).unwrap().strip_prefix("id: ").unwrap().to_owned();
     assert!(one.contains(&format!("See [[{}]], n9, id__zzzzzz and `[[n2]]`.", id(&two))), "{one}");
     assert!(two.contains(&format!("Back to [[{}]].", id(&one))), "{two}");
-    assert!(err.contains("\"One\": [[n9]] leads nowhere, and is plain text now"), "{err}");
-    assert!(err.contains("\"One\": [[id__zzzzzz]] leads nowhere"), "{err}");
+    assert!(err.contains("\"One\": [[n9]] has no target and is now plain text"), "{err}");
+    assert!(err.contains("\"One\": [[id__zzzzzz]] has no target"), "{err}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_dry_run_shows_what_would_be_done_and_changes_nothing() {
          -> id__aaaaaa \"Guards and actors\" (hot, 3 lines, 62 bytes)\n\
          retag    id__cccccc \"Heap\" (warm, 3 lines, 31 bytes)\n      -> topic__b (before: topic__a)\n\
          dropped: rename id__zzzzzz: no note with the id id__zzzzzz was shown\n\
-         dropped: rewrite id__cccccc: it would take 2 facts out of id__cccccc (1, 2) (--allow-loss: all the same)\n\
+         dropped: rewrite id__cccccc: it would remove 2 facts from id__cccccc (1, 2) (--allow-loss overrides this)\n\
          the model says: Less to read.\n\
          1 merged, 0 split, 0 renamed, 0 archived, 1 re-tiered, 1 retagged; 3 notes become 2"
     );
@@ -131,7 +131,7 @@ fn a_faulty_reply_leaves_the_batch_waiting_for_a_better_one() {
     for (reply, code, message) in [
         (" \n".to_owned(), 3, "the reply is empty"),
         ("I would rather not.".to_owned(), 3, "the reply names no batch"),
-        (tier(&batch, "boiling"), 3, "mend it and apply it again; the batch waits for it"),
+        (tier(&batch, "boiling"), 3, "correct it and apply it again; the batch still waits for it"),
         (json!({"batch": batch, "operations": 1}).to_string(), 3, "operations: an array is expected"),
         (tier("batch__zzzzzzzzzzzz", "hot"), 1, "there is no batch \"batch__zzzzzzzzzzzz\""),
         (tier("../../../x", "hot"), 1, "there is no batch \"../../../x\""),

@@ -71,7 +71,7 @@ fn an_error_between_two_calls_costs_no_further_call() {
         std::fs::remove_dir(batch.join(format!("reply-{fails_at}.txt.unfinished"))).unwrap();
         let (code, _, err) = store.defrag(&["--allow-loss"]);
         assert_eq!((code, store.sandbox.prompts().len()), (Some(0), calls), "{fails_at}: {err}");
-        assert!(err.contains("carrying on"), "{err}");
+        assert!(err.contains("continuing"), "{err}");
         assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), calls));
     }
 }

@@ -50,7 +50,7 @@ fn all_in_one_is_done_only_if_nothing_is_lost() {
     let (result, err) =
         done(&store, "do(merge(*ids, body='All services listen somewhere.', title='Services'))");
     assert_eq!((store.tree(), &result["merged"]), (before, &json!(0)));
-    assert!(err.contains("it would take ") && err.contains("8100"), "{err}");
+    assert!(err.contains("it would remove ") && err.contains("8100"), "{err}");
     let (result, _) = {
         store.model("do(merge(*sorted(notes)))");
         store.tidied_json(&["--force"])
@@ -225,5 +225,5 @@ fn the_same_reply_twice_is_done_once() {
     let tree = store.tree();
     let (code, out, err) = store.apply(&reply);
     assert_eq!((code, out.as_str(), store.tree()), (Some(1), "", tree), "{err}");
-    assert!(err.contains("it was applied already"), "{err}");
+    assert!(err.contains("it was already applied"), "{err}");
 }

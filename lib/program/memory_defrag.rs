@@ -181,7 +181,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
 }
 
-const NOTHING: &str = "nothing has changed since the last defrag (--force asks all the same)";
+const NOTHING: &str = "nothing has changed since the last defrag (--force asks anyway)";
 
 type Defragmentation<'a, P> = Runner<'a, DefragHost<'a, P>>;
 

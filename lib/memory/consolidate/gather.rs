@@ -74,7 +74,7 @@ impl Gatherer<'_> {
             Retrieval::Transcript { path, format, .. } => match Format::from_name(format.name()) {
                 Some(known) => (known, path.clone()),
                 None => {
-                    let why = Error::io(format!("transcripts of {format} are unknown"));
+                    let why = Error::io(format!("unknown transcript format: {format}"));
                     return Ok(Gathered::Unreadable(why));
                 }
             },

@@ -113,7 +113,7 @@ pub(crate) fn plan(reply: &Reply, known: Known, clean: impl Fn(&str) -> String) 
         warnings.extend(
             unknown
                 .iter()
-                .map(|link| format!("\"{}\": [[{link}]] leads nowhere, and is plain text now", note.title)),
+                .map(|link| format!("\"{}\": [[{link}]] has no target and is now plain text", note.title)),
         );
     }
     Plan { at, notes, warnings }
@@ -132,7 +132,9 @@ fn planned(
     let sources: Vec<Origin> =
         proposed.sources.iter().filter_map(|id| sources.get(id.as_str())).cloned().collect();
     let mut warning = proposed.refused.as_ref().map(|refused| {
-        format!("\"{title}\" was to replace \"{refused}\", which was not shown whole: it is a new note")
+        format!(
+            "\"{title}\" was to replace \"{refused}\", which was not shown in full: it becomes a new note"
+        )
     });
     let mut update = proposed.update.clone();
     let mut replaces = None;
@@ -149,7 +151,7 @@ fn planned(
             Some(_) => {
                 let some: Vec<&str> = missing.iter().copied().take(5).collect();
                 Some(format!(
-                    "\"{title}\" would take {} facts out of {id} ({})",
+                    "\"{title}\" would remove {} facts from {id} ({})",
                     missing.len(),
                     some.join(", ")
                 ))
@@ -157,7 +159,7 @@ fn planned(
         };
         replaces = old.map(hash);
         if let Some(why) = why {
-            warning = Some(format!("{why}: it is a new note that links there"));
+            warning = Some(format!("{why}: it becomes a new note with a link"));
             body = format!("{}\n\nSee also [[{id}]].\n", body.trim_end());
             (update, replaces) = (None, None);
         }

@@ -63,7 +63,7 @@ pub(crate) fn finish<P: Persistence>(notes: &P, run: &Run) -> Result<Option<Undo
     }
     for batch in Batches::of_defrag(run.root).all()? {
         if batch.file(MARK).exists() {
-            run.reporter.warn(&format!("carrying on the undoing of {}", batch.id));
+            run.reporter.warn(&format!("continuing the undo of {}", batch.id));
             done = Some(carry_on(notes, &batch, run)?);
         }
     }

@@ -154,7 +154,7 @@ impl Caller<'_> {
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
                     self.reporter
-                        .warn("the LLM command that an earlier run started does not end; it is asked anew");
+                        .warn("the LLM command of an earlier run is still running after llm.timeoutSeconds; asking again");
                     return Ok(());
                 }
                 Err(std::fs::TryLockError::Error(e)) => return Err(not_locked(unfinished, e)),

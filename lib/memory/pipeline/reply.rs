@@ -20,12 +20,12 @@ pub(crate) fn batch_of(text: &str) -> Option<String> {
 /// The batch among `ours` that a reply which somebody brings is about; `theirs` are the other program's.
 pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch> {
     let id = batch_of(text).ok_or_else(|| {
-        Error::api("the reply names no batch").hint("it has to be the JSON object that the prompt asks for")
+        Error::api("the reply names no batch").hint("it must be the JSON object that the prompt asks for")
     })?;
     let (theirs, program) = theirs;
     ours.named(&id).ok_or_else(|| match theirs.named(&id) {
         Some(_) => Error::usage(format!("the batch \"{id}\" is one of {program}"))
-            .hint(format!("carry the reply out with: {program} --apply")),
+            .hint(format!("apply the reply with: {program} --apply")),
         None => no_such_batch(&id),
     })
 }
@@ -33,7 +33,7 @@ pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> 
 /// What is said of a batch that waits for nothing any more, or never did.
 pub(super) fn no_such_batch(id: &str) -> Error {
     Error::usage(format!("there is no batch \"{}\"", one_line(id, 60)))
-        .hint("it was applied already, or waited for over 24 h; begin anew with --prompt")
+        .hint("it was already applied, or it is older than 24 hours; start again with --prompt")
 }
 
 /// The first faults, and how many more there are.

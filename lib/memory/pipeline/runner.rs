@@ -291,7 +291,9 @@ impl<'a, H: Host> Runner<'a, H> {
             let (id, dir) = (batch.id.clone(), batch.dir.clone());
             if asks && !self.run.caller.is_quiet {
                 let state = H::Machine::name(&saved.state);
-                self.run.reporter.warn(&format!("carrying on {id}, which an earlier run left at {state}"));
+                self.run
+                    .reporter
+                    .warn(&format!("continuing {id}, which an earlier run left in state {state}"));
             }
             match self.resume(batch, saved, answerer) {
                 Ok(Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_)))) => {
@@ -301,7 +303,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 Ok(Stop::End(_) | Stop::Asked(_)) => {}
                 // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
                 Err(error) if self.progress.answers == 0 && !self.has_reply()? => {
-                    self.run.reporter.warn(&format!("{id} cannot be carried on, and begins anew: {error}"));
+                    self.run.reporter.warn(&format!("{id} cannot be continued and starts again: {error}"));
                     self.run.batch()?.end()?;
                 }
                 Err(error) => {
@@ -475,7 +477,7 @@ impl<'a, H: Host> Runner<'a, H> {
             // The batch is as it was before.
             Stop::Asked(question) if question.is_repair() => {
                 Err(Error::api(format!("the reply cannot be used: {}", question.faults.join("; ")))
-                    .hint("mend it and apply it again; the batch waits for it"))
+                    .hint("correct it and apply it again; the batch still waits for it"))
             }
             Stop::Asked(question) => Ok(Applied { parts_left: question.of.saturating_sub(question.part) }),
             Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {

@@ -56,9 +56,7 @@ impl Drafts<'_> {
         let (body, unknown) =
             resolve_intra_batch_links(&clean(&text.body), labels, &self.known.found.ids, &old);
         warnings.extend(
-            unknown
-                .iter()
-                .map(|link| format!("\"{title}\": [[{link}]] leads nowhere, and is plain text now")),
+            unknown.iter().map(|link| format!("\"{title}\": [[{link}]] has no target and is now plain text")),
         );
         Written {
             title,
@@ -97,13 +95,13 @@ impl Drafts<'_> {
                 let some: Vec<String> = loss.missing.iter().take(NAMED).map(|fact| one_line(fact)).collect();
                 let more = if count > NAMED { ", …" } else { "" };
                 return Err(Error::refused(format!(
-                    "it would take {count} facts out of {id} ({}{more}) (--allow-loss: all the same)",
+                    "it would remove {count} facts from {id} ({}{more}) (--allow-loss overrides this)",
                     some.join(", ")
                 )));
             }
             if let Some((kept, all)) = emptied(&old, &new) {
                 return Err(Error::refused(format!(
-                    "it would leave {kept} of the {all} different words of {id} (--allow-loss: all the same)"
+                    "it would leave {kept} of the {all} different words of {id} (--allow-loss overrides this)"
                 )));
             }
         }
@@ -117,7 +115,7 @@ impl Drafts<'_> {
         }
         Err(Error::refused(format!(
             "{id} holds a secret, which no model is shown, and which would be lost: take it out by hand first \
-             (--allow-loss: all the same)"
+             (--allow-loss overrides this)"
         )))
     }
 }
