@@ -171,7 +171,7 @@ fn further_signals_do_not_disturb_the_first() {
         let mark = mark();
         let sandbox = Sandbox::new();
         let deaf =
-            format!("exec 2>/dev/null; trap 'touch told' TERM; touch ready; while :; do sleep {mark}; done");
+            format!("exec 2>/dev/null; trap ': > told' TERM; touch ready; while :; do sleep {mark}; done");
         sandbox.agent("a", &deaf, MEMORY);
         let running = working(&sandbox, plain(&sandbox));
         running.signal(signals[0]);
