@@ -1,6 +1,6 @@
 //! `axe-gc` for one agent: the analysis, the trim, and what stands in the way of either.
 
-use crate::support::{NOW, Said, Sandbox, entries, eventually, is_running};
+use crate::support::{NOW, Said, Sandbox, entries, eventually};
 use assert_cmd::Command;
 use std::fs;
 use std::io::Write;
@@ -389,11 +389,11 @@ fn a_signal_while_the_model_is_thinking_ends_both_and_trims_nothing() {
     let mut command = sandbox.std_command("axe-gc");
     let child = command.arg("a").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = child.spawn().unwrap();
-    eventually("the model's turn", || is_running(&format!("tail -f {}", mark.display())));
+    eventually("the model's turn", || crate::support::is_running(&format!("tail -f {}", mark.display())));
     let pid = rustix::process::Pid::from_raw(child.id().try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_said(&output, 143, "Agent: a\nEntries: 10\n", "axe-gc: ended by SIGTERM\n");
     assert_eq!(sandbox.log("a"), entries(10));
-    eventually("the model's end", || !is_running(&format!("tail -f {}", mark.display())));
+    eventually("the model's end", || !crate::support::is_running(&format!("tail -f {}", mark.display())));
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 /// Names of batches, and what they hold, are not the same twice; so is what is remembered of how long it took.
 const DEFRAG: Scenario = Scenario {
     calls: Some((1, 0)),
-    differs: &[".agent-memory/defrag/", ".agent-memory/batches/"],
+    differs: &[".agent-memory/defrag/", ".agent-memory/batches/", ".agent-memory/replies/"],
     and: taken_back,
     ..Scenario::PLAIN
 };

@@ -1,6 +1,7 @@
 //! A pseudo-terminal.
 
-use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -16,11 +17,16 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        // macOS cannot set it here; there a child that starts at this moment keeps one more descriptor.
+        #[cfg(target_os = "linux")]
+        let flags = flags | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let end = ioctl_tiocgptpeer(&master, flags).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let end =
+            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
         let mut screen = File::from(master.try_clone().unwrap());
         let shown = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&shown);
