@@ -372,10 +372,7 @@ fn dry_run<P: Persistence>(
         }
     };
     let host = &runner.host;
-    let failure = match &ending {
-        Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => Some(failure),
-        Ending::Idle | Ending::Completed => None,
-    };
+    let failure = ending.failure();
     let stopped = match failure {
         Some(Failure::Spent(why)) => Some(why),
         Some(failure) if host.planned.is_empty() => return Err(Error::api(failure.to_string())),

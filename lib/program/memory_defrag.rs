@@ -359,10 +359,7 @@ fn dry_run<P: Persistence>(
 ) -> Result<ExitCode> {
     let (ending, previewed) = runner.dry_run()?;
     let (done, reporter) = (&runner.host.summary, runner.run.reporter);
-    let failure = match &ending {
-        Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => Some(failure),
-        Ending::Idle | Ending::Completed => None,
-    };
+    let failure = ending.failure();
     if args.json {
         stdout.json(&json!({
             "operations": done.made.iter().map(operation).collect::<Vec<_>>(),

@@ -48,12 +48,12 @@ impl Batches {
     }
 
     pub(crate) fn begin(&self) -> Result<Batch> {
-        let id = format!("{PREFIX}{}", file::random58(DIGITS).map_err(failed)?);
+        let id = format!("{PREFIX}{}", file::random58(DIGITS)?);
         let batch = self.batch(id);
-        file::make_private_dir(&batch.claims()).map_err(failed)?;
+        file::make_private_dir(&batch.claims())?;
         // An entry that is renamed to there must not go with the directory in a power cut.
         let above = [batch.dir.clone(), self.dir.clone(), self.root.state()];
-        above.iter().try_for_each(|dir| file::sync_dir(dir)).map_err(failed)?;
+        above.iter().try_for_each(|dir| file::sync_dir(dir))?;
         Ok(batch)
     }
 
@@ -122,8 +122,8 @@ impl Batch {
     /// Moves an entry out of the batch. One that has gone already stays where it went.
     fn release(&self, id: &str, to: &Path) -> Result<()> {
         if !to.is_dir() {
-            file::make_private_dir(to).map_err(failed)?;
-            to.parent().map_or(Ok(()), file::sync_dir).map_err(failed)?;
+            file::make_private_dir(to)?;
+            to.parent().map_or(Ok(()), file::sync_dir)?;
         }
         // A saved state is a file, and may have been tampered with: an id is one name.
         if id.contains('/') || id.starts_with('.') {
@@ -156,10 +156,10 @@ impl Batch {
     /// Out of the queue for good, with a word why.
     pub(crate) fn failed(&self, id: &str, error: &str, tries: u32, now: Timestamp) -> Result<()> {
         let dir = self.root.inbox().join(".failed");
-        file::make_private_dir(&dir).map_err(failed)?;
+        file::make_private_dir(&dir)?;
         let why = json!({"entry": id, "error": error, "tries": tries, "at": now.to_string()});
         let path = dir.join(format!("{id}.error.json"));
-        file::install(&path, format!("{why:#}\n").as_bytes(), 0o600).map_err(failed)?;
+        file::install(&path, format!("{why:#}\n").as_bytes(), 0o600)?;
         self.release(id, &dir)
     }
 
@@ -183,7 +183,7 @@ impl Batch {
 
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.file(name);
-        let bytes = file::read(&path, CAP).map_err(failed)?;
+        let bytes = file::read(&path, CAP)?;
         serde_json::from_slice(&bytes).map_err(|e| {
             Error::corrupt(format!(
                 "\"{}\" cannot be read: {}",

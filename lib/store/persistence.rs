@@ -7,7 +7,7 @@ use crate::store::entry::{Entry, EntryId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// So many broken files are named one by one.
 const NAMED: usize = 10;
@@ -178,7 +178,7 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
     let ids: Vec<String> = scan.found.iter().map(|(id, _)| id.to_string()).collect();
     let best = scan.found.into_iter().filter_map(|(_, found)| found).min_by_key(|(rank, _)| *rank);
     best.map(|(_, note)| note).ok_or_else(|| {
-        if let Some(broken) = scan.broken.iter().find(|broken| broken.is_named_after(id)) {
+        if let Some(broken) = scan.broken.iter().find(|broken| is_named_after(&broken.path, id)) {
             let (path, why) = (broken.path.display(), &broken.why);
             return Error::corrupt(format!("\"{path}\" is not a note that can be used: {why}"))
                 .hint("mend it in an editor");
@@ -191,9 +191,7 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
     })
 }
 
-impl Broken {
-    /// Does the file's name end as that of the note with this id?
-    fn is_named_after(&self, id: &EntryId) -> bool {
-        self.path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
-    }
+/// Does the file's name end as that of the note with this id?
+pub(super) fn is_named_after(path: &Path, id: &EntryId) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }

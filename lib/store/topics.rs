@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::store::entry::{Entry, EntryId};
-use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
+use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -180,11 +180,6 @@ fn without_twins<T>(seen: Vec<Seen<T>>, files: &[(Place, PathBuf)], broken: &mut
     }
     let all = seen.into_iter().enumerate();
     all.filter(|(index, _)| !surplus.contains(index)).map(|(_, (.., made))| made).collect()
-}
-
-/// Does the file's name end as that of the note with this id?
-fn is_named_after(path: &Path, id: &EntryId) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }
 
 /// A held lock. Dropped, it is free again; so is a killed holder's.

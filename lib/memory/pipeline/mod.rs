@@ -98,6 +98,16 @@ pub enum Failure {
     Expired,
 }
 
+impl Ending {
+    /// Why it is not the end that was hoped for.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Ending::Stopped(failure) | Ending::Failed(failure) | Ending::Paused(failure) => Some(failure),
+            Ending::Idle | Ending::Completed => None,
+        }
+    }
+}
+
 impl Failure {
     /// The repaired reply is no better than the first.
     pub(super) fn unusable(faults: &[String]) -> Failure {

@@ -249,16 +249,12 @@ impl<'a, H: Host> Runner<'a, H> {
             last = Ending::Idle;
         }
         // Whoever begins one batch a run has had it.
-        if !self.host.begins_again() && !matches!(last, Ending::Idle | Ending::Completed) {
+        if !self.host.begins_again() && last.failure().is_some() {
             return stuck.map_or(Ok(last), Err);
         }
-        let is_stuck = |ending: &Ending| match ending {
-            Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure) => {
-                failure.is_of_the_command() || matches!(failure, Failure::Spent(_))
-            }
-            Ending::Idle | Ending::Completed => false,
-        };
-        while !is_stuck(&last) {
+        let ends_the_run =
+            |failure: &Failure| failure.is_of_the_command() || matches!(failure, Failure::Spent(_));
+        while !last.failure().is_some_and(ends_the_run) {
             match self.begin(Answerer::Command)? {
                 Stop::End(Ending::Idle) => break,
                 // A later batch that goes well does not make good for one that failed.
@@ -281,7 +277,7 @@ impl<'a, H: Host> Runner<'a, H> {
         let mut last = Ending::Idle;
         let mut stuck = None;
         for (batch, saved, answerer) in self.left_behind(asks)? {
-            if matches!(&last, Ending::Failed(f) | Ending::Paused(f) if f.is_of_the_command()) {
+            if last.failure().is_some_and(Failure::is_of_the_command) {
                 break;
             }
             let answerer = match answerer {
