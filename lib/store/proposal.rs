@@ -1,20 +1,16 @@
 //! Changes that wait for a person: one JSON file each, under `proposals/`, in the store's history.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::text::base58;
 use crate::store::entry::{By, EntryId, Scope, Source, digits_of, first_number};
-use crate::store::persistence::Broken;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
-use std::path::Path;
 
 /// The largest file that is read, in bytes: the largest note, with every character escaped.
-const CAP: u64 = 8 << 20;
+pub(super) const CAP: u64 = 8 << 20;
 const PREFIX: &str = "p__";
 
 /// Like `p__a1B2c3`.
@@ -206,7 +202,7 @@ impl Proposal {
     }
 
     /// The bytes of a file.
-    fn parse(bytes: &[u8]) -> Result<Proposal, String> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Proposal, String> {
         let proposal: Proposal = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let Proposal { op, note, entry, .. } = &proposal;
         let fault = match (op, note, entry) {
@@ -248,42 +244,6 @@ fn join<T: PartialEq>(ours: &mut Vec<T>, theirs: Vec<T>) {
             ours.push(one);
         }
     }
-}
-
-/// The proposals in a directory, oldest first, and the files there that are none. Nothing where there is no directory.
-pub(crate) fn read_dir(dir: &Path) -> Result<(Vec<Proposal>, Vec<Broken>)> {
-    let (mut found, mut broken) = (Vec::new(), Vec::new());
-    let Some(entries) = file::if_exists(fs_err::read_dir(dir))? else { return Ok((found, broken)) };
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        if !name.ends_with(b".json") || name.starts_with(b".") {
-            continue;
-        }
-        match read(&path) {
-            Ok(Some(proposal)) => found.push(proposal),
-            // Decided since the directory was read.
-            Ok(None) => {}
-            Err(why) => broken.push(Broken { path, why }),
-        }
-    }
-    found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-    broken.sort();
-    Ok((found, broken))
-}
-
-/// `None` if there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<Proposal>, String> {
-    let bytes = match file::read(path, CAP) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return Ok(None),
-        Err(e) => return Err(e.to_string()),
-    };
-    let proposal = Proposal::parse(&bytes).map_err(|why| format!("not a proposal: {why}"))?;
-    if path.file_stem().is_none_or(|stem| stem != proposal.id.as_str()) {
-        return Err(format!("its id is \"{}\", and its name says another", proposal.id));
-    }
-    Ok(Some(proposal))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! All notes: one markdown file each. Every change is made under the store's lock, and replaces a file as a whole.
 
+mod proposals;
+
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
-use crate::store::proposal::{self, Proposal, ProposalId};
+use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
@@ -293,7 +295,7 @@ impl Persistence for Topics {
     }
 
     fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
-        proposal::read_dir(&self.root.proposals())
+        proposals::read_dir(&self.root.proposals())
     }
 
     fn put_proposal(&self, _lock: &StoreLock, proposal: &Proposal) -> Result<()> {
@@ -306,7 +308,8 @@ impl Persistence for Topics {
         let path = dir.join(format!("{}.json", proposal.id));
         // A file that is broken is somebody's: it is not replaced.
         if path.symlink_metadata().is_ok() {
-            proposal::read(&path).map_err(|why| Error::conflict(format!("\"{}\": {why}", path.display())))?;
+            proposals::read(&path)
+                .map_err(|why| Error::conflict(format!("\"{}\": {why}", path.display())))?;
         }
         Ok(file::install(&path, &bytes, 0o600)?)
     }
