@@ -3,7 +3,7 @@
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::history::{History, cut_at, facts_name, text_name};
+use crate::memory::consolidate::history::{History, facts_name};
 use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
 use crate::memory::pipeline::runner::Run;
 use crate::store::batch::{Batch, Batches};
@@ -111,13 +111,14 @@ impl Queue {
         let mut verdicts = BTreeMap::new();
         let mut used = 0;
         let mut kept: Vec<BatchSource> = Vec::new();
+        let mut lengths: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for mut source in sources {
             let id = source.queue_id.clone();
             let Some(entry) = entries.get(&id) else { continue };
             let gathered = match used > room {
                 // There is enough for one call.
                 true => None,
-                false => Some(gatherer(run, &sessions).gather(entry, batch, &id)?),
+                false => Some(gatherer(run, &sessions, room).gather(entry, batch, &id)?),
             };
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
             match gathered {
@@ -128,8 +129,9 @@ impl Queue {
                     source.bytes = history.bytes();
                     source.cut = history.cut;
                     if let Some(key) = &history.session {
-                        sessions.read(key, history.parent.as_deref(), &history.marks);
+                        sessions.read(key, history.parent.as_deref(), &history.turns);
                     }
+                    lengths.insert(id.clone(), history.lengths());
                     batch.write_json(&facts_name(&id), &history)?;
                 }
                 Some(Gathered::History(_)) | None => {
@@ -147,14 +149,9 @@ impl Queue {
             }
             kept.push(source);
         }
-        let lengths: Vec<usize> = kept.iter().map(|source| source.bytes).collect();
-        let id = |index: usize| kept.get(index).map_or("", |source| source.queue_id.as_str());
-        let borders = |index: usize| {
-            let facts = batch.read_json::<History>(&facts_name(id(index)));
-            facts.map_or_else(|_| Vec::new(), |history| history.borders)
-        };
-        let cut = |index: usize, at: usize| cut_at(&batch.file(&text_name(id(index))), at);
-        let parts = share_out(&lengths, room, borders, cut);
+        let lengths: Vec<&[usize]> =
+            kept.iter().map(|source| lengths.get(&source.queue_id).map_or(&[][..], Vec::as_slice)).collect();
+        let parts = share_out(&lengths, room);
         Ok(Fetched { sources: kept, parts, verdicts })
     }
 
@@ -212,10 +209,9 @@ impl Queue {
         for stretch in stretches {
             let history: History = run.batch()?.read_json(&facts_name(&stretch.queue_id))?;
             let Some(key) = &history.session else { continue };
-            let seen = history.borders.partition_point(|border| *border <= stretch.to);
-            let before = history.borders.partition_point(|border| *border <= stretch.from);
-            if let Some(marks) = history.marks.get(before..seen).filter(|marks| !marks.is_empty()) {
-                sessions.read(key, history.parent.as_deref(), marks);
+            let turns = history.turns_ending_in(stretch.from, stretch.to);
+            if !turns.is_empty() {
+                sessions.read(key, history.parent.as_deref(), &turns);
                 is_changed = true;
             }
         }
@@ -247,8 +243,12 @@ fn has_llm(run: &Run) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
-fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions) -> Gatherer<'a> {
+/// A longer turn is cut into passages, in bytes.
+const LONGEST: usize = 16 << 10;
+
+fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions, room: usize) -> Gatherer<'a> {
     Gatherer {
+        longest: LONGEST.min(room / 2),
         config: run.config,
         redactor: run.redactor,
         sessions,
