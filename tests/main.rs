@@ -62,6 +62,7 @@ mod memory_doctor;
 mod memory_history;
 mod memory_list;
 mod memory_notes;
+mod memory_review;
 mod memory_store_faults;
 mod memory_update;
 mod nix;

@@ -167,7 +167,15 @@ impl<P: Persistence> NoteService<P> {
         match (how, note.place) {
             (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note),
             (RemovalMode::Archive, Place::Archive) => Ok(note),
-            (RemovalMode::Purge, _) => self.notes.purge(&lock, &note).map(|()| note),
+            (RemovalMode::Purge, _) => {
+                self.notes.purge(&lock, &note)?;
+                // A change that waits holds the note's text, too.
+                let (waiting, _) = self.notes.proposals()?;
+                for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
+                    self.notes.withdraw(&lock, &proposal.id)?;
+                }
+                Ok(note)
+            }
         }
     }
 
