@@ -235,8 +235,8 @@ impl Judge<'_> {
             let change = self.proposal(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
             return Decision { changes: vec![change], lost };
         }
-        let by = self.record.by(&text.note(), Some(&old.note()));
-        let by = if by == By::Person { by } else { by.max(meta.by.unwrap_or(By::Agent)) };
+        let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
+        let by = self.record.by(&text.note(), Some((&old.note(), before)));
         let widens = scope == Scope::Global && meta.scope == Scope::Repo;
         // What was said in one repository about another's note does not show it here.
         let is_here = self.is_here(&meta);

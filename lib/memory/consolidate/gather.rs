@@ -56,7 +56,14 @@ impl Gatherer<'_> {
                 let text = self.redactor.cleaned(&format!("{title}\n\n{body}"));
                 let hash = hash(&text);
                 let mut writer = HistoryWriter::new(&batch.file(&history_name(queue_id)), self.longest)?;
-                let note = Passage { number: 0, role, at: Some(entry.timestamp), text, output: None };
+                let note = Passage {
+                    number: 0,
+                    role,
+                    at: Some(entry.timestamp),
+                    text,
+                    output: None,
+                    is_part: false,
+                };
                 writer.turn(note, hash, 0)?;
                 return Ok(Gathered::History(writer.finish()?));
             }
@@ -200,7 +207,7 @@ impl Gatherer<'_> {
         let mut text = clean(input);
         let at = turn.output.map(|_| text.len());
         text.push_str(&clean(output));
-        Passage { number: 0, role: turn.role, at: turn.at, text, output: at }
+        Passage { number: 0, role: turn.role, at: turn.at, text, output: at, is_part: false }
     }
 
     /// Which turns nobody has seen yet: those after the last one that was read, and of these not those that the

@@ -17,6 +17,9 @@ pub struct Passage {
     pub text: String,
     /// Where a tool's output begins in `text`, in bytes; `None`: all of it is what the agent wrote.
     pub output: Option<usize>,
+    /// It is a part of a long turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
 }
 
 /// What stands before every line of a tool's input and output.
@@ -76,7 +79,14 @@ impl Passage {
                 if output <= done { Some(0) } else { Some(output - done).filter(|output| *output < end) }
             });
             let text = rest[..end].to_owned();
-            parts.push(Passage { number: self.number, role: self.role, at: self.at, text, output });
+            parts.push(Passage {
+                number: self.number,
+                role: self.role,
+                at: self.at,
+                text,
+                output,
+                is_part: true,
+            });
             done += end;
             rest = &rest[end..];
         }
@@ -89,6 +99,7 @@ impl Passage {
         let turn = is_shown.then_some(self.number);
         let (input, output) = self.input_and_output();
         match self.role {
+            Role::User if !is_forgeable && self.is_part => record.add(turn, Speaker::Pasted, &self.text),
             Role::User if !is_forgeable => match self.text.split_once("\n\n").filter(|_| is_note) {
                 Some((title, body)) => {
                     record.add(turn, Speaker::Person, title);
@@ -147,6 +158,7 @@ mod tests {
             at: "2026-03-25T09:02:11Z".parse().ok(),
             text: text.to_owned(),
             output: None,
+            is_part: false,
         }
     }
 

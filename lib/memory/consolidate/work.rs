@@ -19,12 +19,15 @@ pub struct Work {
     /// The notes that the part under way shows whole, and the fingerprint of each as it was read for the prompt.
     pub updatable: BTreeMap<EntryId, String>,
     /// Those of which it shows the title only.
+    #[serde(default)]
     pub listed: BTreeSet<EntryId>,
     /// A second look at notes that the model wants to see whole.
+    #[serde(default)]
     pub second_look: Option<SecondLook>,
     /// The notes that were written.
     pub written: Vec<Written>,
     /// What waits for a person.
+    #[serde(default)]
     pub waiting: Vec<Waiting>,
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
     pub verdicts: BTreeMap<String, Verdict>,
