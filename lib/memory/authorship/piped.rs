@@ -65,25 +65,17 @@ fn flat(text: &str) -> String {
         .replace("$ifs", " ")
         .replace("\\\n", " ")
         .replace("\r\n", "\n");
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '\\');
     let mut flat = String::with_capacity(lower.len());
-    let mut chars = lower.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            // `c''url`, `c\url`; elsewhere a quote is a blank.
-            '"' | '\'' | '\\' => {
-                let is_inside = flat.ends_with(char::is_alphanumeric)
-                    && chars
-                        .clone()
-                        .find(|c| !matches!(c, '"' | '\'' | '\\'))
-                        .is_some_and(char::is_alphanumeric);
-                if !is_inside {
-                    flat.push(' ');
-                }
-            }
-            c => flat.push(c),
+    let mut rest = lower.as_str();
+    while let Some(at) = rest.find(is_quote) {
+        flat.push_str(&rest[..at]);
+        rest = rest[at..].trim_start_matches(is_quote);
+        if !(flat.ends_with(char::is_alphanumeric) && rest.starts_with(char::is_alphanumeric)) {
+            flat.push(' ');
         }
     }
-    flat
+    flat + rest
 }
 
 fn tokens(text: &str) -> Vec<Token<'_>> {

@@ -139,11 +139,10 @@ fn closing(c: char, before: char, next: char) -> Option<char> {
 fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
     let is_closer = "\"”“»«」』)）]’'`".contains(c);
     // `He said "Stop."`: the end is before the mark.
-    let inner = if is_closer {
-        text[start..end - c.len_utf8()].trim_end_matches(|c| "\"”“»)’'".contains(c))
-    } else {
-        &text[start..end]
-    };
+    let mut inner = if is_closer { &text[start..end - c.len_utf8()] } else { &text[start..end] };
+    for _ in 0..if is_closer { 3 } else { 0 } {
+        inner = inner.strip_suffix(|c| "\"”“»)’'".contains(c)).unwrap_or(inner);
+    }
     let Some(mark) = inner.chars().next_back() else { return false };
     if WIDE.contains(&mark) {
         return if is_closer { next.is_whitespace() } else { !"」』）”\"".contains(next) };

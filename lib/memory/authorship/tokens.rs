@@ -106,43 +106,40 @@ pub(super) fn addresses(text: &str) -> Vec<Address<'_>> {
     found
 }
 
-fn of_chunk<'a>(text: &'a str, start: usize, end: usize, found: &mut Vec<Address<'a>>) {
-    let chunk = &text[start..end];
-    if let Some(colon) = chunk.find("://") {
-        let scheme =
-            chunk[..colon].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c)).len();
+fn of_chunk<'a>(text: &'a str, mut start: usize, end: usize, found: &mut Vec<Address<'a>>) {
+    while let Some(colon) = text[start..end].find("://") {
+        let chunk = &text[start..end];
+        let scheme = before_scheme(&chunk[..colon]);
         // What stands before it, like the text of a link, may be an address too.
         of_parts(text, start, start + scheme, found);
-        let rest = &chunk[scheme..];
-        // A second one in it, or the end of a link in parentheses.
-        let next = rest[colon - scheme + 3..].find("://").map(|n| colon - scheme + 3 + n);
-        let limit = next.map_or(rest.len(), |next| {
-            rest[..next].trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c)).len()
-        });
-        let closed = rest[..limit]
-            .char_indices()
-            .scan(0_i32, |depth, (n, c)| {
-                *depth += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
-                Some((n, *depth))
-            })
-            .find(|(_, depth)| *depth < 0)
-            .map_or(limit, |(n, _)| n);
-        let address = rest[..closed].trim_end_matches(|c: char| "*_.,:;!?".contains(c));
-        let from = start + scheme;
-        if address.len() > colon - scheme + 3 && colon > scheme {
-            found.push(Address {
-                text: address,
-                at: from,
-                is_local: is_local(address.split_once("://").map_or("", |(_, rest)| rest)),
-            });
+        // A second one in it, or the end of a link in parentheses, ends it.
+        let rest = &chunk[colon + 3..];
+        let limit = rest.find("://").map_or(rest.len(), |next| before_scheme(&rest[..next]));
+        let closed = unopened(&rest[..limit]).unwrap_or(limit);
+        let rest = rest[..closed].trim_end_matches(|c: char| "*_.,:;!?".contains(c));
+        if !rest.is_empty() && colon > scheme {
+            let address = &chunk[scheme..colon + 3 + rest.len()];
+            found.push(Address { text: address, at: start + scheme, is_local: is_local(rest) });
         }
-        let on = from + closed.max(colon - scheme + 3);
-        if on < end {
-            of_chunk(text, on, end, found);
-        }
-        return;
+        start += colon + 3 + closed;
     }
     of_parts(text, start, end, found);
+}
+
+/// Where the scheme begins that a text ends with.
+fn before_scheme(text: &str) -> usize {
+    text.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c)).len()
+}
+
+/// The first bracket that closes what was not opened.
+fn unopened(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    text.char_indices()
+        .find(|(_, c)| {
+            depth += i32::from("([{".contains(*c)) - i32::from(")]}".contains(*c));
+            depth < 0
+        })
+        .map(|(at, _)| at)
 }
 
 /// Addresses without a scheme.
