@@ -21,6 +21,7 @@ mod axe_gc;
 mod axe_gc_all;
 mod axe_run;
 mod axe_run_arguments;
+mod capture_agents;
 mod capture_faults;
 mod capture_hooks;
 mod commands;

@@ -45,15 +45,19 @@ impl Store {
         }
     }
 
-    /// Refreshes the configured AGENTS.md files: what a person does shows at once. One that fails is only a warning.
     pub(super) fn refresh(&self, reporter: &Reporter) {
-        match section::refresh(&self.config, &self.root, reporter) {
-            Ok(outcomes) => outcomes
-                .into_iter()
-                .filter_map(|outcome| outcome.standing.err())
-                .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
-            Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
-        }
+        refresh(&self.config, &self.root, reporter);
+    }
+}
+
+/// Refreshes the configured AGENTS.md files: what a person does shows at once. One that fails is only a warning.
+pub(super) fn refresh(config: &MemoryConfig, root: &Root, reporter: &Reporter) {
+    match section::refresh(config, root, reporter) {
+        Ok(outcomes) => outcomes
+            .into_iter()
+            .filter_map(|outcome| outcome.standing.err())
+            .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
+        Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
     }
 }
 
