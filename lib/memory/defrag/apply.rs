@@ -2,8 +2,9 @@
 
 use crate::base::error::Result;
 use crate::memory::defrag::applied::{Applied, applied_name};
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::news::forget_gone;
-use crate::memory::defrag::plan::{Dropped, Plan, Planned};
+use crate::memory::defrag::plan::{Plan, Planned};
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::pipeline::runner::Run;
 use crate::store::ledger::DefragLedger;
@@ -50,7 +51,7 @@ pub fn carry_out<P: Persistence>(notes: &P, operations: &[Planned]) -> Result<(V
             None => made.push(planned.clone()),
             Some(why) => {
                 let ids = planned.from.iter().map(|look| look.id.to_string()).collect();
-                dropped.push(Dropped { op: planned.op, ids, why });
+                dropped.push(Dropped { op: planned.op.name().to_owned(), ids, why });
             }
         }
     }

@@ -4,6 +4,7 @@ pub(crate) mod applied;
 pub(crate) mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;
+pub(crate) mod dropped;
 mod family;
 pub(crate) mod forget;
 pub(crate) mod group;
@@ -282,12 +283,11 @@ impl Defrag<'_> {
         }
     }
 
-    /// What a reply comes to, or what is wrong with it. When it is final, what can be used of it is, and the rest is
-    /// dropped.
+    /// What a reply comes to, or what is wrong with it as a whole. When it is final, what can be used of it is.
     fn judged(&self, work: &Work, reply: &str, is_final: bool, found: Found) -> Result<Plan, Vec<String>> {
-        let (reply, faults) = reply::parse(reply, &work.batch)?;
-        if !faults.is_empty() && !is_final {
-            return Err(faults);
+        let reply = reply::parse(reply, &work.batch)?;
+        if reply.is_useless() && !is_final {
+            return Err(reply.faults());
         }
         let known = Known {
             found,
@@ -297,7 +297,7 @@ impl Defrag<'_> {
             allows: self.allows(work),
             clean: &|text| self.redactor.cleaned(text),
         };
-        Ok(plan(&reply, faults, known))
+        Ok(plan(&reply, known))
     }
 
     /// Which operations the call about the part under way is about.

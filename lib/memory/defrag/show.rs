@@ -1,7 +1,8 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
 use crate::base::text::in_line;
-use crate::memory::defrag::plan::{Dropped, Look, Planned};
+use crate::memory::defrag::dropped::Dropped;
+use crate::memory::defrag::plan::{Look, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::store::persistence::Place;
 

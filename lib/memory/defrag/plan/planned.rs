@@ -1,6 +1,7 @@
 //! A plan as plain data: what passed its checks, what did not and why.
 
 use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::reply::Op;
 use crate::store::entry::{Entry, EntryId, Tier};
 use crate::store::persistence::Place;
@@ -8,9 +9,6 @@ use crate::store::revision::Revision;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// So many missing facts, or ids, are named.
-pub(super) const NAMED: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,24 +63,6 @@ impl Look {
             bytes: body.len(),
             place,
         }
-    }
-}
-
-/// An operation that is not carried out, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Dropped {
-    pub op: Op,
-    /// As the model wrote them.
-    pub ids: Vec<String>,
-    pub why: String,
-}
-
-impl std::fmt::Display for Dropped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ids: Vec<String> =
-            self.ids.iter().take(NAMED).map(|id| crate::base::text::one_line(id, 40)).collect();
-        let more = if self.ids.len() > NAMED { " …" } else { "" };
-        write!(f, "dropped: {} {}{more}: {}", self.op.name(), ids.join(" "), self.why)
     }
 }
 

@@ -46,7 +46,7 @@ fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allo
         allows,
         clean: &|text| text.replace("hunter2", "[redacted]"),
     };
-    plan(&Reply { operations, remark: "hunter2".to_owned() }, Vec::new(), known)
+    plan(&Reply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() }, known)
 }
 
 const ALL: Allows = Allows { tiers: true, texts: true, loss: false };
@@ -337,12 +337,9 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
         allows: ALL,
         clean: &str::to_owned,
     };
-    let reply = Reply { operations: vec![rewrite("a1B2c3", "c")], remark: String::new() };
-    assert!(why(&plan_of(&reply, known)).contains("changed since it was shown"));
-}
-
-fn plan_of(reply: &Reply, known: Known) -> Plan {
-    plan(reply, Vec::new(), known)
+    let reply =
+        Reply { operations: vec![rewrite("a1B2c3", "c")], dropped: Vec::new(), remark: String::new() };
+    assert!(why(&plan(&reply, known)).contains("changed since it was shown"));
 }
 
 #[test]
