@@ -13,7 +13,7 @@ use axe::consolidate::{
     self, BatchSource, Claimed, Consolidate, Known, Loaded, Material, Part, Session, Slice,
 };
 use axe::defrag::{self, Defrag, Limits, News, Scanned, Structure, Wanted};
-use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Scan};
+use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Proposal, ProposalId, Scan};
 use axe::pipeline::{Answer, Effect, Ending, Event, Machine, Redactor};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
@@ -27,9 +27,9 @@ use std::path::PathBuf;
 /// How long a prompt may be, in bytes.
 const MAX_PROMPT: usize = 100_000;
 
-/// Notes by place and name.
+/// Notes by place and name, and the changes of them that wait for a person.
 #[derive(Default)]
-struct Memory(RefCell<BTreeMap<(Place, OsString), Entry>>);
+struct Memory(RefCell<BTreeMap<(Place, OsString), Entry>>, RefCell<BTreeMap<ProposalId, Proposal>>);
 
 fn note(((place, name), entry): (&(Place, OsString), &Entry)) -> Note {
     Note { place: *place, path: PathBuf::from(name), entry: entry.clone() }
@@ -80,6 +80,20 @@ impl Persistence for Memory {
 
     fn purge(&self, (): &(), note: &Note) -> Result<()> {
         self.0.borrow_mut().remove(&(note.place, note.name()));
+        Ok(())
+    }
+
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+        Ok((self.1.borrow().values().cloned().collect(), Vec::new()))
+    }
+
+    fn put_proposal(&self, (): &(), proposal: &Proposal) -> Result<()> {
+        self.1.borrow_mut().insert(proposal.id.clone(), proposal.clone());
+        Ok(())
+    }
+
+    fn withdraw(&self, (): &(), id: &ProposalId) -> Result<()> {
+        self.1.borrow_mut().remove(id);
         Ok(())
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -50,6 +52,11 @@ impl Env {
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     pub(crate) fn now(&self) -> Timestamp {
         self.pinned.unwrap_or_else(Timestamp::now)
+    }
+
+    /// The day here and now: in the time zone of `TZ`, else of the system, else in UTC.
+    pub(crate) fn today(&self) -> Date {
+        self.now().to_zoned(TimeZone::system()).date()
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the working directory")]

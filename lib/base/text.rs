@@ -1,6 +1,7 @@
 //! Words and lines: cuts at character boundaries, text that is safe on a terminal, similar names.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// The first `limit` characters (Unicode scalar values) of `text`, followed by `...` if any were cut.
 pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
@@ -108,6 +109,14 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// Bitcoin's digits, without 0, O, I and l, which look alike.

@@ -248,6 +248,7 @@ fn write_note(
         thread_id,
         repo: entry.context.repo,
         cwd: entry.context.cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        at: Some(entry.timestamp.to_string()),
         other: Vec::new(),
     };
     let new = NewNote { title, summary: String::new(), tags, scope, body, sources: vec![source] };

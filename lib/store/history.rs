@@ -9,6 +9,7 @@ use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
+use crate::store::entry::Source;
 use crate::store::persistence::Note;
 use crate::store::place::Root;
 use std::collections::BTreeSet;
@@ -19,8 +20,11 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
-/// A pathspec that leaves out temporary files: another process is writing them now.
-pub(super) const NO_TEMPORARY_FILES: &str = ":(exclude,glob)**/.*.md.??????";
+/// What is kept in the history.
+pub(super) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
+/// Pathspecs that leave out temporary files: another process is writing them now.
+pub(super) const NO_TEMPORARY_FILES: [&str; 2] =
+    [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
 /// The most output that is read from git or the commit hook, in bytes.
 const OUTPUT_CAP: usize = 64 << 20;
 
@@ -65,17 +69,32 @@ pub(crate) fn record(
     changed: &[Note],
     env: &Env,
 ) -> Result<()> {
-    if changed.is_empty() || !storage.auto_commit || storage.foreign {
+    if changed.is_empty() {
         return Ok(());
     }
     let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
+    record_as(root, storage, message, sources, changed.len(), env)
+}
+
+/// Commits whatever differs, unless commits are off: `count` notes or proposals, which come from these sources.
+pub(crate) fn record_as<'a>(
+    root: &Root,
+    storage: &Storage,
+    message: String,
+    sources: impl Iterator<Item = &'a Source>,
+    count: usize,
+    env: &Env,
+) -> Result<()> {
+    if !storage.auto_commit || storage.foreign {
+        return Ok(());
+    }
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
     let thread_ids = thread_ids.into_iter().collect();
-    let new = Commit { hook: &storage.commit_hook, message, thread_ids, count: changed.len() };
+    let new = Commit { hook: &storage.commit_hook, message, thread_ids, count };
     commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
-/// Commits whatever differs under `topics/` and `archive/`.
+/// Commits whatever differs under [`DIRS`].
 fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
     let mut git = Git::new(root, env)?;
     // With two commits at once, the second would fail on git's own lock.
@@ -91,7 +110,7 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
             return Ok(());
         }
         let hook = hook_words(commit, &changed)?;
-        let added = git.run(&[&["add", "--all", "--"], &changed[..], &[NO_TEMPORARY_FILES]].concat());
+        let added = git.run(&[&["add", "--all", "--"], &changed[..], &NO_TEMPORARY_FILES].concat());
         match added.and_then(|_| git.words(&hook)) {
             Ok(_) => return Ok(()),
             Err(_) if !has_default_identity && git.missing_identity().is_some() => {
@@ -163,13 +182,13 @@ impl Git {
         self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
     }
 
-    /// Which of `topics` and `archive` differ from the last commit. They are listed one by one because git
-    /// refuses the path of an empty directory.
+    /// Which of [`DIRS`] differ from the last commit. They are listed one by one because git refuses the path of an
+    /// empty directory.
     fn changed(&self) -> Result<Vec<&'static str>> {
         let mut changed = Vec::new();
-        for dir in ["topics", "archive"] {
-            let words = ["status", "--porcelain", "--untracked-files=all", "--", dir, NO_TEMPORARY_FILES];
-            let status = self.run(&words)?;
+        for dir in DIRS {
+            let words = ["status", "--porcelain", "--untracked-files=all", "--", dir];
+            let status = self.run(&[&words[..], &NO_TEMPORARY_FILES].concat())?;
             if !status.is_empty() {
                 changed.push(dir);
             }
@@ -180,7 +199,8 @@ impl Git {
     /// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
     /// nothing differs from the last commit any more.
     fn was_overtaken(&self, hook: &[String]) -> Result<bool> {
-        let status = self.run(&["status", "--porcelain", "--", "topics", "archive", NO_TEMPORARY_FILES])?;
+        let words = [&["status", "--porcelain", "--"], &DIRS[..], &NO_TEMPORARY_FILES].concat();
+        let status = self.run(&words)?;
         if status.is_empty() {
             return Ok(is_git_commit(hook));
         }

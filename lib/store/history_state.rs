@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::git_dir;
-use crate::store::history::{Git, NO_TEMPORARY_FILES};
+use crate::store::history::{DIRS, Git, NO_TEMPORARY_FILES};
 use crate::store::place::Root;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -44,10 +44,11 @@ impl HistoryState {
         };
         let git = Git::new(root, env)?;
         // `-z`: file names unquoted, each ended by NUL. No optional locks: git's index is not written.
-        let status = git.run(&[
+        let words = [
             "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
-            "--", "topics", "archive", NO_TEMPORARY_FILES,
-        ])?;
+            "--",
+        ];
+        let status = git.run(&[&words[..], &DIRS, &NO_TEMPORARY_FILES].concat())?;
         let mut state = HistoryState {
             lock: Some(dir.join("index.lock")).filter(|lock| lock.symlink_metadata().is_ok()),
             unfinished: UNFINISHED.iter().find(|(name, _)| dir.join(name).exists()).map(|(_, what)| *what),

@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
+use crate::store::proposal::{Proposal, ProposalId};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -14,6 +15,8 @@ pub(crate) struct Overlay<P> {
     base: P,
     /// By name; `None`: it is gone from there.
     changed: RefCell<BTreeMap<Key, Option<Note>>>,
+    /// The same of proposals, by id.
+    proposals: RefCell<BTreeMap<ProposalId, Option<Proposal>>>,
 }
 
 fn key(note: &Note) -> Key {
@@ -22,7 +25,7 @@ fn key(note: &Note) -> Key {
 
 impl<P: Persistence> Overlay<P> {
     pub(crate) fn over(base: P) -> Overlay<P> {
-        Overlay { base, changed: RefCell::default() }
+        Overlay { base, changed: RefCell::default(), proposals: RefCell::default() }
     }
 }
 
@@ -86,6 +89,26 @@ impl<P: Persistence> Persistence for Overlay<P> {
 
     fn purge(&self, (): &(), note: &Note) -> Result<()> {
         self.changed.borrow_mut().insert(key(note), None);
+        Ok(())
+    }
+
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+        let (mut waiting, broken) = self.base.proposals()?;
+        let changed = self.proposals.borrow();
+        waiting.retain(|proposal| !changed.contains_key(&proposal.id));
+        waiting.extend(changed.values().flatten().cloned());
+        waiting.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok((waiting, broken))
+    }
+
+    fn put_proposal(&self, (): &(), proposal: &Proposal) -> Result<()> {
+        proposal.bytes()?;
+        self.proposals.borrow_mut().insert(proposal.id.clone(), Some(proposal.clone()));
+        Ok(())
+    }
+
+    fn withdraw(&self, (): &(), id: &ProposalId) -> Result<()> {
+        self.proposals.borrow_mut().insert(id.clone(), None);
         Ok(())
     }
 }

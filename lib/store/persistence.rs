@@ -4,6 +4,7 @@ use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
+use crate::store::proposal::{Proposal, ProposalId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -91,6 +92,26 @@ pub trait Persistence {
 
     /// Deletes a note for good.
     fn purge(&self, lock: &Self::Lock, note: &Note) -> Result<()>;
+
+    /// The changes that wait for a person, oldest first, and the files that are none.
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)>;
+
+    /// Keeps a proposal, in the place of the one with its id. All or nothing.
+    fn put_proposal(&self, lock: &Self::Lock, proposal: &Proposal) -> Result<()>;
+
+    /// Takes a proposal away. Nothing happens if it is gone already.
+    fn withdraw(&self, lock: &Self::Lock, id: &ProposalId) -> Result<()>;
+
+    /// Lets a change wait for a person, and returns what waits: where the same change waits already, that one, with the
+    /// evidence of both. The same again, as after a crash, changes nothing.
+    fn propose(&self, lock: &Self::Lock, proposal: Proposal) -> Result<Proposal> {
+        let (waiting, _) = self.proposals()?;
+        let merged = proposal.merged_into(&waiting);
+        if !waiting.contains(&merged) {
+            self.put_proposal(lock, &merged)?;
+        }
+        Ok(merged)
+    }
 
     /// The note with this id, or the one that it was merged into; archived ones too.
     fn find(&self, id: &EntryId) -> Result<Note> {

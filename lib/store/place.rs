@@ -36,6 +36,11 @@ impl Root {
         self.0.join("archive")
     }
 
+    /// Changes that wait for a person. Made with the first of them.
+    pub(crate) fn proposals(&self) -> PathBuf {
+        self.0.join("proposals")
+    }
+
     /// What belongs to this machine: locks, ledgers, batches.
     pub(crate) fn state(&self) -> PathBuf {
         self.0.join(".agent-memory")

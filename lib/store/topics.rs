@@ -1,10 +1,13 @@
 //! All notes: one markdown file each. Every change is made under the store's lock, and replaces a file as a whole.
 
+mod proposals;
+
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
+use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
@@ -204,6 +207,7 @@ impl Persistence for Topics {
         for place in [Place::Topics, Place::Archive] {
             file::sweep_dir(&self.dir(place), ".md", file::LEFT_FOR);
         }
+        file::sweep_dir(&self.root.proposals(), ".json", file::LEFT_FOR);
         Ok(StoreLock { _file: file })
     }
 
@@ -288,6 +292,32 @@ impl Persistence for Topics {
 
     fn purge(&self, _lock: &StoreLock, note: &Note) -> Result<()> {
         Ok(file::remove(&note.path)?)
+    }
+
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+        proposals::read_dir(&self.root.proposals())
+    }
+
+    fn put_proposal(&self, _lock: &StoreLock, proposal: &Proposal) -> Result<()> {
+        let bytes = proposal.bytes()?;
+        let dir = self.root.proposals();
+        if !dir.is_dir() {
+            file::make_private_dir(&dir)?;
+            file::sync_dir(self.root.path())?;
+        }
+        let path = dir.join(format!("{}.json", proposal.id));
+        // A file that is broken is somebody's: it is not replaced.
+        if path.symlink_metadata().is_ok() {
+            proposals::read(&path)
+                .map_err(|why| Error::conflict(format!("\"{}\": {why}", path.display())))?;
+        }
+        Ok(file::install(&path, &bytes, 0o600)?)
+    }
+
+    fn withdraw(&self, _lock: &StoreLock, id: &ProposalId) -> Result<()> {
+        let path = self.root.proposals().join(format!("{id}.json"));
+        file::if_exists(file::remove(&path))?;
+        Ok(())
     }
 }
 

@@ -71,6 +71,7 @@ impl From<&Origin> for Source {
             thread_id: origin.thread_id.clone(),
             repo: origin.repo.clone(),
             cwd: origin.cwd.clone(),
+            at: None,
             other: Vec::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::persistence::Broken;
+use crate::store::proposal::{Proposal, ProposalId};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 #[derive(Default)]
 struct Shelf {
     notes: RefCell<Vec<Note>>,
+    proposals: RefCell<Vec<Proposal>>,
     calls: RefCell<Vec<&'static str>>,
     fails: Option<&'static str>,
     is_missing: bool,
@@ -93,6 +95,21 @@ impl Persistence for Shelf {
     fn purge(&self, (): &(), note: &Note) -> Result<()> {
         self.call("purge")?;
         self.notes.borrow_mut().retain(|other| other.entry.meta().id != note.entry.meta().id);
+        Ok(())
+    }
+
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+        Ok((self.proposals.borrow().clone(), Vec::new()))
+    }
+
+    fn put_proposal(&self, (): &(), proposal: &Proposal) -> Result<()> {
+        self.withdraw(&(), &proposal.id)?;
+        self.proposals.borrow_mut().push(proposal.clone());
+        Ok(())
+    }
+
+    fn withdraw(&self, (): &(), id: &ProposalId) -> Result<()> {
+        self.proposals.borrow_mut().retain(|other| other.id != *id);
         Ok(())
     }
 }

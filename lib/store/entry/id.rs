@@ -32,8 +32,7 @@ impl EntryId {
     }
 
     fn of_digits(digits: &str) -> Option<EntryId> {
-        let is_known = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'I' | b'O' | b'l');
-        (digits.len() == DIGITS && digits.bytes().all(is_known)).then(|| EntryId([PREFIX, digits].concat()))
+        digits_of(digits).map(|digits| EntryId([PREFIX, digits].concat()))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -45,23 +44,36 @@ impl EntryId {
     /// SHA-256 over the title, a NUL and the decimal time; its first eight bytes as a big-endian number,
     /// modulo 58⁶. While that id is taken, the byte 1 (2, 3 …, then two bytes) is appended to the input.
     pub(crate) fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
-        let input = format!("{title}\0{created_at_ms}");
-        let mut attempt = 0_u64;
-        loop {
-            let bytes = attempt.to_le_bytes();
-            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-            let digest = Sha256::new().chain_update(&input).chain_update(&bytes[..used]).finalize();
-            let id =
-                EntryId::of_number(digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
-            if !is_taken(&id) {
-                return id;
-            }
-            attempt += 1;
-        }
+        first_number(title, created_at_ms, |number| {
+            let id = EntryId::of_number(number);
+            (!is_taken(&id)).then_some(id)
+        })
     }
 
     fn of_number(number: u64) -> EntryId {
         EntryId(format!("{PREFIX}{}", base58(number, DIGITS)))
+    }
+}
+
+/// `text` if it is the digits of an id.
+pub(crate) fn digits_of(text: &str) -> Option<&str> {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'I' | b'O' | b'l');
+    (text.len() == DIGITS && text.bytes().all(is_known)).then_some(text)
+}
+
+/// What `accept` makes of the first number that it takes, of those that follow from a title and a time.
+pub(crate) fn first_number<T>(title: &str, created_at_ms: i64, accept: impl Fn(u64) -> Option<T>) -> T {
+    let input = format!("{title}\0{created_at_ms}");
+    let mut attempt = 0_u64;
+    loop {
+        let bytes = attempt.to_le_bytes();
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let digest = Sha256::new().chain_update(&input).chain_update(&bytes[..used]).finalize();
+        let number = digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        if let Some(accepted) = accept(number) {
+            return accepted;
+        }
+        attempt += 1;
     }
 }
 

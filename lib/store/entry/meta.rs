@@ -3,8 +3,9 @@
 use crate::store::entry::id::EntryId;
 use crate::store::entry::value::Value;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// An enum with its words in files and JSON, in both directions.
@@ -62,6 +63,18 @@ words! {
     Scope { Global = "global", Repo = "repo" }
 }
 
+words! {
+    /// Who said what stands in a note now. The weakest is the greatest.
+    By {
+        /// Typed or accepted by a person.
+        Person = "person",
+        /// Concluded by an agent.
+        Agent = "agent",
+        /// Shown first by the output of a tool.
+        Tool = "tool",
+    }
+}
+
 /// Our keys of the front matter. JSON has the same names, and always all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Meta {
@@ -76,6 +89,12 @@ pub struct Meta {
     pub tier: Tier,
     pub scope: Scope,
     pub pinned: bool,
+    /// The last day on which it holds.
+    pub until: Option<Date>,
+    /// From 1 to 100: how much it matters within its tier. Set by defrag.
+    pub rank: Option<u8>,
+    /// `None` in notes of older versions.
+    pub by: Option<By>,
     /// The number of reads.
     pub used: u64,
     #[serde(serialize_with = "time")]
@@ -85,6 +104,8 @@ pub struct Meta {
     pub created_at: i64,
     #[serde(rename = "updatedAt")]
     pub updated_at: i64,
+    /// See [`Entry::seal`](crate::store::entry::Entry::seal).
+    pub written: Option<String>,
     pub sources: Vec<Source>,
     /// Ids of notes that were merged into this one. Links to them resolve to it.
     pub aliases: Vec<EntryId>,
@@ -105,14 +126,23 @@ impl Meta {
             tier: Tier::Warm,
             scope: Scope::Global,
             pinned: false,
+            until: None,
+            rank: None,
+            by: None,
             used: 0,
             last_used: None,
             created_at: 0,
             updated_at: 0,
+            written: None,
             sources: Vec::new(),
             aliases: Vec::new(),
             superseded_by: None,
         }
+    }
+
+    /// Is its last day over? `today` is the day in the local time zone.
+    pub(crate) fn is_expired(&self, today: Date) -> bool {
+        self.until.is_some_and(|until| until < today)
     }
 }
 
@@ -124,16 +154,18 @@ pub struct Source {
     /// `host/owner/name`, or `local:<path>`.
     pub repo: Option<String>,
     pub cwd: Option<String>,
+    /// When it was queued (RFC 3339).
+    pub at: Option<String>,
     /// Foreign keys, which every rewrite keeps.
     pub(crate) other: Vec<(String, Value<'static>)>,
 }
 
 impl Source {
-    pub(super) const KEYS: [&str; 4] = ["harness", "threadId", "repo", "cwd"];
+    pub(super) const KEYS: [&str; 5] = ["harness", "threadId", "repo", "cwd", "at"];
 
     /// Our keys that have a value, in order.
     pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let values = [&self.harness, &self.thread_id, &self.repo, &self.cwd];
+        let values = [&self.harness, &self.thread_id, &self.repo, &self.cwd, &self.at];
         Source::KEYS.into_iter().zip(values).filter_map(|(key, value)| Some((key, value.as_deref()?)))
     }
 }
@@ -148,6 +180,29 @@ impl Serialize for Source {
             map.serialize_entry(key, value)?;
         }
         map.end()
+    }
+}
+
+/// From the JSON that [`Serialize`] makes: a proposal carries the sources of its note.
+impl<'de> Deserialize<'de> for Source {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Source, D::Error> {
+        let mut source = Source::default();
+        for (key, value) in serde_json::Map::deserialize(deserializer)? {
+            let slot = match key.as_str() {
+                "harness" => &mut source.harness,
+                "threadId" => &mut source.thread_id,
+                "repo" => &mut source.repo,
+                "cwd" => &mut source.cwd,
+                "at" => &mut source.at,
+                _ => {
+                    source.other.push((key, value.into()));
+                    continue;
+                }
+            };
+            *slot = serde_json::from_value(value)
+                .map_err(|error| serde::de::Error::custom(format_args!("{key}: {error}")))?;
+        }
+        Ok(source)
     }
 }
 
@@ -202,15 +257,52 @@ mod tests {
     fn json_has_the_names_of_the_file() {
         let mut meta = Meta::new(EntryId::whole("id__a1B2c3").unwrap());
         meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
+        meta.until = Some(jiff::civil::date(2026, 3, 20));
+        meta.by = Some(By::Tool);
         let other = vec![("note".to_owned(), Value::List(vec![Value::plain("3")]))];
         meta.sources = vec![Source { thread_id: Some("T-1".into()), other, ..Source::default() }];
         assert_eq!(
             serde_json::to_string(&meta).unwrap(),
             concat!(
                 r#"{"id":"id__a1B2c3","title":"","summary":"","tags":[],"status":"captured","tier":"warm","#,
-                r#""scope":"global","pinned":false,"used":0,"last_used":"2026-02-13T14:30:00Z","createdAt":0,"#,
-                r#""updatedAt":0,"sources":[{"threadId":"T-1","note":["3"]}],"aliases":[],"supersededBy":null}"#
+                r#""scope":"global","pinned":false,"until":"2026-03-20","rank":null,"by":"tool","used":0,"#,
+                r#""last_used":"2026-02-13T14:30:00Z","createdAt":0,"updatedAt":0,"written":null,"#,
+                r#""sources":[{"threadId":"T-1","note":["3"]}],"aliases":[],"supersededBy":null}"#
             )
         );
+    }
+
+    #[test]
+    fn a_source_comes_back_from_json() {
+        let json =
+            r#"{"harness":"amp","threadId":"T-1","at":"2026-02-13T14:29:00Z","x":[1,{"y":null}],"z":"1"}"#;
+        let source = source_of(json);
+        assert_eq!((source.harness.as_deref(), source.repo), (Some("amp"), None));
+        let again = serde_json::to_string(&source_of(json)).unwrap();
+        assert_eq!(again, json.replace("[1,", "[\"1\",").replace("null", "\"\""));
+        assert_eq!(source_of(&again).other[1].0, "z");
+        let error = serde_json::from_str::<Source>(r#"{"cwd":3}"#).unwrap_err();
+        assert!(error.to_string().starts_with("cwd: "), "{error}");
+    }
+
+    fn source_of(json: &str) -> Source {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn the_weakest_word_is_the_greatest() {
+        assert_eq!([By::Agent, By::Tool, By::Person].into_iter().max(), Some(By::Tool));
+        assert!(By::Person < By::Agent);
+    }
+
+    #[test]
+    fn a_note_holds_on_its_last_day() {
+        let meta = Meta {
+            until: Some(jiff::civil::date(2026, 3, 20)),
+            ..Meta::new(EntryId::whole("id__a1B2c3").unwrap())
+        };
+        assert!(!meta.is_expired(jiff::civil::date(2026, 3, 20)));
+        assert!(meta.is_expired(jiff::civil::date(2026, 3, 21)));
+        assert!(!Meta::new(meta.id).is_expired(jiff::civil::date(2026, 3, 21)));
     }
 }

@@ -16,17 +16,31 @@ mod value;
 mod yaml;
 
 pub use crate::store::entry::id::EntryId;
-pub(crate) use crate::store::entry::id::links;
+pub(crate) use crate::store::entry::id::{digits_of, first_number, links};
 pub(crate) use crate::store::entry::meta::one_line;
-pub use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
+pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
 
 use crate::base::error::{Error, Result};
+use crate::base::text::hex;
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
 use crate::store::entry::schema::KEYS;
 use crate::store::entry::yaml::Document;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
+
+/// The harness of the source that a person's word in review adds.
+pub(crate) const REVIEW: &str = "review";
+
+/// Why a note is a person's own: what it says changes only with that person's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    Global,
+    Pinned,
+    /// By a person from the start, or edited since we last wrote it.
+    HandWritten,
+    /// In review.
+    Accepted,
+}
 
 /// A note's file, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,9 +91,16 @@ impl Entry {
 
     /// The file without the lines that count reads: a note is unchanged if the rest is.
     pub(super) fn without_counters(&self) -> Vec<u8> {
-        let is_counter = |line: &&[u8]| line.starts_with(b"used:") || line.starts_with(b"last_used:");
+        self.without_lines(&["used", "last_used"])
+    }
+
+    fn without_lines(&self, keys: &[&str]) -> Vec<u8> {
+        let is_left_out = |line: &&[u8]| {
+            keys.iter()
+                .any(|key| line.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
+        };
         let yaml = &self.bytes[self.frame.yaml.clone()];
-        let kept = yaml.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_counter(line));
+        let kept = yaml.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_left_out(line));
         let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
         let mut bytes = Vec::with_capacity(self.bytes.len());
         bytes.extend_from_slice(before);
@@ -90,11 +111,53 @@ impl Entry {
 
     /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
     pub(crate) fn fingerprint(&self) -> String {
-        let digest = Sha256::digest(self.without_counters());
-        digest.iter().take(8).fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&Sha256::digest(self.without_counters())[..8])
+    }
+
+    /// SHA-256 of the file, in hex, without what changes by itself: the counters, and what defrag thinks of the note.
+    /// A change that waits for review names the note that it was made for by this.
+    pub fn base(&self) -> String {
+        hex(&Sha256::digest(self.without_lines(&["used", "last_used", "status", "tier", "rank"])))
+    }
+
+    /// A short hash of title, summary, tags and body.
+    fn text_hash(&self) -> String {
+        let Meta { title, summary, tags, .. } = &self.meta;
+        // No field holds a NUL or a line end that could stand for the border of the next.
+        let head = format!("{title}\0{summary}\0{}\0", tags.join("\n"));
+        hex(&Sha256::new().chain_update(head).chain_update(self.body()).finalize()[..8])
+    }
+
+    /// Remembers the text as what we wrote: if it differs later, a person has edited the file, see
+    /// [`Entry::is_edited`]. The last step of whoever writes a note for an agent.
+    ///
+    /// # Errors
+    /// As those of a change: the front matter may be one that cannot be changed surely.
+    pub fn seal(&mut self) -> Result<()> {
+        let hash = self.text_hash();
+        self.update(|meta| meta.written = Some(hash))
+    }
+
+    /// Does it say something else than what we wrote last? Not known, and so `false`, of notes of older versions.
+    pub fn is_edited(&self) -> bool {
+        self.meta.written.as_ref().is_some_and(|written| *written != self.text_hash())
+    }
+
+    /// Why no agent may change what it says, if a person has taken it for their own.
+    pub fn kept(&self) -> Option<Kept> {
+        let Meta { scope, pinned, sources, .. } = &self.meta;
+        let is_from = |name: &str| sources.iter().any(|source| source.harness.as_deref() == Some(name));
+        if *scope == Scope::Global {
+            Some(Kept::Global)
+        } else if *pinned {
+            Some(Kept::Pinned)
+        } else if sources.is_empty() || is_from("manual") || self.is_edited() {
+            Some(Kept::HandWritten)
+        } else if is_from(REVIEW) {
+            Some(Kept::Accepted)
+        } else {
+            None
+        }
     }
 
     /// An error if the front matter is larger than 64 KiB: such a file could not be read again.

@@ -22,10 +22,14 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
         "tier" => line(meta.tier.as_str()),
         "scope" => line(meta.scope.as_str()),
         "pinned" => line(if meta.pinned { "true" } else { "false" }),
+        "until" => line(&meta.until?.to_string()),
+        "rank" => line(&meta.rank?.to_string()),
+        "by" => line(meta.by?.as_str()),
         "used" => line(&meta.used.to_string()),
         "last_used" => line(&meta.last_used?.to_string()),
         "createdAt" => line(&meta.created_at.to_string()),
         "updatedAt" => line(&meta.updated_at.to_string()),
+        "written" => line(&written(meta.written.as_ref()?, Context::Block)),
         "sources" if meta.sources.is_empty() => None,
         "sources" => {
             Some(meta.sources.iter().fold("sources:".to_owned(), |all, one| all + "\n  - " + &source(one)))

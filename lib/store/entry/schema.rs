@@ -7,15 +7,16 @@ use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
-use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
+use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 use crate::store::entry::value::{Field, Text, Value};
 use crate::store::entry::yaml::in_line;
+use jiff::civil::Date;
 use std::borrow::Cow;
 
 /// Our keys, in the order in which we write them.
-pub(super) const KEYS: [&str; 15] = [
-    "id", "title", "summary", "tags", "status", "tier", "scope", "pinned", "used", "last_used", "createdAt",
-    "updatedAt", "sources", "aliases", "supersededBy",
+pub(super) const KEYS: [&str; 19] = [
+    "id", "title", "summary", "tags", "status", "tier", "scope", "pinned", "until", "rank", "by", "used",
+    "last_used", "createdAt", "updatedAt", "written", "sources", "aliases", "supersededBy",
 ];
 const TITLE: usize = 1;
 
@@ -56,10 +57,14 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
         "tier" => meta.tier = word(value, Tier::parse, Tier::WORDS)?,
         "scope" => meta.scope = word(value, Scope::parse, Scope::WORDS)?,
         "pinned" => meta.pinned = truth(value)?,
+        "until" => meta.until = Some(day(value)?),
+        "rank" => meta.rank = Some(rank(value)?),
+        "by" => meta.by = Some(word(value, By::parse, By::WORDS)?),
         "used" => meta.used = parsed(value, "a whole number from 0")?,
         "last_used" => meta.last_used = Some(parsed(value, "a time like 2026-02-13T14:30:00Z")?),
         "createdAt" => meta.created_at = parsed(value, "a whole number of milliseconds")?,
         "updatedAt" => meta.updated_at = parsed(value, "a whole number of milliseconds")?,
+        "written" => meta.written = Some(string(value)?),
         "sources" => meta.sources = items(value)?.into_iter().map(source).collect::<Result<_, _>>()?,
         "aliases" => meta.aliases = items(value)?.iter().map(entry_id).collect::<Result<_, _>>()?,
         "supersededBy" => meta.superseded_by = Some(entry_id(&value)?),
@@ -110,6 +115,19 @@ fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T> {
     text.parse().map_err(|_| wrong(&text, what))
 }
 
+/// Only `2026-03-20`: with a time of day or in another order it would not say which day is meant.
+fn day(value: Value) -> Result<Date> {
+    let text = text(value)?;
+    let day = text.parse::<Date>().ok().filter(|day| day.to_string() == text);
+    day.ok_or_else(|| wrong(&text, "a day like 2026-03-20"))
+}
+
+fn rank(value: Value) -> Result<u8> {
+    let text = text(value)?;
+    let rank = text.parse().ok().filter(|rank| (1..=100).contains(rank));
+    rank.ok_or_else(|| wrong(&text, "a whole number from 1 to 100"))
+}
+
 /// Also the words of YAML 1.1, which some editors write.
 fn truth(value: Value) -> Result<bool> {
     let text = text(value)?;
@@ -157,7 +175,8 @@ fn source(value: Value) -> Result<Source> {
             "harness" => source.harness = Some(text),
             "threadId" => source.thread_id = Some(text),
             "repo" => source.repo = Some(text),
-            _ => source.cwd = Some(text),
+            "cwd" => source.cwd = Some(text),
+            _ => source.at = Some(text),
         }
     }
     Ok(source)

@@ -55,7 +55,9 @@ impl Dice {
 
     fn source(&mut self) -> Source {
         let mut source = Source::default();
-        for slot in [&mut source.harness, &mut source.thread_id, &mut source.repo, &mut source.cwd] {
+        for slot in
+            [&mut source.harness, &mut source.thread_id, &mut source.repo, &mut source.cwd, &mut source.at]
+        {
             *slot = (self.below(3) > 0).then(|| self.wild(3));
         }
         if self.below(4) == 0 {
@@ -78,6 +80,11 @@ impl Dice {
         meta.tier = Tier::parse(self.one(Tier::WORDS)).unwrap();
         meta.scope = Scope::parse(self.one(Scope::WORDS)).unwrap();
         meta.pinned = self.below(2) == 0;
+        meta.until = (self.below(3) == 0)
+            .then(|| jiff::civil::date(1970 + self.below(200) as i16, 1 + self.below(12) as i8, 28));
+        meta.rank = (self.below(3) == 0).then(|| 1 + self.below(100) as u8);
+        meta.by = (self.below(3) > 0).then(|| By::parse(self.one(By::WORDS)).unwrap());
+        meta.written = (self.below(3) == 0).then(|| self.wild(2));
         meta.used = self.below(1000) as u64;
         meta.last_used =
             (self.below(2) == 0).then(|| Timestamp::from_millisecond(self.below(1 << 40) as i64).unwrap());
@@ -124,12 +131,16 @@ status: consolidated        # captured → consolidated → promoted
 tier: warm                  # hot | warm | cold; set by defrag
 scope: repo                 # global | repo
 pinned: false
+until: 2026-03-20           # only where set: the last day on which it holds
+rank: 80
+by: agent                   # person | agent | tool
 used: 3
 last_used: 2026-02-13T14:30:00Z
 createdAt: 1771000000000
 updatedAt: 1771000000001
+written: \"7c3ae2b0c9d1f045\"
 sources:
-  - {harness: amp, threadId: T-1, repo: github.com/o/r, cwd: /home/u/r}
+  - {harness: amp, threadId: T-1, repo: github.com/o/r, cwd: /home/u/r, at: \"2026-02-13T14:29:00Z\"}
 aliases: [id__Zz9yX1]       # ids that were merged into this one
 ---
 
@@ -150,7 +161,13 @@ fn the_contracts_example_reads() {
     assert_eq!((meta.pinned, meta.used), (false, 3));
     assert_eq!(meta.last_used.unwrap().to_string(), "2026-02-13T14:30:00Z");
     assert_eq!((meta.created_at, meta.updated_at), (1_771_000_000_000, 1_771_000_000_001));
+    assert_eq!(
+        (meta.until, meta.rank, meta.by),
+        (Some(jiff::civil::date(2026, 3, 20)), Some(80), Some(By::Agent))
+    );
+    assert_eq!(meta.written.as_deref(), Some("7c3ae2b0c9d1f045"));
     assert_eq!(meta.sources[0].cwd.as_deref(), Some("/home/u/r"));
+    assert_eq!(meta.sources[0].at.as_deref(), Some("2026-02-13T14:29:00Z"));
     assert_eq!(meta.aliases[0].as_str(), "id__Zz9yX1");
     assert_eq!(meta.superseded_by, None);
     assert_eq!(entry.body(), b"Body.\n");
@@ -192,7 +209,7 @@ fn a_new_note_has_the_contracts_form() {
 fn what_is_not_said_has_a_default() {
     let meta = parse("---\nid: id__a1B2c3\ntitle: no\n---\nx").meta().clone();
     assert_eq!(meta, Meta { title: "no".to_owned(), ..Meta::new(meta.id.clone()) });
-    let nulls = "---\nid: id__a1B2c3\ntitle: 2024-01-01\ntags:\nstatus: ~\ntier: null\nused:\nlast_used: ~\nsources:\naliases: []\nsupersededBy:\n---\n";
+    let nulls = "---\nid: id__a1B2c3\ntitle: 2024-01-01\ntags:\nstatus: ~\ntier: null\nused:\nlast_used: ~\nsources:\naliases: []\nsupersededBy:\nuntil:\nrank: ~\nby: null\nwritten:\n---\n";
     let meta = parse(nulls).meta().clone();
     assert_eq!(meta, Meta { title: "2024-01-01".to_owned(), ..Meta::new(meta.id.clone()) });
 }
@@ -218,6 +235,14 @@ fn a_wrong_value_is_told_with_its_line() {
         told("last_used: today"),
         "line 4: last_used: \"today\" is not a time like 2026-02-13T14:30:00Z"
     );
+    assert_eq!(told("until: tomorrow"), "line 4: until: \"tomorrow\" is not a day like 2026-03-20");
+    for wrong in ["2026-02-30", "2026-3-1", "20260301", "2026-03-01T00:00:00", "[]"] {
+        assert!(told(&format!("until: {wrong}")).starts_with("line 4: until: "), "{wrong}");
+    }
+    assert_eq!(told("rank: 0"), "line 4: rank: \"0\" is not a whole number from 1 to 100");
+    assert!(told("rank: 101").starts_with("line 4: rank: "));
+    assert_eq!(told("by: me"), "line 4: by: \"me\" is not one of person, agent, tool");
+    assert_eq!(told("written: []"), "line 4: written: a list instead of text");
     assert_eq!(told("createdAt: 1e3"), "line 4: createdAt: \"1e3\" is not a whole number of milliseconds");
     assert_eq!(told("aliases: [x]"), "line 4: aliases: \"x\" is not an id like id__a1B2c3");
     assert_eq!(told("sources: [x]"), "line 4: sources: an item is not like {harness: …, threadId: …}");
@@ -398,7 +423,7 @@ fn any_change_of_any_note_changes_nothing_else() {
             _ => Entry::new(dice.meta(), &dice.body()),
         };
         let before = entry.clone();
-        let keys = dice.below(1 << 13);
+        let keys = dice.below(1 << 17);
         let mut expected = before.meta().clone();
         entry
             .update(|meta| {
@@ -443,6 +468,18 @@ fn any_change_of_any_note_changes_nothing_else() {
                 if takes(12) {
                     meta.superseded_by = new.superseded_by
                 }
+                if takes(13) {
+                    meta.until = new.until
+                }
+                if takes(14) {
+                    meta.rank = new.rank
+                }
+                if takes(15) {
+                    meta.by = new.by
+                }
+                if takes(16) {
+                    meta.written = new.written
+                }
                 expected = meta.clone();
             })
             .unwrap_or_else(|why| panic!("{why}\n{}", String::from_utf8_lossy(before.bytes())));
@@ -463,6 +500,68 @@ fn any_change_of_any_note_changes_nothing_else() {
         }
         assert_eq!(entry.meta(), &old);
     }
+}
+
+#[test]
+fn a_seal_breaks_when_the_text_is_edited_and_not_when_the_note_is_used() {
+    let mut entry = parse(CONTRACT);
+    assert!(entry.is_edited(), "the seal of another text");
+    entry.seal().unwrap();
+    assert!(!entry.is_edited());
+    let sealed = entry.clone();
+    entry
+        .update(|meta| {
+            (meta.used, meta.tier, meta.rank, meta.until) = (9, Tier::Hot, None, None);
+            meta.sources.clear();
+        })
+        .unwrap();
+    assert!(!entry.is_edited());
+    for (old, new) in [
+        ("title: xstate", "title: Xstate"),
+        ("summary: Guards", "summary: guards"),
+        ("topic__patterns]", "topic__pattern]"),
+        ("\nBody.\n", "\nBody.\n\n"),
+    ] {
+        let edited = parse(&text(&sealed).replace(old, new));
+        assert!(edited.is_edited(), "{new}");
+    }
+    assert!(!parse(&text(&sealed).replace("written: ", "was: ")).is_edited(), "an old note is not known");
+}
+
+#[test]
+fn a_change_names_the_note_that_it_was_made_for() {
+    let entry = parse(CONTRACT);
+    let with = |change: &dyn Fn(&mut Meta)| {
+        let mut other = entry.clone();
+        other.update(change).unwrap();
+        other.base()
+    };
+    assert_eq!(entry.base().len(), 64);
+    let by_itself = with(&|meta| {
+        (meta.used, meta.last_used, meta.rank) = (meta.used + 1, None, None);
+        (meta.tier, meta.status) = (Tier::Hot, Status::Promoted);
+    });
+    assert_eq!(by_itself, entry.base());
+    assert_ne!(with(&|meta| meta.until = Some(jiff::civil::date(2026, 3, 21))), entry.base());
+    assert_ne!(with(&|meta| meta.pinned = true), entry.base());
+}
+
+#[test]
+fn what_a_person_made_their_own_is_kept() {
+    let with = |change: &dyn Fn(&mut Meta)| {
+        let mut entry = parse(CONTRACT);
+        entry.seal().unwrap();
+        entry.update(change).unwrap();
+        entry.kept()
+    };
+    let from = |name: &str| Source { harness: Some(name.to_owned()), ..Source::default() };
+    assert_eq!(with(&|_| {}), None);
+    assert_eq!(with(&|meta| meta.scope = Scope::Global), Some(Kept::Global));
+    assert_eq!(with(&|meta| meta.pinned = true), Some(Kept::Pinned));
+    assert_eq!(with(&|meta| meta.sources.clear()), Some(Kept::HandWritten));
+    assert_eq!(with(&|meta| meta.sources.push(from("manual"))), Some(Kept::HandWritten));
+    assert_eq!(with(&|meta| meta.title.push('!')), Some(Kept::HandWritten));
+    assert_eq!(with(&|meta| meta.sources.push(from("review"))), Some(Kept::Accepted));
 }
 
 #[test]

@@ -55,6 +55,27 @@ impl<'a> Value<'a> {
     }
 }
 
+/// A scalar becomes text without quotes where it was not text.
+impl From<serde_json::Value> for Value<'static> {
+    fn from(json: serde_json::Value) -> Value<'static> {
+        use serde_json::Value as Json;
+        match json {
+            Json::Null => Value::plain(""),
+            Json::String(text) => Value::Text(Text { text: Cow::Owned(text), plain: false }),
+            Json::Array(items) => Value::List(items.into_iter().map(Value::from).collect()),
+            Json::Object(pairs) => Value::Map(
+                pairs
+                    .into_iter()
+                    .map(|(key, value)| (Value::from(Json::String(key)), Value::from(value)))
+                    .collect(),
+            ),
+            scalar @ (Json::Bool(_) | Json::Number(_)) => {
+                Value::Text(Text { text: Cow::Owned(scalar.to_string()), plain: true })
+            }
+        }
+    }
+}
+
 /// Quotes do not matter: `x` and `"x"` are equal. So are all ways to write null.
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Value<'_>) -> bool {

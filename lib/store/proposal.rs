@@ -1,0 +1,340 @@
+//! Changes that wait for a person: one JSON file each, under `proposals/`, in the store's history.
+
+use crate::base::error::{Error, Result};
+use crate::base::text::base58;
+use crate::store::entry::{By, EntryId, Scope, Source, digits_of, first_number};
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The largest file that is read, in bytes: the largest note, with every character escaped.
+pub(super) const CAP: u64 = 8 << 20;
+const PREFIX: &str = "p__";
+
+/// Like `p__a1B2c3`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ProposalId(String);
+
+impl ProposalId {
+    /// Accepts `p__a1B2c3` and `a1B2c3`.
+    pub(crate) fn parse(text: &str) -> Option<ProposalId> {
+        ProposalId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text))
+    }
+
+    fn of_digits(digits: &str) -> Option<ProposalId> {
+        digits_of(digits).map(|digits| ProposalId([PREFIX, digits].concat()))
+    }
+
+    /// Made as [`EntryId::make`] makes the id of a note, from the title of the note that is proposed or changed.
+    pub fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&ProposalId) -> bool) -> ProposalId {
+        first_number(title, created_at_ms, |number| {
+            let id = ProposalId(format!("{PREFIX}{}", base58(number, 6)));
+            (!is_taken(&id)).then_some(id)
+        })
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ProposalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl TryFrom<String> for ProposalId {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<ProposalId, Error> {
+        text.strip_prefix(PREFIX)
+            .and_then(ProposalId::of_digits)
+            .ok_or_else(|| Error::corrupt(format!("\"{text}\" is not an id like p__a1B2c3")))
+    }
+}
+
+/// What accepting a proposal does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// A new note.
+    Create,
+    /// Another text for a note.
+    Update,
+    /// A note goes to the archive.
+    Retire,
+    /// A note becomes a global one.
+    Widen,
+    /// As an update; the text is that of another machine.
+    Conflict,
+}
+
+impl Op {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Op::Create => "create",
+            Op::Update => "update",
+            Op::Retire => "retire",
+            Op::Widen => "widen",
+            Op::Conflict => "conflict",
+        }
+    }
+
+    /// Does it bring a text?
+    pub(crate) fn has_entry(self) -> bool {
+        matches!(self, Op::Create | Op::Update | Op::Conflict)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    pub id: ProposalId,
+    pub op: Op,
+    /// The note that would change. `None` for a new one.
+    pub note: Option<EntryId>,
+    /// The note as it was when this was proposed, see [`Entry::base`](crate::store::entry::Entry::base).
+    #[serde(default)]
+    pub base: Option<String>,
+    /// The text, of an operation that brings one.
+    #[serde(default)]
+    pub entry: Option<Draft>,
+    pub by: By,
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
+    /// Why it waits, in sentences.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// The session that it comes from.
+    #[serde(default)]
+    pub session: Option<Source>,
+    /// Unix time in milliseconds.
+    #[serde(rename = "createdAt")]
+    pub created_at: i64,
+    /// Foreign keys, which every rewrite keeps.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// The note that is proposed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// One line.
+    pub title: String,
+    /// One line.
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default)]
+    pub tags: Vec<String>,
+    pub scope: Scope,
+    #[serde(default)]
+    pub until: Option<Date>,
+    pub body: String,
+    #[serde(default)]
+    pub sources: Vec<Source>,
+}
+
+/// A sentence of the session that is meant to justify the proposal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Like `t12`.
+    pub turn: String,
+    pub quote: String,
+    /// `None`: it stands in no turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<By>,
+}
+
+impl Draft {
+    /// Do they say the same? Where it was said does not matter.
+    fn says_the_same_as(&self, other: &Draft) -> bool {
+        let of = |draft: &Draft| Draft { sources: Vec::new(), ..draft.clone() };
+        of(self) == of(other)
+    }
+}
+
+impl Proposal {
+    pub(crate) fn is_the_same_as(&self, other: &Proposal) -> bool {
+        let same_text = match (&self.entry, &other.entry) {
+            (Some(ours), Some(theirs)) => ours.says_the_same_as(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+        self.op == other.op && self.note == other.note && same_text
+    }
+
+    /// What is to be kept, where `waiting` are there: the one of them that says the same, with the evidence of both; or
+    /// this one, with an id of its own. The same again changes nothing.
+    pub(crate) fn merged_into(mut self, waiting: &[Proposal]) -> Proposal {
+        let Some(there) = waiting.iter().find(|there| there.is_the_same_as(&self)) else {
+            let taken: BTreeSet<&ProposalId> = waiting.iter().map(|there| &there.id).collect();
+            if taken.contains(&self.id) {
+                self.id = ProposalId::make(self.title(), self.created_at, |id| taken.contains(id));
+            }
+            return self;
+        };
+        let mut there = there.clone();
+        join(&mut there.evidence, self.evidence);
+        join(&mut there.reasons, self.reasons);
+        if let (Some(ours), Some(theirs)) = (self.entry, &mut there.entry) {
+            join(&mut theirs.sources, ours.sources);
+        }
+        // Who vouches least for one of them vouches for it.
+        there.by = there.by.max(self.by);
+        there
+    }
+
+    /// The title of the text that it brings, else the id of the note.
+    pub(crate) fn title(&self) -> &str {
+        match (&self.entry, &self.note) {
+            (Some(entry), _) => &entry.title,
+            (None, Some(note)) => note.as_str(),
+            (None, None) => "",
+        }
+    }
+
+    /// The bytes of a file.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Proposal, String> {
+        let proposal: Proposal = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let Proposal { op, note, entry, .. } = &proposal;
+        let fault = match (op, note, entry) {
+            (Op::Create, Some(_), _) => Some("\"create\" changes no \"note\""),
+            (Op::Create, None, _) => None,
+            (_, None, _) => Some("\"note\" is missing"),
+            _ => None,
+        };
+        let text = match entry {
+            None if op.has_entry() => Some("\"entry\" is missing"),
+            Some(entry) if entry.title.trim().is_empty() => Some("\"entry.title\" is empty"),
+            _ => None,
+        };
+        match fault.or(text) {
+            Some(fault) => Err(fault.to_owned()),
+            None => Ok(proposal),
+        }
+    }
+
+    /// As it stands in a file.
+    ///
+    /// # Errors
+    /// It could not be read again.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
+        let refused = |why: String| Error::usage(format!("the proposal {} cannot be kept: {why}", self.id));
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| refused(error.to_string()))?;
+        bytes.push(b'\n');
+        Proposal::parse(&bytes).map_err(refused)?;
+        if bytes.len() as u64 > CAP {
+            return Err(refused(format!("it has {} bytes, and at most {CAP} are read", bytes.len())));
+        }
+        Ok(bytes)
+    }
+}
+
+fn join<T: PartialEq>(ours: &mut Vec<T>, theirs: Vec<T>) {
+    for one in theirs {
+        if !ours.contains(&one) {
+            ours.push(one);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(body: &str) -> Draft {
+        Draft {
+            title: "Port".to_owned(),
+            summary: String::new(),
+            tags: Vec::new(),
+            scope: Scope::Repo,
+            until: None,
+            body: body.to_owned(),
+            sources: Vec::new(),
+        }
+    }
+
+    fn proposal(body: &str) -> Proposal {
+        Proposal {
+            id: ProposalId::make("Port", 7, |_| false),
+            op: Op::Update,
+            note: EntryId::parse("a1B2c3"),
+            base: None,
+            entry: Some(draft(body)),
+            by: By::Agent,
+            evidence: Vec::new(),
+            reasons: Vec::new(),
+            session: None,
+            created_at: 7,
+            other: Map::new(),
+        }
+    }
+
+    #[test]
+    fn an_id_has_the_digits_of_a_note_of_the_same_title_and_time() {
+        let note = EntryId::make("Port", 7, |_| false);
+        let id = proposal("").id;
+        assert_eq!(id.as_str()[3..], note.as_str()[4..]);
+        assert_eq!(ProposalId::parse(id.as_str()), Some(id.clone()));
+        assert_eq!(ProposalId::parse(&id.as_str()[3..]), Some(id.clone()));
+        assert_ne!(ProposalId::make("Port", 7, |taken| *taken == id), id);
+        for wrong in ["", "p__", "id__a1B2c3", "p__a1B2c0", "../a1B", "p__a1B2c34"] {
+            assert_eq!(ProposalId::parse(wrong), None, "{wrong}");
+        }
+        assert!(serde_json::from_str::<ProposalId>("\"a1B2c3\"").is_err(), "files have the whole");
+    }
+
+    #[test]
+    fn the_same_again_adds_evidence_and_nothing_else() {
+        let quote = |turn: &str| Evidence { turn: turn.to_owned(), quote: "4320".to_owned(), said: None };
+        let first = Proposal { evidence: vec![quote("t1")], ..proposal("4320") };
+        let again = Proposal {
+            id: ProposalId::make("Port", 9, |_| false),
+            created_at: 9,
+            by: By::Tool,
+            evidence: vec![quote("t1"), quote("t4")],
+            ..proposal("4320")
+        };
+        let merged = again.merged_into(std::slice::from_ref(&first));
+        let expected = Proposal { evidence: vec![quote("t1"), quote("t4")], by: By::Tool, ..first.clone() };
+        assert_eq!(merged, expected);
+        assert_eq!(first.clone().merged_into(std::slice::from_ref(&first)), first);
+        // Another text with an id that is taken gets its own.
+        let other = proposal("4321").merged_into(std::slice::from_ref(&first));
+        assert_eq!(other, Proposal { id: other.id.clone(), ..proposal("4321") });
+        assert_ne!(other.id, first.id);
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written_with_keys_that_are_not_ours() {
+        let mut written = proposal("x");
+        written.other.insert("note by hand".to_owned(), serde_json::json!(["y"]));
+        let bytes = written.bytes().unwrap();
+        assert_eq!(Proposal::parse(&bytes).unwrap(), written);
+        let least = br#"{"id":"p__a1B2c3","op":"retire","note":"id__a1B2c3","by":"tool","createdAt":1}"#;
+        assert_eq!(Proposal::parse(least).unwrap().op, Op::Retire);
+    }
+
+    #[test]
+    fn what_cannot_be_decided_about_is_no_proposal() {
+        let told = |change: fn(&mut Proposal)| {
+            let mut wrong = proposal("x");
+            change(&mut wrong);
+            wrong.bytes().unwrap_err().line()
+        };
+        assert!(told(|wrong| wrong.entry = None).ends_with("\"entry\" is missing"));
+        assert!(told(|wrong| wrong.note = None).ends_with("\"note\" is missing"));
+        assert!(told(|wrong| wrong.op = Op::Create).ends_with("\"create\" changes no \"note\""));
+        let empty: fn(&mut Proposal) = |wrong| wrong.entry.as_mut().unwrap().title = " ".to_owned();
+        assert!(told(empty).ends_with("\"entry.title\" is empty"));
+        assert!(told(|wrong| wrong.entry.as_mut().unwrap().body = "x".repeat(9 << 20)).contains("at most"));
+    }
+}
