@@ -3,7 +3,7 @@
 use crate::fuzz::{is_told, text};
 use crate::memory::consolidate::plan::{Known, Origin, Plan, plan};
 use crate::memory::consolidate::reply::{Asked, Reply, parse};
-use crate::memory::loss::lost;
+use crate::memory::facts::lost;
 use crate::memory::pipeline::question::{mark_for, repair};
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::redact::Redactor;
@@ -59,7 +59,8 @@ pub(crate) fn holds(bytes: &[u8]) {
         if let Some(id) = &note.update {
             updated += 1;
             assert_eq!(*id, shown);
-            assert!(lost(OLD, &note.body).is_empty() || note.body.contains("[["), "{:?}", note.body);
+            let missing = lost(OLD, &note.body, &[], |id| ids.contains(id)).missing;
+            assert!(missing.is_empty() || note.body.contains("[["), "{missing:?} of {:?}", note.body);
             assert!(note.replaces.is_some());
         }
         // Outside of code, which a backtick or a tilde may begin, links lead somewhere.

@@ -2,9 +2,9 @@
 //! Plain data that can be shown, saved, and carried out twice with the same result.
 
 use crate::memory::consolidate::reply::{Proposed, Reply};
+use crate::memory::facts::lost;
 use crate::memory::hash::hash;
 use crate::memory::links::{new_id, resolve_intra_batch_links};
-use crate::memory::loss::lost;
 use crate::store::entry::{EntryId, Scope, Source, Status, one_line};
 use crate::store::journal::entry::QueueEntry;
 use jiff::Timestamp;
@@ -141,7 +141,7 @@ fn planned(
     let mut replaces = None;
     if let Some(id) = &proposed.update {
         let old = bodies.get(id);
-        let missing = old.map_or_else(Vec::new, |old| lost(old, &body));
+        let missing = old.map_or_else(Vec::new, |old| lost(old, &body, &[], |id| ids.contains(id)).missing);
         let why = match old {
             None => Some(format!("\"{title}\" was to replace {id}, which has changed since it was read")),
             // Nor may it be named among the facts that would go.

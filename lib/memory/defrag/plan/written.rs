@@ -5,8 +5,8 @@ use crate::base::text::whole_lines;
 use crate::memory::defrag::dropped::NAMED;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::defrag::reply::Text;
+use crate::memory::facts::{emptied, lost};
 use crate::memory::links::resolve_intra_batch_links;
-use crate::memory::loss::{emptied, loss};
 use crate::store::entry::{EntryId, Meta, Status, one_line};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,13 +82,8 @@ impl Drafts<'_> {
         let new: String =
             texts.iter().map(|text| format!("{}\n{}\n{}\n", text.title, text.summary, text.body)).collect();
         // A link to what it is merged with would lead to itself, and one to nowhere is none.
-        let may_go = |fact: &str| {
-            let inner = fact.trim_start_matches('[').trim_end_matches(']');
-            fact.starts_with("[[")
-                && EntryId::parse(inner)
-                    .is_some_and(|id| gone.contains(&id) || !self.known.found.ids.contains(&id))
-        };
-        let loss = loss(&old, &new, may_go);
+        let exists = |id: &EntryId| !gone.contains(id) && self.known.found.ids.contains(id);
+        let loss = lost(&old, &new, &[], exists);
         if !self.known.allows.loss {
             if loss.is_too_much() {
                 let count = loss.missing.len();
