@@ -115,7 +115,7 @@ impl Sessions {
             // Of the same reach, so that the two can be merged.
             let mut other = Writer { state: reach_mate(n) * 1000, common: &self.common };
             (other.line(30), other.line(60));
-            (0..6).for_each(|_| drop(other.number(1)));
+            (0..6).for_each(|_| _ = other.number(1));
             let old = other.body(SIZE / 3);
             body = old + &body[body.len() / 2..];
         }

@@ -120,6 +120,7 @@ fn planned(reply: &Reply, allows: Allows) -> Plan {
     let known = Known {
         found: Found { at: "2026-02-28T15:04:05Z".parse().unwrap(), ids, notes, names },
         shown: &shown,
+        listed: &BTreeMap::new(),
         total: TOTAL,
         archived: 0,
         allows,

@@ -141,11 +141,9 @@ fn passed<P: Persistence>(
 /// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
 fn see<P: Persistence>(notes: &P, work: &Work, made: &[Planned], run: &Run) -> Result<()> {
     let mut seen = DefragLedger::load(run.root)?;
-    // A list of titles is no look at a note.
-    if !matches!(work.part(), Some(Part::Tiers(_))) {
-        for (id, mark) in &work.shown {
-            seen.see(id.clone(), mark.clone());
-        }
+    for (id, mark) in &work.shown {
+        seen.see(id.clone(), mark.clone());
+        seen.see_expired(id, work.expired.contains(id));
     }
     for revision in made.iter().flat_map(|planned| &planned.revisions) {
         let before = match &revision.before {

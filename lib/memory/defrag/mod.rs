@@ -11,6 +11,7 @@ pub(crate) mod group;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod material;
+mod neighbours;
 mod news;
 pub(crate) mod plan;
 pub(crate) mod reach;
@@ -180,7 +181,9 @@ fn effect(state: &State) -> Effect<Task> {
         State::AnalyzeStructure { work } => Task::AnalyzeStructure { is_forced: work.is_forced },
         State::RunAgent { work, asking } => match asking {
             Asking::Ask(question) | Asking::Repair(question, _) => return Effect::Ask(question.clone()),
-            Asking::Check { .. } => Task::LookUp(work.shown.keys().cloned().collect()),
+            Asking::Check { .. } => {
+                Task::LookUp(work.shown.keys().chain(work.listed.keys()).cloned().collect())
+            }
             Asking::Gather => match work.part() {
                 Some(part) => Task::Gather(part.clone()),
                 None => {
@@ -229,6 +232,8 @@ impl Defrag<'_> {
                     faults: Vec::new(),
                 };
                 work.shown = material.shown();
+                work.listed = material.listed();
+                work.expired = material.expired();
                 State::RunAgent { work, asking: Asking::Ask(question) }
             }
             (State::RunAgent { work, asking: Asking::Ask(question) }, Event::Answered(answer)) => {
@@ -292,6 +297,7 @@ impl Defrag<'_> {
         let known = Known {
             found,
             shown: &work.shown,
+            listed: &work.listed,
             total: work.total,
             archived: work.archived,
             allows: self.allows(work),

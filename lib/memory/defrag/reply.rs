@@ -5,7 +5,7 @@ use crate::base::fields::{Fields, brief, shown};
 use crate::memory::defrag::dropped::Dropped;
 use crate::memory::pipeline::extract::object_with;
 use crate::memory::pipeline::reply::{FAULTS_CAP, SUMMARY_CAP, array, element, few, fits};
-use crate::store::entry::{Tier, one_line};
+use crate::store::entry::{RANKS, Tier, one_line};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,13 +58,37 @@ pub(crate) struct Text {
 /// Ids stand as the model wrote them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
-    Merge { ids: Vec<String>, text: Text },
-    Split { id: String, into: Vec<Text> },
-    Rename { id: String, title: String },
-    Retag { id: String, tags: Vec<String> },
-    Rewrite { id: String, summary: String, body: String },
-    Archive { id: String, reason: String },
-    Tier { id: String, tier: Tier },
+    Merge {
+        ids: Vec<String>,
+        text: Text,
+    },
+    Split {
+        id: String,
+        into: Vec<Text>,
+    },
+    Rename {
+        id: String,
+        title: String,
+    },
+    Retag {
+        id: String,
+        tags: Vec<String>,
+    },
+    Rewrite {
+        id: String,
+        summary: String,
+        body: String,
+    },
+    Archive {
+        id: String,
+        reason: String,
+    },
+    /// Without a rank the old one stays.
+    Tier {
+        id: String,
+        tier: Tier,
+        rank: Option<u8>,
+    },
 }
 
 impl Operation {
@@ -213,10 +237,20 @@ fn operation(fields: &mut Fields) -> Option<Operation> {
         Op::Tier => {
             let id = fields.text("id");
             let tier = fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word));
-            Operation::Tier { id: id?, tier: tier? }
+            let rank = if fields.nullable("rank") { Some(rank(fields)?) } else { None };
+            Operation::Tier { id: id?, tier: tier?, rank }
         }
     };
     Some(operation)
+}
+
+fn rank(fields: &mut Fields) -> Option<u8> {
+    let value = fields.take("rank")?;
+    let rank = value.as_u64().and_then(|rank| u8::try_from(rank).ok()).filter(|rank| RANKS.contains(rank));
+    if rank.is_none() {
+        fields.fault("rank", &format!("{} is not a whole number from 1 to 100", shown(&value)));
+    }
+    rank
 }
 
 fn ids(fields: &mut Fields) -> Option<Vec<String>> {
@@ -293,11 +327,15 @@ mod tests {
             {"op": "merge", "ids": ["a", 7], "title": "T", "body": "B"},
             {"op": "split", "id": "a", "into": [{"title": "T", "body": " "}]},
             {"op": "tier", "id": "a", "tier": "boiling"},
-            {"op": "tier", "id": "a", "tier": "cold"},
+            {"op": "tier", "id": "a", "tier": "cold", "rank": null},
             "archive",
+            {"op": "tier", "id": "a", "tier": "hot", "rank": 100},
+            {"op": "tier", "id": "a", "tier": "hot", "rank": 101},
+            {"op": "tier", "id": "a", "tier": "hot", "rank": "80"},
         ]))
         .unwrap();
-        assert_eq!(reply.operations, [Operation::Tier { id: "a".to_owned(), tier: Tier::Cold }]);
+        let tier = |tier, rank| Operation::Tier { id: "a".to_owned(), tier, rank };
+        assert_eq!(reply.operations, [tier(Tier::Cold, None), tier(Tier::Hot, Some(100))]);
         let all: Vec<String> = reply.dropped.iter().map(ToString::to_string).collect();
         let all = all.join("\n");
         for part in [
@@ -306,6 +344,8 @@ mod tests {
             "operations[2].into[0].body",
             "operations[3].tier",
             "dropped: operations: element 5",
+            "operations[7].rank: 101 is not",
+            "operations[8].rank: \"80\" is not",
         ] {
             assert!(all.contains(part), "no {part} in:\n{all}");
         }

@@ -89,8 +89,9 @@ fn push(planned: &Planned, lines: &mut Vec<String>) {
 
 fn look(note: &Look) -> String {
     let place = if note.place == Place::Archive { ", archived" } else { "" };
+    let rank = note.rank.map(|rank| format!(" {rank}")).unwrap_or_default();
     format!(
-        "{} \"{}\" ({}{place}, {} lines, {} bytes)",
+        "{} \"{}\" ({}{rank}{place}, {} lines, {} bytes)",
         note.id, note.title, note.tier, note.lines, note.bytes
     )
 }

@@ -41,8 +41,8 @@ fn perform(task: Task, parts: usize, log: &mut Vec<String>) -> Done {
         Task::Gather(part) => {
             log.push("gather".to_owned());
             let limits = Limits { max_prompt_bytes: 100_000, max_hot_tokens: 9 };
-            let now = Timestamp::UNIX_EPOCH;
-            let material = Material::of(&part, vec![note()], &Structure::default(), limits, &redactor, now);
+            let today = jiff::civil::date(2026, 2, 28);
+            let material = Material::of(&part, vec![note()], &Structure::default(), limits, &redactor, today);
             Done::Gathered(material.unwrap())
         }
         Task::LookUp(ids) => {

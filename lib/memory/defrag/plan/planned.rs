@@ -44,6 +44,8 @@ pub struct Look {
     pub id: EntryId,
     pub title: String,
     pub tier: Tier,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u8>,
     pub tags: Vec<String>,
     /// Of the body.
     pub lines: usize,
@@ -58,6 +60,7 @@ impl Look {
             id: meta.id.clone(),
             title: meta.title.clone(),
             tier: meta.tier,
+            rank: meta.rank,
             tags: meta.tags.clone(),
             lines: String::from_utf8_lossy(body).lines().count(),
             bytes: body.len(),
@@ -81,8 +84,10 @@ pub struct Found {
 /// What is known when a plan is made.
 pub(crate) struct Known<'a> {
     pub(crate) found: Found,
-    /// The fingerprints that the notes had when they were shown.
+    /// The fingerprints that the notes had when they were shown whole.
     pub(crate) shown: &'a BTreeMap<EntryId, String>,
+    /// The same of those of which a line was shown: only their tier can be decided.
+    pub(crate) listed: &'a BTreeMap<EntryId, String>,
     /// How many notes there were, and how many of them are archived already.
     pub(crate) total: usize,
     pub(crate) archived: usize,
