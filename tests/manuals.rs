@@ -187,6 +187,28 @@ fn the_manuals_note_is_one_and_has_no_key_that_is_not_told() {
 }
 
 #[test]
+fn the_manuals_proposal_is_one_and_has_no_key_that_is_not_told() {
+    let store = Store::new();
+    let page = read("man/memory.7.md");
+    store.put("proposals/p__a1B2c3.json", sample(section(&page, "## PROPOSAL"), "{"));
+    let read: Value = serde_json::from_str(&store.out("memory-review", &["--json"])).unwrap();
+    let keys: BTreeSet<&str> = read
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .filter(|key| !["path", "changed", "diff"].contains(key))
+        .collect();
+    let told = section(&page, "## PROPOSAL");
+    assert_eq!(keys, terms(told).into_iter().collect());
+    for key in
+        read["entry"].as_object().unwrap().keys().chain(read["evidence"][0].as_object().unwrap().keys())
+    {
+        assert!(told.contains(key), "{key}");
+    }
+}
+
+#[test]
 fn the_manuals_replies_are_taken() {
     let page = read("man/memory.7.md");
     let sandbox = Sandbox::new();

@@ -141,8 +141,7 @@ fn direct_writes_a_note_without_the_queue() {
     assert!(sandbox.queued().is_empty() && !sandbox.store().join(".git").exists());
 
     let sandbox = Sandbox::new();
-    let json =
-        out(sandbox.capture(&BOTH).args(["--direct", "--json", "--harness", "amp", "--thread-id", "T-1"]));
+    let json = out(sandbox.capture(&BOTH).args(["--direct", "--json", "--thread-id", "T-1"]));
     let meta: Value = serde_json::from_str(&json).unwrap();
     assert!(Path::new(meta["path"].as_str().unwrap()).is_file(), "{json}");
     assert_eq!(
@@ -151,8 +150,10 @@ fn direct_writes_a_note_without_the_queue() {
     );
     assert_eq!(
         (&meta["sources"][0]["harness"], &meta["sources"][0]["threadId"]),
-        (&json!("amp"), &json!("T-1"))
+        (&json!("manual"), &json!("T-1"))
     );
+    let stamp = json!("2026-02-28T15:04:05Z");
+    assert_eq!((&meta["by"], &meta["sources"][0]["at"]), (&json!("person"), &stamp));
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
         (
             "{\"version\":1,\"harness\":\"x\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
             "not a queue entry: timestamp: is missing; harness: \"x\" is none of amp, claude-code, codex, cursor, \
-             gemini, opencode, manual; retrieval.path: \"x\" is not an absolute path\n",
+             gemini, opencode, manual, agent; retrieval.path: \"x\" is not an absolute path\n",
         ),
     ] {
         let (code, out, err) = said(sandbox.capture(&["--entry"]).write_stdin(piped));

@@ -79,6 +79,20 @@ pub(crate) fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Op
     }
 }
 
+/// A line that a person types at the terminal, without its end; `None` at Ctrl-D.
+pub(crate) fn answer(deadline: Deadline) -> Result<Option<String>> {
+    let (sender, answers) = channel();
+    let reader = spawn(move || {
+        let mut line = String::new();
+        let _ = sender.send(io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line)));
+    });
+    reader.map_err(unreadable)?;
+    match answers.recv_timeout(deadline.remaining()) {
+        Ok(line) => Ok(line.map_err(unreadable)?.map(|line| line.trim_end_matches(['\n', '\r']).to_owned())),
+        Err(_) => Err(Error::io("nobody has answered").hint("run it again when you have the time")),
+    }
+}
+
 fn within(bytes: Vec<u8>, cap: usize) -> Result<Option<Vec<u8>>> {
     if bytes.len() > cap {
         return Err(Error::io(format!("stdin is larger than {}", size(cap as u64))).hint("pipe in less"));

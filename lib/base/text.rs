@@ -47,6 +47,25 @@ pub(crate) fn is_odd(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// Is it a character that nobody sees, or one that changes what others look like?
+pub(crate) fn is_hidden(c: char) -> bool {
+    is_odd(c) || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Text as it may stand on a terminal, for whoever has to see all of it: control characters and hidden ones, line ends
+/// and tabs aside, are written as escapes.
+pub(crate) fn disarmed(text: &str) -> Cow<'_, str> {
+    let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(c);
+    if !text.contains(is_live) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 32);
+    for c in text.chars() {
+        if is_live(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
 /// The last line that is not blank.
 pub(super) fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
@@ -147,6 +166,12 @@ mod tests {
     #[test]
     fn one_line_sanitizes_escapes_and_newlines() {
         assert_eq!(one_line(" a\u{1b}[31m\nb\r\n ", 80), "a [31m b");
+    }
+
+    #[test]
+    fn disarmed_text_shows_what_is_hidden_and_moves_no_cursor() {
+        assert_eq!(disarmed("a\u{1b}[2J\r\nb\u{202e}c\u{200b}"), "a\\u{1b}[2J\\u{d}\nb\\u{202e}c\\u{200b}");
+        assert_eq!(disarmed("\tü\u{200d}🦀"), "\tü\u{200d}🦀");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod opencode;
 mod out;
 mod plain;
 pub(crate) mod recalled;
+pub(crate) mod shell;
 pub(crate) mod source;
 mod tool;
 pub(crate) mod turn;

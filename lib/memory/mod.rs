@@ -10,6 +10,7 @@ pub(crate) mod hash;
 pub(crate) mod links;
 pub(crate) mod pipeline;
 pub(crate) mod redact;
+pub(crate) mod review;
 pub(crate) mod search;
 pub(crate) mod section;
 pub(crate) mod service;

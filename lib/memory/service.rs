@@ -2,8 +2,9 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
-use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
+use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place, Scan};
+use crate::store::proposal::Proposal;
 use jiff::Timestamp;
 
 pub(crate) struct NoteService<P> {
@@ -18,6 +19,7 @@ pub(crate) struct NewNote {
     pub(crate) tags: Vec<String>,
     pub(crate) scope: Scope,
     pub(crate) body: String,
+    pub(crate) by: By,
     pub(crate) sources: Vec<Source>,
 }
 
@@ -93,7 +95,7 @@ impl<P: Persistence> NoteService<P> {
             pinned: false,
             until: None,
             rank: None,
-            by: None,
+            by: Some(new.by),
             used: 0,
             last_used: None,
             created_at: now,
@@ -103,9 +105,19 @@ impl<P: Persistence> NoteService<P> {
             aliases: Vec::new(),
             superseded_by: None,
         };
-        let entry = Entry::new(meta, whole_lines(&new.body).as_bytes());
+        let mut entry = Entry::new(meta, whole_lines(&new.body).as_bytes());
+        // A person's note needs no seal: it is a person's own, edited or not.
+        if new.by != By::Person {
+            entry.seal()?;
+        }
         entry.fits().map_err(|why| Error::usage(format!("the note cannot be written: {why}")))?;
         self.notes.add(&lock, entry)
+    }
+
+    /// Lets a change wait for a person.
+    pub(crate) fn propose(&self, proposal: Proposal) -> Result<Proposal> {
+        let lock = self.notes.lock()?;
+        self.notes.propose(&lock, proposal)
     }
 
     /// The results of `each` for all notes in use, or for all archived ones.
@@ -167,7 +179,15 @@ impl<P: Persistence> NoteService<P> {
         match (how, note.place) {
             (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note),
             (RemovalMode::Archive, Place::Archive) => Ok(note),
-            (RemovalMode::Purge, _) => self.notes.purge(&lock, &note).map(|()| note),
+            (RemovalMode::Purge, _) => {
+                self.notes.purge(&lock, &note)?;
+                // A change that waits holds the note's text, too.
+                let (waiting, _) = self.notes.proposals()?;
+                for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
+                    self.notes.withdraw(&lock, &proposal.id)?;
+                }
+                Ok(note)
+            }
         }
     }
 

@@ -6,8 +6,8 @@ use crate::base::error::Result;
 use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
-    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_uninstall_cron,
-    memory_update,
+    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_review,
+    memory_uninstall_cron, memory_update,
 };
 use std::process::ExitCode;
 
@@ -24,6 +24,7 @@ const ABOUT: About = About {
         ("read", "print notes and record that they were read"),
         ("update", "change a note"),
         ("remove", "move notes to the archive, or delete them"),
+        ("review", "decide about changes that wait for you"),
         ("doctor", "find problems and fix the safe ones"),
         ("config", "show the configuration, or create one"),
         ("install-cron", "run consolidation and defrag on a timer"),
@@ -54,6 +55,7 @@ const FAMILY: Family = Family {
         &memory_read::ABOUT,
         &memory_update::ABOUT,
         &memory_remove::ABOUT,
+        &memory_review::ABOUT,
         &memory_doctor::ABOUT,
         &memory_config::ABOUT,
         &memory_install_cron::ABOUT,

@@ -12,16 +12,19 @@ use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory;
+use crate::harness::shell::AgentShell;
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
 use crate::memory::service::{NewNote, NoteService};
 use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
-use crate::program::notes::print;
-use crate::store::entry::{Scope, Source};
+use crate::program::notes::{print, refresh};
+use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
 use crate::store::journal::Waiting;
 use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
+use crate::store::persistence;
 use crate::store::place::Root;
+use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use crate::store::topics::Topics;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -59,9 +62,10 @@ pub(super) const ABOUT: About = About {
            never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
            pass its JSON as the last argument.\n\n    \
            git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
-    sections: &[(
-        "HOOKS",
-        "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
+    sections: &[
+        (
+            "HOOKS",
+            "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
          PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
          PreCompress. Cursor: stop, sessionEnd. JSON without the name of an event counts as an end.\n\n\
          These keys of a hook's JSON are read (here Claude Code's): session_id, transcript_path, cwd, \
@@ -71,7 +75,15 @@ pub(super) const ABOUT: About = About {
          Gemini CLI shows it to you, so their hooks print nothing without --json.\n\n\
          Inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set) nothing is queued. The reason is \
          printed on stderr, and with --json also on stdout: {\"queued\": false, \"reason\": …}.",
-    )],
+        ),
+        (
+            "AGENTS",
+            "In the shell of an agent, which is recognized by variables like CLAUDECODE, a note is the agent's, not yours: \
+         its harness is the agent's name, and without --scope it is for the current repository. What it says for \
+         all repositories waits for memory-review. So does, with --direct, a note from outside any repository: \
+         the path of the waiting change is printed, and with --json {\"notes\": [], \"proposals\": […]}.",
+        ),
+    ],
 };
 
 /// The largest input on stdin, in bytes: the largest note with every character escaped.
@@ -154,7 +166,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let config = || memory::load(args.config.as_deref(), env, &reporter);
     match plan {
         Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
-        Plan::Write(entry) => write_note(entry, &config()?, args.json, env, stdout),
+        Plan::Write(entry) => write_note(entry, &config()?, args.json, env, &reporter, stdout),
         Plan::Queue { entry, quiet } => {
             let waiting = queue(&entry, &config()?)?;
             match args.json {
@@ -169,7 +181,11 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
 fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
     let here = || env.current_dir().ok();
     match what {
-        What::Entry => Ok(Plan::Queue { entry: whole_entry(reporter)?, quiet: false }),
+        What::Entry => {
+            let mut entry = whole_entry(reporter)?;
+            entry.harness = harness_here(entry.harness, env);
+            Ok(Plan::Queue { entry, quiet: false })
+        }
         What::Session { harness, thread_id } => {
             let retrieval = match harness {
                 Harness::Opencode => Retrieval::OpencodeSession { thread_id },
@@ -180,15 +196,21 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
         }
         What::Note(note) => {
             let context = capture::context(here());
-            if note.scope == Scope::Repo && context.repo.is_none() {
+            if note.scope == Some(Scope::Repo) && context.repo.is_none() {
                 return Err(Error::usage(
                     "option \"--scope repo\": the current directory is in no git repository",
                 )
                 .hint("cd into it, or leave --scope out for a global note"));
             }
             let direct = note.direct;
-            let harness = note.harness;
-            let entry = entry(inline(note, reporter)?, harness, context, env);
+            let harness = harness_here(note.harness, env);
+            let scope = match note.scope {
+                Some(scope) => scope,
+                // What an agent has to say is about its repository, unless it says otherwise.
+                None if harness != Harness::Manual && context.repo.is_some() => Scope::Repo,
+                None => Scope::Global,
+            };
+            let entry = entry(inline(note, scope, reporter)?, harness, context, env);
             entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
         }
@@ -206,6 +228,14 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
             Ok(Plan::Queue { entry, quiet: harness != Harness::ClaudeCode && !is_notify })
         }
+    }
+}
+
+/// In an agent's shell nothing is a person's.
+fn harness_here(given: Harness, env: &Env) -> Harness {
+    match AgentShell::of(env) {
+        Some(shell) if given == Harness::Manual => Harness::named(shell.agent).unwrap_or(Harness::Agent),
+        _ => given,
     }
 }
 
@@ -231,12 +261,14 @@ fn print_json(waiting: &Waiting, stdout: &mut Stdout) -> Result<()> {
     stdout.json(&json)
 }
 
-/// Writes the note without the queue. Secrets are redacted here, as consolidation would do it.
+/// Writes the note without the queue. Secrets are redacted here, as consolidation would do it. What an agent writes holds
+/// in its repository at most; the rest waits for a person.
 fn write_note(
     entry: QueueEntry,
     config: &memory::MemoryConfig,
     json: bool,
     env: &Env,
+    reporter: &Reporter,
     stdout: &mut Stdout,
 ) -> Result<()> {
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
@@ -251,12 +283,53 @@ fn write_note(
         at: Some(entry.timestamp.to_string()),
         other: Vec::new(),
     };
-    let new = NewNote { title, summary: String::new(), tags, scope, body, sources: vec![source] };
-    let note = NoteService::new(Topics::at(&root), env.now()).capture(new)?;
+    let service = NoteService::new(Topics::at(&root), env.now());
+    let by = if entry.harness == Harness::Manual { By::Person } else { By::Agent };
+    let is_here_alone = by == By::Person || scope == Scope::Repo;
+    let proposal = |op, note: Option<&persistence::Note>, entry: Option<Draft>, title: &str| Proposal {
+        id: ProposalId::make(title, env.now().as_millisecond(), |_| false),
+        op,
+        note: note.map(|note| note.entry.meta().id.clone()),
+        base: note.map(|note| note.entry.base()),
+        entry,
+        by,
+        evidence: Vec::new(),
+        reasons: vec!["An agent captured it for all repositories.".to_owned()],
+        session: Some(source.clone()),
+        created_at: env.now().as_millisecond(),
+        other: serde_json::Map::new(),
+    };
+    if !is_here_alone && source.repo.is_none() {
+        let (summary, sources) = (String::new(), vec![source.clone()]);
+        let draft = Draft { title: title.clone(), summary, tags, scope, until: None, body, sources };
+        let waits = service.propose(proposal(Op::Create, None, Some(draft), &title))?;
+        waits_for_review(&waits, reporter);
+        let path = root.proposals().join(format!("{}.json", waits.id));
+        return match json {
+            true => stdout.json(&json!({"notes": [], "proposals": [waits]})),
+            false => stdout.line(&path.to_string_lossy()),
+        };
+    }
+    let scope = if is_here_alone { scope } else { Scope::Repo };
+    let new = NewNote { title, summary: String::new(), tags, scope, body, by, sources: vec![source.clone()] };
+    let note = service.capture(new)?;
+    if !is_here_alone {
+        let waits = service.propose(proposal(Op::Widen, Some(&note), None, &note.entry.meta().title))?;
+        waits_for_review(&waits, reporter);
+    }
+    refresh(config, &root, reporter);
     print(&note, json, stdout)
 }
 
-fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
+fn waits_for_review(proposal: &Proposal, reporter: &Reporter) {
+    let what = if proposal.op == Op::Create { "the note waits" } else { "that it holds everywhere waits" };
+    reporter.warn(&format!(
+        "{what} for a person: this is an agent's note; accept it with: memory-review --accept {}",
+        proposal.id
+    ));
+}
+
+fn inline(note: Note, scope: Scope, reporter: &Reporter) -> Result<Retrieval> {
     let body = match note.body {
         Body::Given(body) => body,
         Body::Stdin => {
@@ -272,7 +345,7 @@ fn inline(note: Note, reporter: &Reporter) -> Result<Retrieval> {
         }
     };
     let (title, tags) = (note.title, note.tags);
-    Ok(Retrieval::Inline { title, body, tags, scope: note.scope, thread_id: note.thread_id })
+    Ok(Retrieval::Inline { title, body, tags, scope, thread_id: note.thread_id })
 }
 
 /// The same faults, with the names of the flags instead of the entry's keys.

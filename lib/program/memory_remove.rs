@@ -5,7 +5,6 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::signal;
 use crate::memory::defrag::forget::forget;
-use crate::memory::section;
 use crate::memory::service::RemovalMode;
 use crate::program::notes::{Errors, Store, for_each, ids, no_id, print, summary};
 use crate::store::persistence::Persistence;
@@ -88,13 +87,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         printed
     });
     if args.purge && !removed.is_empty() {
-        match section::refresh(&store.config, &store.root, &reporter) {
-            Ok(outcomes) => outcomes
-                .into_iter()
-                .filter_map(|outcome| outcome.standing.err())
-                .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
-            Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
-        }
+        store.refresh(&reporter);
     }
     let message = summary(if args.purge { "delete" } else { "archive" }, &removed);
     store.commit(message, &removed, env, &reporter);

@@ -8,6 +8,8 @@ use crate::base::repository::{self, Repository};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory::{self, MemoryConfig};
+use crate::harness::shell::AgentShell;
+use crate::memory::section;
 use crate::memory::service::NoteService;
 use crate::store::entry::{EntryId, Meta, tag};
 use crate::store::history;
@@ -41,6 +43,33 @@ impl Store {
         if let Err(error) = history::record(&self.root, &self.config.storage, message, changed, env) {
             reporter.warn(&error.line());
         }
+    }
+
+    pub(super) fn refresh(&self, reporter: &Reporter) {
+        refresh(&self.config, &self.root, reporter);
+    }
+}
+
+/// Refreshes the configured AGENTS.md files: what a person does shows at once. One that fails is only a warning.
+pub(super) fn refresh(config: &MemoryConfig, root: &Root, reporter: &Reporter) {
+    match section::refresh(config, root, reporter) {
+        Ok(outcomes) => outcomes
+            .into_iter()
+            .filter_map(|outcome| outcome.standing.err())
+            .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
+        Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
+    }
+}
+
+/// An error unless this is a person's shell, where it can be known: `what` only a person does.
+pub(super) fn only_a_person(what: &str, env: &Env) -> Result<()> {
+    match AgentShell::of(env) {
+        None => Ok(()),
+        Some(shell) => Err(Error::refused(format!(
+            "{what} is a person's decision, and this is the shell of an agent ({} is set)",
+            shell.variable
+        ))
+        .hint("run it in a terminal of your own")),
     }
 }
 
@@ -120,26 +149,50 @@ pub(super) fn piped_in(cap: usize) -> stdin::StdinOptions {
 
 /// What the other programs print: ids, one a line; JSON objects with `id`; an object with `notes`.
 pub(super) fn ids_on_stdin(reporter: &Reporter) -> Result<Vec<EntryId>> {
-    let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
     let mut ids = Vec::new();
+    each_on_stdin(reporter, not_ids, |named| {
+        match named {
+            Named::Word(word) => ids.push(parse_id(word)?),
+            Named::Object(object) => ids_in(&object, &mut ids)?,
+        }
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+/// What a program prints that another reads.
+pub(super) enum Named<'a> {
+    /// A line.
+    Word(&'a str),
+    /// JSON.
+    Object(Value),
+}
+
+/// Gives each line and each JSON object on stdin to `take`. `wrong` makes an error of why the input cannot be read.
+pub(super) fn each_on_stdin(
+    reporter: &Reporter,
+    wrong: fn(&str) -> Error,
+    mut take: impl FnMut(Named) -> Result<()>,
+) -> Result<()> {
+    let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         if rest.starts_with('{') {
             let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
             match objects.next() {
-                Some(Ok(object)) => ids_in(&object, &mut ids)?,
-                Some(Err(e)) => return Err(not_ids(&format!("not JSON: {e}"))),
+                Some(Ok(object)) => take(Named::Object(object))?,
+                Some(Err(e)) => return Err(wrong(&format!("not JSON: {e}"))),
                 None => break,
             }
             rest = &rest[objects.byte_offset()..];
         } else {
             let (line, more) = rest.split_once('\n').unwrap_or((rest, ""));
-            ids.push(parse_id(line.trim_end())?);
+            take(Named::Word(line.trim_end()))?;
             rest = more;
         }
         rest = rest.trim_start();
     }
-    Ok(ids)
+    Ok(())
 }
 
 fn ids_in(object: &Value, ids: &mut Vec<EntryId>) -> Result<()> {
@@ -200,11 +253,11 @@ impl Errors {
 }
 
 /// Does `work` for each id, and carries on after an error unless stdout itself fails.
-pub(super) fn for_each(
-    ids: &[EntryId],
+pub(super) fn for_each<I>(
+    ids: &[I],
     mut errors: Errors,
     stdout: &mut Stdout,
-    mut work: impl FnMut(&EntryId, &mut Stdout) -> Result<()>,
+    mut work: impl FnMut(&I, &mut Stdout) -> Result<()>,
 ) -> Result<()> {
     for id in ids {
         let done = work(id, stdout);

@@ -106,6 +106,13 @@ impl Stage {
         let entry =
             topics.parent().unwrap().join("archive").join(crate::support::store::name("ccccc1", "Old"));
         stage.sandbox.write(&entry, note("ccccc1", "Old", ""));
+        for (id, change) in [
+            ("p__a1B2c3", r#""op": "widen", "note": "id__a1B2c3", "by": "agent""#),
+            ("p__d4E5f6", r#""op": "retire", "note": "id__Zz9yX1", "by": "tool""#),
+        ] {
+            let file = topics.parent().unwrap().join(format!("proposals/{id}.json"));
+            stage.sandbox.write(&file, format!(r#"{{"id": "{id}", {change}, "createdAt": 1772000000000}}"#));
+        }
         stage.run("memory capture --title 'Guards are pure' --body 'Put I/O into actors.' >/dev/null");
         stage
     }

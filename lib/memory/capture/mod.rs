@@ -37,7 +37,7 @@ fn end_events(harness: Harness) -> &'static [&'static str] {
         Harness::Codex => &["Stop", "SessionEnd", "PreCompact", "Interrupt"],
         Harness::Gemini => &["AfterAgent", "SessionEnd", "PreCompress"],
         Harness::Cursor => &["stop", "sessionEnd"],
-        Harness::Amp | Harness::Opencode | Harness::Manual => &[],
+        Harness::Amp | Harness::Opencode | Harness::Manual | Harness::Agent => &[],
     }
 }
 

@@ -5,7 +5,7 @@
 //! section. Without HTML, only a code fence can reach beyond the text. A fence at the margin is closed; if it is
 //! uncertain where a fence ends, the whole text becomes a quote, which ends everything inside it.
 
-use crate::base::text::is_odd;
+use crate::base::text::is_hidden;
 use crate::memory::section::fences::{Fence, fence};
 
 /// A comment begins with this, and so do our markers: it is escaped in code too.
@@ -50,9 +50,8 @@ pub(super) fn link_text(title: &str) -> String {
 
 /// `text` with `\n` for line ends, without invisible characters, and with U+FFFD for control characters.
 fn visible(text: &str) -> String {
-    let is_invisible = |c| is_odd(c) || matches!(c, '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}');
     let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
-    let seen = text.chars().filter(|c| !is_invisible(*c));
+    let seen = text.chars().filter(|c| !is_hidden(*c));
     seen.map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 

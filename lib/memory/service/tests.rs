@@ -137,6 +137,7 @@ fn new(title: &str, body: &str) -> NewNote {
         tags: vec!["topic__x".to_owned()],
         scope: Scope::Global,
         body: body.to_owned(),
+        by: By::Person,
         sources: Vec::new(),
     }
 }

@@ -28,7 +28,8 @@ pub(crate) struct Note {
     pub(super) title: String,
     pub(super) body: Body,
     pub(super) tags: Vec<String>,
-    pub(super) scope: Scope,
+    /// `None`: not said.
+    pub(super) scope: Option<Scope>,
     pub(super) harness: Harness,
     pub(super) thread_id: Option<String>,
     pub(super) direct: bool,
@@ -121,7 +122,7 @@ impl Given {
                 title,
                 body: if body == "-" { Body::Stdin } else { Body::Given(body) },
                 tags: self.tags.unwrap_or_default(),
-                scope: self.scope.unwrap_or(Scope::Global),
+                scope: self.scope,
                 harness: self.harness.unwrap_or(Harness::Manual),
                 thread_id: self.thread_id,
                 direct: self.direct,
@@ -147,8 +148,10 @@ fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>)
             Err(Error::usage(format!("a session of {harness} is captured by its id"))
                 .hint("add --thread-id ID"))
         }
-        (Harness::Manual, _) => Err(Error::usage("harness \"manual\" has no sessions, only notes")
-            .hint("add --title and --body, or name another harness")),
+        (Harness::Manual | Harness::Agent, _) => {
+            Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
+                .hint("add --title and --body, or name another harness"))
+        }
         (_, None) => Ok(What::Hook { harness, payload }),
         (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is captured from its hook's JSON"))
             .hint("leave --thread-id out and pass the JSON on stdin")),

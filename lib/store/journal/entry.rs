@@ -47,15 +47,19 @@ pub enum Harness {
     Gemini,
     Opencode,
     Manual,
+    /// An agent whose program is none of these.
+    Agent,
 }
 
 impl Harness {
-    pub(crate) const NAMES: [&'static str; 7] =
-        ["amp", "claude-code", "codex", "cursor", "gemini", "opencode", "manual"];
+    pub(crate) const NAMES: [&'static str; 8] =
+        ["amp", "claude-code", "codex", "cursor", "gemini", "opencode", "manual", "agent"];
 
     pub(crate) fn named(name: &str) -> Option<Harness> {
-        use Harness::{Amp, ClaudeCode, Codex, Cursor, Gemini, Manual, Opencode};
-        [Amp, ClaudeCode, Codex, Cursor, Gemini, Opencode, Manual].into_iter().find(|h| h.name() == name)
+        use Harness::{Agent, Amp, ClaudeCode, Codex, Cursor, Gemini, Manual, Opencode};
+        [Amp, ClaudeCode, Codex, Cursor, Gemini, Opencode, Manual, Agent]
+            .into_iter()
+            .find(|h| h.name() == name)
     }
 
     pub(crate) fn name(self) -> &'static str {

@@ -89,7 +89,7 @@ fn a_fault_names_its_key_and_quotes_its_value() {
         (
             "/harness",
             Some(json!("codx")),
-            "harness: \"codx\" is none of amp, claude-code, codex, cursor, gemini, opencode, manual; did you mean \"codex\"?",
+            "harness: \"codx\" is none of amp, claude-code, codex, cursor, gemini, opencode, manual, agent; did you mean \"codex\"?",
         ),
         ("/harness", None, "harness: is missing"),
         ("/retrieval", None, "retrieval: is missing"),

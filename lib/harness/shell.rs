@@ -1,0 +1,65 @@
+//! Whose shell this is: a person's, or that of an agent which runs commands.
+//!
+//! Programs that run agents mark the commands that these start by a variable. It is a guard against an agent that does
+//! what a text told it to do, not against a program that removes the mark.
+
+use crate::base::env::Env;
+
+/// Set for the LLM commands of the memory programs.
+pub(crate) const OWN_RUN: &str = "AGENT_MEMORY_RUN";
+
+/// The variables, and the agent that each stands for. They are set for what an agent runs, never for the shell that
+/// the agent was started from.
+const MARKS: &[(&str, &str)] = &[
+    ("CLAUDECODE", "claude-code"),
+    // Which of these are set depends on the sandbox and on how it was installed.
+    ("CODEX_THREAD_ID", "codex"),
+    ("CODEX_SANDBOX", "codex"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"),
+    ("CODEX_CI", "codex"),
+    ("CODEX_MANAGED_BY_NPM", "codex"),
+    ("GEMINI_CLI", "gemini"),
+    ("OPENCODE", "opencode"),
+    ("AMP_CURRENT_THREAD_ID", "amp"),
+    ("CURSOR_AGENT", "cursor"),
+    ("COPILOT_CLI", "copilot"),
+    ("COPILOT_AGENT", "copilot"),
+    ("QWEN_CODE", "qwen-code"),
+    ("PI_CODING_AGENT", "pi"),
+    // Last: what several programs set beside a mark of their own.
+    ("AI_AGENT", "agent"),
+    (OWN_RUN, "agent"),
+];
+
+/// An agent's shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AgentShell {
+    /// The name of its program, as sources have it.
+    pub(crate) agent: &'static str,
+    /// The variable that shows it.
+    pub(crate) variable: &'static str,
+}
+
+impl AgentShell {
+    /// `None`: nothing shows that it is an agent's.
+    pub(crate) fn of(env: &Env) -> Option<AgentShell> {
+        let mark = MARKS.iter().find(|(variable, _)| env.os(variable).is_some());
+        mark.map(|&(variable, agent)| AgentShell { agent, variable })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::pretend;
+
+    #[test]
+    fn a_shell_is_a_persons_unless_a_variable_shows_an_agent() {
+        let of = |vars: &[(&str, &str)]| AgentShell::of(&pretend(vars)).map(|shell| shell.agent);
+        assert_eq!(of(&[("HOME", "/h"), ("CLAUDECODE", ""), ("CODEX_HOME", "/h/.codex")]), None);
+        assert_eq!(of(&[("AI_AGENT", "claude-code_2"), ("CLAUDECODE", "1")]), Some("claude-code"));
+        assert_eq!(of(&[("CODEX_SANDBOX_NETWORK_DISABLED", "1")]), Some("codex"));
+        assert_eq!(of(&[("AI_AGENT", "goose")]), Some("agent"));
+        assert_eq!(of(&[("AGENT_MEMORY_RUN", "1")]), Some("agent"));
+    }
+}

@@ -1,0 +1,307 @@
+//! What a person decides about the changes that wait for one: accepted, they are made as that person's word.
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::text::{nearest, whole_lines};
+use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, one_line};
+use crate::store::persistence::{Note, Persistence, Place};
+use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::supersede::supersede;
+use jiff::Timestamp;
+use similar::{ChangeTag, TextDiff};
+use std::collections::BTreeSet;
+
+/// A proposal, beside the note as it is now.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) proposal: Proposal,
+    /// `None` for a new one, and for one that is gone.
+    pub(crate) note: Option<Note>,
+}
+
+/// What became of a decision to accept.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// The note as it is now; for a note that was retired, where it is now.
+    Done(Note),
+    /// The note has changed since the proposal was made, or since it was shown: nothing is done. From now on the
+    /// proposal is about the note as it is now, so that accepting it again accepts it.
+    NoteChanged,
+}
+
+impl Pending {
+    pub(crate) fn of<P: Persistence>(notes: &P, proposal: Proposal) -> Result<Pending> {
+        let note = match &proposal.note {
+            None => None,
+            Some(id) => match notes.find(id) {
+                Ok(note) => Some(note),
+                Err(why) if why.kind() == ErrorKind::NotFound => None,
+                Err(why) => return Err(why),
+            },
+        };
+        Ok(Pending { proposal, note })
+    }
+
+    /// Is the note another one than the proposal was made for?
+    pub(crate) fn has_changed(&self) -> bool {
+        match (&self.proposal.base, &self.note) {
+            (Some(base), Some(note)) => *base != note.entry.base(),
+            _ => false,
+        }
+    }
+
+    /// What accepting it would change, line by line: `+` is new, `-` goes, ` ` stays.
+    pub(crate) fn diff(&self) -> Vec<String> {
+        let Proposal { op, entry, .. } = &self.proposal;
+        let before = self.note.as_ref().map_or_else(String::new, |note| text_of(&note.entry));
+        let after = match (op, entry, &self.note) {
+            (Op::Create | Op::Update | Op::Conflict, Some(draft), note) => {
+                let mut draft = draft.clone();
+                // The sources are joined, so none of the note's goes.
+                draft.sources.extend(note.iter().flat_map(|note| note.entry.meta().sources.clone()));
+                text_of_draft(&draft)
+            }
+            (Op::Widen, _, Some(note)) => {
+                let meta = Meta { scope: Scope::Global, ..note.entry.meta().clone() };
+                text_of(&Entry::new(meta, note.entry.body()))
+            }
+            _ => String::new(),
+        };
+        diff_lines(&before, &after)
+    }
+}
+
+/// The proposal with this id.
+pub(crate) fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
+    let (waiting, broken) = notes.proposals()?;
+    let ids: Vec<String> = waiting.iter().map(|proposal| proposal.id.to_string()).collect();
+    if let Some(found) = waiting.into_iter().find(|proposal| proposal.id == *id) {
+        return Ok(found);
+    }
+    if let Some(file) =
+        broken.iter().find(|file| file.path.file_stem().is_some_and(|stem| stem == id.as_str()))
+    {
+        return Err(Error::corrupt(format!("\"{}\" cannot be used: {}", file.path.display(), file.why))
+            .hint("mend it in an editor, or remove it"));
+    }
+    let error = Error::not_found(format!("no change with the id \"{id}\" waits"));
+    Err(match nearest(id.as_str(), ids.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+        None => error.hint("see what waits with: memory-review"),
+    })
+}
+
+/// Makes the change, as a person's word. `shown` is the [base](Entry::base) of the note that the person looked at; without
+/// one it is that of the proposal. After a crash in between, accepting again makes nothing twice.
+pub(crate) fn accept<P: Persistence>(
+    notes: &P,
+    id: &ProposalId,
+    shown: Option<&str>,
+    now: Timestamp,
+) -> Result<Accepted> {
+    // No store is made to look for a proposal.
+    find(notes, id)?;
+    let lock = notes.lock()?;
+    // Under the lock again: it may have been decided about a moment ago.
+    let mut proposal = find(notes, id)?;
+    let note = if proposal.op == Op::Create {
+        create(notes, &lock, &proposal, now)?
+    } else {
+        let note = note_of(notes, &proposal)?;
+        let is_made = is_made(&note, &proposal);
+        let is_other = shown.or(proposal.base.as_deref()).is_some_and(|base| base != note.entry.base());
+        if is_other && !is_made {
+            proposal.base = Some(note.entry.base());
+            notes.put_proposal(&lock, &proposal)?;
+            return Ok(Accepted::NoteChanged);
+        }
+        if is_made { note } else { change(notes, &lock, &note, &proposal, now)? }
+    };
+    notes.withdraw(&lock, id)?;
+    Ok(Accepted::Done(note))
+}
+
+/// Takes the proposal away.
+pub(crate) fn reject<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
+    find(notes, id)?;
+    let lock = notes.lock()?;
+    let proposal = find(notes, id)?;
+    notes.withdraw(&lock, id)?;
+    Ok(proposal)
+}
+
+/// The note that the proposal is about, or the one that it was merged into since.
+fn note_of<P: Persistence>(notes: &P, proposal: &Proposal) -> Result<Note> {
+    let Some(id) = &proposal.note else { return Err(Error::corrupt("a change of no note")) };
+    let reject = format!("the note is gone; reject the change with: memory-review --reject {}", proposal.id);
+    let note = notes.find(id).map_err(|why| why.hint(reject.as_str()))?;
+    if note.place == Place::Archive && proposal.op != Op::Retire {
+        return Err(Error::conflict(format!("{id} is archived: \"{}\"", note.path.display())).hint(format!(
+            "move the file to topics/ first, or reject the change with: memory-review --reject {}",
+            proposal.id
+        )));
+    }
+    Ok(note)
+}
+
+/// Was it accepted before, and its file not taken away after it, because of a crash?
+fn is_made(note: &Note, proposal: &Proposal) -> bool {
+    let meta = note.entry.meta();
+    match (proposal.op, &proposal.entry) {
+        (Op::Retire, _) => note.place == Place::Archive,
+        (Op::Widen, _) => meta.scope == Scope::Global,
+        (_, Some(draft)) => is_accepted(meta) && says(&note.entry, draft),
+        (_, None) => false,
+    }
+}
+
+fn is_accepted(meta: &Meta) -> bool {
+    meta.sources.iter().any(|source| source.harness.as_deref() == Some(REVIEW))
+}
+
+/// Does the note say just what the draft does?
+fn says(entry: &Entry, draft: &Draft) -> bool {
+    let Meta { title, summary, tags, scope, until, .. } = entry.meta();
+    *title == one_line(&draft.title)
+        && *summary == one_line(&draft.summary)
+        && (tags, scope, until) == (&draft.tags, &draft.scope, &draft.until)
+        && entry.body() == whole_lines(&draft.body).as_bytes()
+}
+
+fn create<P: Persistence>(notes: &P, lock: &P::Lock, proposal: &Proposal, now: Timestamp) -> Result<Note> {
+    let Some(draft) = &proposal.entry else { return Err(Error::corrupt("a new note without a text")) };
+    let title = one_line(&draft.title);
+    let made_before = |id: &EntryId| {
+        let there = notes.find_own(id).ok()?;
+        (is_accepted(there.entry.meta()) && says(&there.entry, draft)).then_some(there)
+    };
+    let taken = notes.ids()?;
+    let id = EntryId::make(&title, proposal.created_at, |id| taken.contains(id) && made_before(id).is_none());
+    if let Some(there) = made_before(&id) {
+        return Ok(there);
+    }
+    let meta = Meta {
+        title,
+        summary: draft.summary.clone(),
+        tags: draft.tags.clone(),
+        status: Status::Consolidated,
+        scope: draft.scope,
+        until: draft.until,
+        created_at: proposal.created_at,
+        sources: draft.sources.clone(),
+        ..Meta::new(id)
+    };
+    let mut entry = Entry::new(meta, whole_lines(&draft.body).as_bytes());
+    vouch(&mut entry, now)?;
+    entry.fits()?;
+    notes.add(lock, entry)
+}
+
+fn change<P: Persistence>(
+    notes: &P,
+    lock: &P::Lock,
+    note: &Note,
+    proposal: &Proposal,
+    now: Timestamp,
+) -> Result<Note> {
+    let mut entry = note.entry.clone();
+    match (proposal.op, &proposal.entry) {
+        (Op::Retire, _) => return notes.archive(lock, note),
+        (Op::Widen, _) => entry.update(|meta| meta.scope = Scope::Global)?,
+        (_, None) => return Err(Error::corrupt("a change without a text")),
+        (_, Some(draft)) => {
+            entry.set_body(whole_lines(&draft.body).as_bytes());
+            entry.update(|meta| {
+                meta.title.clone_from(&draft.title);
+                meta.summary.clone_from(&draft.summary);
+                meta.tags.clone_from(&draft.tags);
+                (meta.scope, meta.until) = (draft.scope, draft.until);
+                for source in &draft.sources {
+                    if !meta.sources.contains(source) {
+                        meta.sources.push(source.clone());
+                    }
+                }
+                if meta.status == Status::Captured {
+                    meta.status = Status::Consolidated;
+                }
+            })?;
+        }
+    }
+    vouch(&mut entry, now)?;
+    let text = |entry: &Entry| {
+        let Meta { title, summary, .. } = entry.meta();
+        (title.clone(), summary.clone(), entry.body().to_vec())
+    };
+    if text(&entry) == text(&note.entry) {
+        return notes.replace(lock, note, entry);
+    }
+    // The time of the proposal, not of now: accepted again after a crash, it keeps the old text once.
+    supersede(notes, lock, note, entry, proposal.created_at).map(|(note, _)| note)
+}
+
+/// What the note says is a person's word from now on.
+fn vouch(entry: &mut Entry, now: Timestamp) -> Result<()> {
+    entry.update(|meta| {
+        meta.by = Some(By::Person);
+        meta.updated_at = now.as_millisecond();
+        if !is_accepted(meta) {
+            let (harness, at) = (Some(REVIEW.to_owned()), Some(now.to_string()));
+            let review = Source { harness, at, ..Source::default() };
+            meta.sources.push(review);
+        }
+    })?;
+    entry.seal()
+}
+
+/// The notes for which a change waits.
+pub(crate) fn notes_with_changes(waiting: &[Proposal]) -> BTreeSet<&EntryId> {
+    waiting.iter().filter_map(|proposal| proposal.note.as_ref()).collect()
+}
+
+fn text_of(entry: &Entry) -> String {
+    let Meta { title, summary, tags, scope, until, sources, .. } = entry.meta();
+    let draft = Draft {
+        title: title.clone(),
+        summary: summary.clone(),
+        tags: tags.clone(),
+        scope: *scope,
+        until: *until,
+        body: String::from_utf8_lossy(entry.body()).into_owned(),
+        sources: sources.clone(),
+    };
+    text_of_draft(&draft)
+}
+
+/// All that a person has to look at.
+fn text_of_draft(draft: &Draft) -> String {
+    let mut text = format!("title: {}\n", one_line(&draft.title));
+    if !draft.summary.is_empty() {
+        text += &format!("summary: {}\n", one_line(&draft.summary));
+    }
+    if !draft.tags.is_empty() {
+        text += &format!("tags: {}\n", draft.tags.join(" "));
+    }
+    let repos: BTreeSet<&str> = draft.sources.iter().filter_map(|source| source.repo.as_deref()).collect();
+    text += &match (draft.scope, repos.is_empty()) {
+        (Scope::Global, _) => "scope: global\n".to_owned(),
+        (Scope::Repo, true) => "scope: repo\n".to_owned(),
+        (Scope::Repo, false) => format!("scope: repo ({})\n", Vec::from_iter(repos).join(", ")),
+    };
+    if let Some(until) = draft.until {
+        text += &format!("until: {until}\n");
+    }
+    text + "\n" + &whole_lines(&draft.body)
+}
+
+/// How `after` differs from `before`, with every line of both.
+pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<String> {
+    let diff = TextDiff::from_lines(before, after);
+    let line = |change: similar::Change<&str>| {
+        let sign = match change.tag() {
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => ' ',
+        };
+        format!("{sign} {}", change.value().trim_end_matches(['\n', '\r'])).trim_end().to_owned()
+    };
+    diff.iter_all_changes().map(line).collect()
+}
