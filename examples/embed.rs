@@ -19,6 +19,7 @@ use axe::pipeline::{Answer, Effect, Ending, Event, Machine, Redactor};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -217,6 +218,7 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
     let machine = Defrag { redactor, max_prompt_bytes: MAX_PROMPT, allows_loss: false };
     let limits = Limits { max_prompt_bytes: MAX_PROMPT, max_hot_tokens: 2500 };
     let now = Timestamp::now();
+    let today = now.to_zoned(TimeZone::system()).date();
     let mut structure = Structure::default();
     let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
     loop {
@@ -232,7 +234,7 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
                 }
                 defrag::Task::AnalyzeStructure { is_forced } => {
                     let (all, _) = defrag::read(notes, |_| true)?;
-                    let wanted = Wanted { is_news: &|_, _| true, are_tiers_wanted: &|_| true, is_forced };
+                    let wanted = Wanted { is_news: &|_| true, are_tiers_wanted: &|_| true, is_forced };
                     let shared = defrag::share_out(&all, &wanted, limits, redactor)?;
                     structure = shared.structure;
                     defrag::Done::Analyzed { parts: shared.parts }
@@ -240,7 +242,7 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
                 defrag::Task::Gather(part) => {
                     let (all, _) = defrag::read(notes, |_| true)?;
                     defrag::Done::Gathered(defrag::Material::of(
-                        &part, all, &structure, limits, redactor, now,
+                        &part, all, &structure, limits, redactor, today,
                     )?)
                 }
                 defrag::Task::LookUp(ids) => defrag::Done::Found(defrag::look_up(notes, &ids, now)?),

@@ -49,10 +49,11 @@ pub mod consolidate {
 pub mod defrag {
     pub use crate::memory::defrag::apply::carry_out;
     pub use crate::memory::defrag::corpus::{CorpusNote, read};
+    pub use crate::memory::defrag::dropped::Dropped;
     pub use crate::memory::defrag::host::look_up;
     pub use crate::memory::defrag::limits::Limits;
     pub use crate::memory::defrag::material::Material;
-    pub use crate::memory::defrag::plan::{Dropped, Found, Look, Plan, Planned};
+    pub use crate::memory::defrag::plan::{Found, Look, Plan, Planned};
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;
     pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};
