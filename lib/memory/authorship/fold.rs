@@ -74,7 +74,8 @@ fn lookalike(c: char) -> Option<char> {
         u8::try_from(letter).ok().map(|letter| char::from(base + letter))
     };
     match code {
-        ..0xa6 => None,
+        // No script in these ranges looks like ASCII.
+        ..0xa6 | 0x3000..=0xa6ff | 0xac00..=0xfdff => None,
         0xff01..=0xff5e => char::from_u32(code - 0xff01 + 0x21),
         0x1d400..=0x1d6a3 => {
             let letter = (code - 0x1d400) % 52;
