@@ -321,7 +321,7 @@ pub(crate) fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }
-    match section::refresh(run.config, run.root, run.reporter) {
+    match section::refresh(run.config, run.root, run.env.today(), run.reporter) {
         Ok(outcomes) => {
             for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
                 run.reporter.warn(&format!("not refreshed: {}", error.line()));
