@@ -91,7 +91,7 @@ pub(crate) fn lost<'a>(
 }
 
 /// Every fact of a text once, in order. A link that leads nowhere is none.
-pub(crate) fn facts<'a>(text: &'a str, exists: impl Fn(&EntryId) -> bool) -> Vec<&'a str> {
+pub(crate) fn facts(text: &str, exists: impl Fn(&EntryId) -> bool) -> Vec<&str> {
     found(text, &exists).iter().map(|fact| fact.text).collect()
 }
 

@@ -29,7 +29,15 @@ impl<'a> Folded<'a> {
             let is_dot = c == '。'
                 && text.ends_with(|c: char| c.is_ascii_alphanumeric())
                 && raw[at + c.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric());
-            let seen = if is_dot { Some('.') } else { lookalike(c) };
+            // A range, as people write it: 1–100.
+            let is_range = matches!(c, '‐'..='―')
+                && text.ends_with(|c: char| c.is_ascii_digit())
+                && raw[at + c.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
+            let seen = match lookalike(c) {
+                _ if is_dot => Some('.'),
+                _ if is_range => None,
+                seen => seen,
+            };
             text.push(seen.unwrap_or(c));
             changed.resize(text.len(), seen.is_some() || after_invisible);
             after_invisible = false;
@@ -118,6 +126,7 @@ mod tests {
             ("evil。com", "evil.com"),
             ("終わり。次", "終わり。次"),
             ("Größe, ñandú, straße", "Größe, ñandú, straße"),
+            ("1–100 — so", "1–100 - so"),
             ("—no-verify", "-no-verify"),
         ] {
             let folded = Folded::of(raw);

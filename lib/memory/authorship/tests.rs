@@ -204,7 +204,8 @@ fn what_the_person_or_the_agent_gave_is_not_foreign() {
         "- [ ] one\n- [x] two\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |",
         "Mail goes to dev@example.org.",
         "a == b, a <= b, a != b",
-        "12:30, 3:1, a: b",
+        "12:30, 3:1, a: b, 1–100",
+        "It reads session.data?.parentID, what else?",
         "Tests need `DATABASE_URL`.",
         "The type is `Option<&str>`.",
         // German and Spanish.

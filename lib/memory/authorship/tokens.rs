@@ -209,7 +209,8 @@ fn is_address(word: &str) -> bool {
     }
     let authority = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
     let path = &word[authority.len()..];
-    let has_path = path.starts_with(['/', '?']) && path.len() > 1;
+    let has_path = (path.starts_with('/') && path.len() > 1)
+        || path.strip_prefix('?').is_some_and(|query| query.starts_with(char::is_alphanumeric));
     let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
     let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
     let ending = name.rsplit('.').next().unwrap_or("");
