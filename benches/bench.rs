@@ -15,6 +15,7 @@
 mod axe;
 mod consolidate;
 mod defrag;
+mod defrag_cost;
 mod measure;
 mod memory;
 mod notes;
@@ -22,11 +23,12 @@ mod search;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 5] = [
+const GROUPS: [(&str, fn()); 6] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
     ("defrag", defrag::bench),
+    ("defrag-cost", defrag_cost::bench),
     ("search", search::bench),
 ];
 
@@ -46,7 +48,7 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate, defrag or search"
+            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost or search"
         );
     }
     println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");

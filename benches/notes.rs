@@ -70,25 +70,71 @@ impl Note<'_> {
 pub(crate) fn generate(home: &Path, count: u64) {
     let topics = topics(home);
     fs::create_dir_all(&topics).unwrap();
-    let common: Vec<&str> = include_str!("search/notes.txt")
-        .split(|c: char| !c.is_ascii_alphabetic())
-        .filter(|word| word.len() > 1)
-        .collect();
+    let common = common_words();
     for n in 0..count {
         let mut writer = Writer { state: n, common: &common };
         let (title, summary) = (writer.line(30), writer.line(60));
         let tags = [format!("topic__{}", writer.common_word()), format!("area__{}", writer.common_word())];
         let tags = tags.map(|tag| tag.to_lowercase());
-        let mut body = String::with_capacity(SIZE);
-        while body.len() + title.len() + summary.len() < SIZE - 400 {
-            body += &writer.line(90);
-            body += if writer.number(5) == 0 { "\n\n" } else { "\n" };
-        }
+        let body = writer.body(SIZE - 400 - title.len() - summary.len());
         let repo = format!("github.com/o/r{}", writer.number(50));
         let repo = (writer.number(2) == 0).then_some(repo.as_str());
         Note { id: id(n), title: &title, summary: &summary, tags: &tags, repo, body: &body }.write(&topics);
     }
     settle();
+}
+
+fn common_words() -> Vec<&'static str> {
+    include_str!("search/notes.txt")
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .filter(|word| word.len() > 1)
+        .collect()
+}
+
+/// What sessions in three repositories leave behind, a note at a time: one in ten holds everywhere, one in four says half of
+/// an earlier note again, one in three links to an earlier one, and 40 tags are shared.
+pub(crate) struct Sessions {
+    common: Vec<&'static str>,
+}
+
+impl Sessions {
+    pub(crate) fn new(home: &Path) -> Sessions {
+        fs::create_dir_all(topics(home)).unwrap();
+        Sessions { common: common_words() }
+    }
+
+    /// Writes the n-th note; `edits` is how often it was changed since.
+    pub(crate) fn write(&self, home: &Path, n: u64, edits: u64) {
+        let mut writer = Writer { state: n * 1000, common: &self.common };
+        let (title, summary) = (writer.line(30), writer.line(60));
+        let tags = [format!("topic__t{}", writer.number(30)), format!("area__a{}", writer.number(10))];
+        let (whose, again, linked) = (writer.number(10), writer.number(4), writer.number(3));
+        let earlier = writer.number(n.max(1));
+        let mut body = writer.body(SIZE - 400 - title.len() - summary.len());
+        if again == 0 && n > 10 {
+            // Of the same reach, so that the two can be merged.
+            let mut other = Writer { state: reach_mate(n) * 1000, common: &self.common };
+            (other.line(30), other.line(60));
+            (0..6).for_each(|_| _ = other.number(1));
+            let old = other.body(SIZE / 3);
+            body = old + &body[body.len() / 2..];
+        }
+        if linked == 0 && n > 10 {
+            body += &format!("\nSee [[{}]].\n", id(earlier));
+        }
+        for edit in 0..edits {
+            body += &format!("\nChanged {edit}: {}\n", writer.line(90));
+        }
+        let repo = format!("github.com/o/r{}", n % 3);
+        let repo = (whose > 0).then_some(repo.as_str());
+        let topics = topics(home);
+        Note { id: id(n), title: &title, summary: &summary, tags: &tags, repo, body: &body }.write(&topics);
+    }
+}
+
+/// A note of the same repository, some days before the n-th.
+fn reach_mate(n: u64) -> u64 {
+    n.saturating_sub(3 * (1 + n % 13))
 }
 
 /// Makes up text, the same for the same start.
@@ -124,6 +170,16 @@ impl Writer<'_> {
             rest /= 12;
         }
         word
+    }
+
+    /// Lines up to at least `length` bytes.
+    fn body(&mut self, length: usize) -> String {
+        let mut body = String::with_capacity(length + 100);
+        while body.len() < length {
+            body += &self.line(90);
+            body += if self.number(5) == 0 { "\n\n" } else { "\n" };
+        }
+        body
     }
 
     /// Words up to at least `length` bytes.

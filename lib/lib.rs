@@ -28,12 +28,18 @@ pub mod pipeline {
 
 /// From queue entries to notes.
 pub mod consolidate {
+    pub use crate::harness::turn::Role;
+    pub use crate::memory::authorship::{Record, Speaker};
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
     pub use crate::memory::consolidate::judge::Known;
-    pub use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
-    pub use crate::memory::consolidate::related::related;
+    pub use crate::memory::consolidate::passage::Passage;
+    pub use crate::memory::consolidate::plan::{
+        Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement,
+    };
+    pub use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        BatchSource, Claimed, Part, Slice, Stretch, Verdict, Work, Written, share_out,
+        Action, BatchSource, Claimed, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting, Work,
+        Written, share_out,
     };
     pub use crate::memory::consolidate::write::write;
     pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};
@@ -43,10 +49,11 @@ pub mod consolidate {
 pub mod defrag {
     pub use crate::memory::defrag::apply::carry_out;
     pub use crate::memory::defrag::corpus::{CorpusNote, read};
+    pub use crate::memory::defrag::dropped::Dropped;
     pub use crate::memory::defrag::host::look_up;
     pub use crate::memory::defrag::limits::Limits;
     pub use crate::memory::defrag::material::Material;
-    pub use crate::memory::defrag::plan::{Dropped, Found, Look, Plan, Planned};
+    pub use crate::memory::defrag::plan::{Found, Look, Plan, Planned};
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;
     pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};

@@ -126,10 +126,10 @@ fn the_model_is_shown_all_that_it_decides_by() {
     assert_eq!(store.tidied(&[]), NOTHING);
     let prompt = store.sandbox.last_prompt();
     for part in [
-        "There are 60 notes of scope global, 1 of them hot; 60 are shown.",
+        "There are 60 notes of scope global, 1 of them hot; 60 are shown whole.",
         "15 to 25 focused notes of at most 40 lines",
         "room for 2500 tokens",
-        "; tier: hot; pinned; used: 0",
+        "; tier: hot; pinned; kept; used: 0",
         "size: 72 lines",
         "1 notes link here",
         "# Likely duplicates",

@@ -127,25 +127,50 @@ fn pinned_notes_stay_hot() {
 }
 
 #[test]
-fn faulty_operations_are_asked_for_again_and_then_dropped() {
+fn a_bad_operation_drops_alone_and_costs_no_second_call() {
     let store = ten();
     let before = store.tree();
     let script = "do({'op': 'delete', 'id': ids[1]}, split(ids[2], part('x')), {'op': 'merge', 'ids': ids[3:5]},
-        {'op': 'retag', 'id': ids[6]}, rename(ids[7], '\\x1b\\x07'), rewrite(ids[8], '  '), tier(ids[5], 'cold'))";
+        {'op': 'retag', 'id': ids[6]}, rename(ids[7], '\\x1b\\x07'), rewrite(ids[8], '  '), tier('id__zzzzzz', 'hot'),
+        'archive', tier(ids[5], 'cold'))";
     let (result, err) = done(&store, script);
-    assert_eq!((&result["reTiered"], store.sandbox.prompts().len()), (&json!(1), 2), "{result} {err}");
-    let repair = store.sandbox.last_prompt();
+    assert_eq!((&result["reTiered"], store.sandbox.prompts().len()), (&json!(1), 1), "{result} {err}");
+    let merged = format!("merge id__{} id__{}: operations[2].title", id(3), id(4));
     for fault in [
-        "operations[0].op: \"delete\"", "operations[2]", "operations[3].tags", "operations[4].title",
+        &format!("delete id__{}: operations[0].op: \"delete\"", id(1)),
+        "it makes fewer than two notes",
+        &merged,
+        "operations[3].tags",
+        "operations[4].title",
         "operations[5].body",
+        "no note with the id id__zzzzzz",
+        "operations: element 7",
     ] {
-        assert!(repair.contains(fault), "{fault}: {repair}");
         assert!(err.contains(fault), "{fault}: {err}");
-        assert!(result.to_string().contains(&fault.replace('"', "\\\"")), "{fault}: {result}");
     }
-    assert!(result.to_string().contains("it makes fewer than two notes"), "{result}");
+    assert_eq!(whys(&result).len(), 8, "{result}");
+    assert_eq!(result["dropped"][0]["op"], json!("delete"), "{result}");
+    assert_eq!(result["dropped"][0]["ids"], json!([format!("id__{}", id(1))]), "{result}");
     let changed = store.tree().into_iter().filter(|(name, text)| before.get(name) != Some(text)).count();
     assert_eq!(changed, 1, "{err}");
+    let (_, out, _) = {
+        store.model("ids = sorted(notes)\ndo({'op': 'delete', 'id': ids[1]}, tier(ids[5], 'warm'))");
+        store.defrag(&["--force"])
+    };
+    assert_eq!(out, "0 merged, 0 split, 0 renamed, 0 archived, 1 re-tiered, 1 dropped\n");
+}
+
+#[test]
+fn a_reply_without_one_good_operation_is_asked_for_again_and_then_dropped() {
+    let store = ten();
+    let before = store.tree();
+    let (result, err) = done(&store, "do({'op': 'delete', 'id': ids[1]}, {'op': 'tier', 'id': ids[2]})");
+    assert_eq!((store.sandbox.prompts().len(), whys(&result).len()), (2, 2), "{result}");
+    let repair = store.sandbox.last_prompt();
+    for fault in ["operations[0].op: \"delete\"", "operations[1].tier: is missing"] {
+        assert!(repair.contains(fault) && err.contains(fault), "{fault}: {repair}");
+    }
+    assert_eq!(store.tree(), before);
 }
 
 #[test]

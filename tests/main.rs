@@ -40,6 +40,7 @@ mod crowd;
 mod defrag;
 mod defrag_at_once;
 mod defrag_by_hand;
+mod defrag_changes;
 mod defrag_commands;
 mod defrag_groups;
 mod defrag_meanwhile;

@@ -19,23 +19,23 @@ type Files = BTreeMap<(Place, String), Vec<u8>>;
 
 pub(crate) fn holds(bytes: &[u8]) {
     let (allows, bytes) = choice(bytes, 3);
-    let (reply, faults) = match parse(&text(bytes), BATCH) {
+    let reply = match parse(&text(bytes), BATCH) {
         Ok(parsed) => parsed,
         Err(faults) => {
             assert!(!faults.is_empty());
             return faults.iter().for_each(|fault| is_told(fault));
         }
     };
-    faults.iter().for_each(|fault| is_told(fault));
+    reply.dropped.iter().for_each(|one| is_told(&one.to_string()));
     let allows = Allows { tiers: allows != 1, texts: allows != 2, loss: false };
-    let made = planned(&reply, &faults, allows);
-    assert_eq!(planned(&reply, &faults, allows), made);
+    let made = planned(&reply, allows);
+    assert_eq!(planned(&reply, allows), made);
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
     lines(&made.operations, &made.dropped, &made.warnings, std::slice::from_ref(&made.remark), TOTAL)
         .iter()
         .for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
-    assert!(made.operations.len() + made.dropped.len() <= reply.operations.len());
+    assert!(made.operations.len() + made.dropped.len() <= reply.operations.len() + reply.dropped.len());
     is_safe(&made, allows);
 }
 
@@ -109,7 +109,7 @@ fn every_id_leads_somewhere(files: &Files, shown: &BTreeSet<EntryId>) {
     assert!(aliases.contains(&id("id__Zz9yX1")), "an alias is gone");
 }
 
-fn planned(reply: &Reply, faults: &[String], allows: Allows) -> Plan {
+fn planned(reply: &Reply, allows: Allows) -> Plan {
     let notes = corpus();
     let shown: BTreeMap<EntryId, String> =
         notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
@@ -120,12 +120,13 @@ fn planned(reply: &Reply, faults: &[String], allows: Allows) -> Plan {
     let known = Known {
         found: Found { at: "2026-02-28T15:04:05Z".parse().unwrap(), ids, notes, names },
         shown: &shown,
+        listed: &BTreeMap::new(),
         total: TOTAL,
         archived: 0,
         allows,
         clean: &|text| redactor.cleaned(text),
     };
-    plan(reply, faults.to_vec(), known)
+    plan(reply, known)
 }
 
 fn id(text: &str) -> EntryId {

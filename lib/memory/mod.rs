@@ -1,5 +1,6 @@
 //! Notes: taken in, found again, kept in order.
 
+pub(crate) mod authorship;
 pub(crate) mod budget;
 pub(crate) mod capture;
 pub(crate) mod consolidate;

@@ -99,6 +99,23 @@ pub(crate) enum RemovalMode {
     Purge,
 }
 
+/// Counts one use of a note.
+pub(super) fn count_use<P: Persistence>(
+    notes: &P,
+    lock: &P::Lock,
+    id: &EntryId,
+    now: Timestamp,
+) -> Result<Note> {
+    let note = notes.find(id)?;
+    let mut entry = note.entry.clone();
+    let count = |meta: &mut Meta| {
+        meta.used = meta.used.saturating_add(1);
+        meta.last_used = Timestamp::from_second(now.as_second()).ok();
+    };
+    entry.update(count).map_err(|why| unchanged(&note, &why))?;
+    notes.replace(lock, &note, entry)
+}
+
 impl<P: Persistence> NoteService<P> {
     pub(crate) fn new(notes: P, now: Timestamp) -> NoteService<P> {
         NoteService { notes, now }
@@ -164,14 +181,7 @@ impl<P: Persistence> NoteService<P> {
     /// Counts a read and returns the note: `used` and `last_used` change together, under the lock (FR-8).
     pub(crate) fn read(&self, id: &EntryId) -> Result<Note> {
         let lock = self.lock_for(id)?;
-        let note = self.notes.find(id)?;
-        let mut entry = note.entry.clone();
-        let count = |meta: &mut Meta| {
-            meta.used = meta.used.saturating_add(1);
-            meta.last_used = Timestamp::from_second(self.now.as_second()).ok();
-        };
-        entry.update(count).map_err(|why| unchanged(&note, &why))?;
-        self.notes.replace(&lock, &note, entry)
+        count_use(&self.notes, &lock, id, self.now)
     }
 
     /// Applies the whole patch at once.

@@ -42,7 +42,7 @@ pub(super) const ABOUT: About = About {
         value("config", "FILE", "use this configuration file"),
     ],
     more: "The LLM merges, splits, renames, retags, rewrites and archives notes, and decides which are hot, warm or \
-           cold. Nothing is deleted. If nothing has changed since the last defrag, no call is made.\n\n    \
+           cold. It is shown what has changed since the last defrag. Nothing is deleted. If nothing has changed since the last defrag, no call is made.\n\n    \
            memory-defrag --prompt | claude -p | memory-defrag --apply -",
     sections: &[
         (
@@ -62,9 +62,10 @@ pub(super) const ABOUT: About = About {
         ),
         (
             "CALLS",
-            "Each call shows the notes of one scope and repository: all of them if they fit, otherwise groups of related \
-             notes, and then one call that decides what is hot. Only groups with changed notes are asked about. A run \
-             that was killed continues where it was. If calls about the same notes fail twice in a row, these notes are \
+            "Each call shows notes of one scope and repository: those that have changed since the last defrag, and \
+             their likely duplicates, links and notes with the same tags. The first defrag and --force show all notes. \
+             If they do not fit into one call, they are shown in groups, and one more call decides what is hot. What \
+             waits longest goes first. A run that was killed continues where it was. If calls about the same notes fail twice in a row, these notes are \
              skipped for 3 days, then for 7, then for 30. A changed note, another llm.command, --prompt or --force \
              ends the wait.",
         ),

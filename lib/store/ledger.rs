@@ -171,6 +171,13 @@ pub(crate) struct DefragLedger {
     /// The failed calls, by the id of the note or, for tiers, the name of the reach.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     failed: BTreeMap<String, FailedCalls>,
+    /// The notes that were seen after their last day.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    expired: BTreeSet<EntryId>,
+    /// How often each note had been read by then, if it was. What AGENTS.md shows depends on this, so that a read does not
+    /// change the file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    used: BTreeMap<EntryId, u64>,
 }
 
 /// Calls about the same text that failed one after the other.
@@ -202,6 +209,31 @@ impl DefragLedger {
     pub(crate) fn see(&mut self, id: EntryId, mark: String) {
         self.failed.remove(id.as_str());
         self.notes.insert(id, mark);
+    }
+
+    /// Has it been seen that this note no longer holds?
+    pub(crate) fn has_expired(&self, id: &EntryId) -> bool {
+        self.expired.contains(id)
+    }
+
+    pub(crate) fn see_expired(&mut self, id: &EntryId, is_expired: bool) {
+        match is_expired {
+            true => self.expired.insert(id.clone()),
+            false => self.expired.remove(id),
+        };
+    }
+
+    /// How often the note had been read when notes were last put in order.
+    pub(crate) fn used(&self, id: &EntryId) -> u64 {
+        self.used.get(id).copied().unwrap_or_default()
+    }
+
+    /// Records how often each note has been read; false if that is known.
+    pub(crate) fn set_used(&mut self, used: impl Iterator<Item = (EntryId, u64)>) -> bool {
+        let used = used.filter(|(_, used)| *used > 0).collect();
+        let is_other = self.used != used;
+        self.used = used;
+        is_other
     }
 
     /// Are the tiers of this reach still to be decided?
@@ -260,6 +292,7 @@ impl DefragLedger {
     /// Forgets the notes that no longer exist.
     pub(crate) fn keep(&mut self, exists: impl Fn(&EntryId) -> bool) {
         self.notes.retain(|id, _| exists(id));
+        self.expired.retain(&exists);
         self.failed.retain(|key, _| EntryId::whole(key).is_none_or(|id| exists(&id)));
     }
 }

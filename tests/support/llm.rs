@@ -33,7 +33,7 @@
 //! | `split(id, *parts)` | splits a note into `parts` |
 //! | `part(body, title, **more)` | one part of a split |
 //! | `rewrite(id, body)`, `rename(id, title)`, `retag(id, *tags)` | |
-//! | `archive(id, reason)`, `tier(id, tier)` | |
+//! | `archive(id, reason)`, `tier(id, tier, rank=…)` | |
 //! | `do(*operations, **more)` | prints the reply; `more` adds fields to it or replaces them |
 //! | `ops(*operations, **more)` | the same text, not printed |
 
@@ -82,7 +82,7 @@ def rewrite(id, body, **more): return {"op": "rewrite", "id": id, "summary": "In
 def rename(id, title): return {"op": "rename", "id": id, "title": title}
 def retag(id, *tags): return {"op": "retag", "id": id, "tags": list(tags)}
 def archive(id, reason="wrong now"): return {"op": "archive", "id": id, "reason": reason}
-def tier(id, tier): return {"op": "tier", "id": id, "tier": tier}
+def tier(id, tier, **more): return {"op": "tier", "id": id, "tier": tier, **more}
 def ops(*operations, **more):
     return json.dumps({"batch": batch, "operations": list(operations), "notes": "", **more})
 def do(*operations, **more):

@@ -2,8 +2,9 @@
 
 use crate::base::error::Result;
 use crate::memory::defrag::applied::{Applied, applied_name};
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::news::forget_gone;
-use crate::memory::defrag::plan::{Dropped, Plan, Planned};
+use crate::memory::defrag::plan::{Plan, Planned};
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::pipeline::runner::Run;
 use crate::store::ledger::DefragLedger;
@@ -50,7 +51,7 @@ pub fn carry_out<P: Persistence>(notes: &P, operations: &[Planned]) -> Result<(V
             None => made.push(planned.clone()),
             Some(why) => {
                 let ids = planned.from.iter().map(|look| look.id.to_string()).collect();
-                dropped.push(Dropped { op: planned.op, ids, why });
+                dropped.push(Dropped { op: planned.op.name().to_owned(), ids, why });
             }
         }
     }
@@ -140,11 +141,9 @@ fn passed<P: Persistence>(
 /// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
 fn see<P: Persistence>(notes: &P, work: &Work, made: &[Planned], run: &Run) -> Result<()> {
     let mut seen = DefragLedger::load(run.root)?;
-    // A list of titles is no look at a note.
-    if !matches!(work.part(), Some(Part::Tiers(_))) {
-        for (id, mark) in &work.shown {
-            seen.see(id.clone(), mark.clone());
-        }
+    for (id, mark) in &work.shown {
+        seen.see(id.clone(), mark.clone());
+        seen.see_expired(id, work.expired.contains(id));
     }
     for revision in made.iter().flat_map(|planned| &planned.revisions) {
         let before = match &revision.before {

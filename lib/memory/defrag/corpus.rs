@@ -4,6 +4,7 @@ use crate::base::error::Result;
 use crate::memory::defrag::reach::Reach;
 use crate::store::entry::{Entry, EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
+use jiff::civil::Date;
 use std::borrow::Cow;
 
 #[derive(Debug, Clone)]
@@ -70,6 +71,8 @@ pub(crate) struct Marked {
     pub(super) id: EntryId,
     pub(super) mark: String,
     pub(super) reach: Reach,
+    pub(super) until: Option<Date>,
+    pub(super) used: u64,
 }
 
 /// All notes in use.
@@ -81,6 +84,8 @@ pub(super) fn marks<P: Persistence>(topics: &P) -> Result<Vec<Marked>> {
             id: meta.id.clone(),
             mark: note.entry.fingerprint(),
             reach: Reach::of(meta),
+            until: meta.until,
+            used: meta.used,
         })
     })?;
     Ok(scan.found.into_iter().flatten().collect())

@@ -5,10 +5,11 @@ use crate::memory::budget::Allowance;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::apply::apply;
 use crate::memory::defrag::corpus;
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::limits::Limits;
 use crate::memory::defrag::material::Material;
-use crate::memory::defrag::news::News;
-use crate::memory::defrag::plan::{Dropped, Found, Plan, Planned};
+use crate::memory::defrag::news::{News, remember_use};
+use crate::memory::defrag::plan::{Found, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::show;
 use crate::memory::defrag::structure::{STRUCTURE, Structure, Wanted, share_out};
@@ -72,6 +73,9 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
                 Done::Remembered
             }
             Task::GenerateAgentsMd => {
+                if !run.is_dry() {
+                    remember_use(&corpus::marks(&self.notes)?, run.root)?;
+                }
                 self.refresh_targets(run)?;
                 Done::Generated
             }
@@ -143,13 +147,16 @@ impl<P: Persistence> DefragHost<'_, P> {
 
     fn scan(&mut self, run: &mut Run) -> Result<Scanned> {
         let news = News::load(run, self.is_forced)?;
-        let Some(total) = news.count(&self.notes)? else {
+        let notes = corpus::marks(&self.notes)?;
+        if !news.is_any(&notes) {
             if run.kind == Kind::Run {
                 news.tell_what_rests(run);
+                remember_use(&notes, run.root)?;
                 self.refresh_targets(run)?;
             }
             return Ok(Scanned::Nothing);
-        };
+        }
+        let total = notes.len();
         if run.kind == Kind::Run {
             let failure = match run.config.llm.command {
                 None => Some(Failure::NoCommand),
@@ -176,7 +183,7 @@ impl<P: Persistence> DefragHost<'_, P> {
         let (notes, broken) = corpus::read(&self.notes, |_| true)?;
         warn_of(&broken, run.reporter);
         let wanted = Wanted {
-            is_news: &|id, fingerprint| news.is_news(id, fingerprint),
+            is_news: &|note| news.is_news(note.id(), &note.mark, note.meta().until),
             are_tiers_wanted: &|reach| news.are_tiers_wanted(reach),
             is_forced,
         };
@@ -190,6 +197,7 @@ impl<P: Persistence> DefragHost<'_, P> {
                 crate::base::text::one_line(&note.meta().title, 80)
             ));
             news.seen.see(note.id().clone(), note.mark.clone());
+            news.seen.see_expired(note.id(), note.meta().is_expired(run.env.today()));
         }
         if !run.is_dry() && !shared.too_large.is_empty() {
             news.seen.save(run.root)?;
@@ -200,12 +208,12 @@ impl<P: Persistence> DefragHost<'_, P> {
     fn gather(&self, part: &Part, run: &Run) -> Result<Material> {
         let structure: Structure = run.batch()?.read_json(STRUCTURE)?;
         let wanted: Option<BTreeSet<&EntryId>> = match part {
-            Part::Whole(_, ids) | Part::Group(_, ids) => Some(ids.iter().collect()),
-            Part::Tiers(_) => None,
+            Part::Group(_, ids) => Some(ids.iter().collect()),
+            Part::Whole(..) | Part::Tiers(_) => None,
         };
         let is_wanted = |id: &EntryId| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
         let (notes, _) = corpus::read(&self.notes, is_wanted)?;
-        Material::of(part, notes, &structure, self.limits(run), self.machine.redactor, run.env.now())
+        Material::of(part, notes, &structure, self.limits(run), self.machine.redactor, run.env.today())
     }
 
     /// How many notes went to the archive without a successor.

@@ -1,15 +1,12 @@
 //! How much a prompt may show.
 
 use crate::base::error::{Error, Result};
-use crate::memory::defrag::ask::{self, OWN_WORDS};
+use crate::memory::defrag::ask::{self, About, OWN_WORDS};
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::redact::Redactor;
-use std::collections::BTreeMap;
 
 /// The least room for notes in a prompt, in bytes.
 const LEAST_ROOM: usize = 2000;
-/// The number of the notes that link to one has so many digits, at most.
-const LINKED_DIGITS: usize = 20;
 
 /// What a prompt may take, and what is said in it of hot notes.
 #[derive(Debug, Clone, Copy)]
@@ -34,5 +31,6 @@ impl Limits {
 /// So many bytes a note takes in a prompt. Never fewer than it takes there in the end: one that its group has no room
 /// for would be asked about every night, and never shown.
 pub(super) fn weight(note: &CorpusNote, redactor: &Redactor) -> usize {
-    ask::shown(note, &BTreeMap::new(), |text| redactor.cleaned(text)).room() + LINKED_DIGITS
+    let about = About { linked: usize::MAX, is_new: true, is_expired: true };
+    ask::shown(note, about, |text| redactor.cleaned(text)).room()
 }

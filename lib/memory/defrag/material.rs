@@ -1,29 +1,26 @@
 //! What a call shows: the part under way, as its notes are now.
 
 use crate::base::error::Result;
-use crate::memory::defrag::ask::{self, Corpus, Shown};
+use crate::memory::defrag::ask::{self, About, Corpus, Lines, Whole};
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::limits::Limits;
 use crate::memory::defrag::reach::Reach;
-use crate::memory::defrag::structure::Structure;
+use crate::memory::defrag::structure::{Structure, listed};
 use crate::memory::defrag::work::Part;
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
-use jiff::Timestamp;
+use jiff::civil::Date;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that a prompt shows.
 #[derive(Debug, Clone)]
 pub struct Material {
-    now: Timestamp,
+    today: Date,
     corpus: Corpus,
-    notes: Notes,
-}
-
-#[derive(Debug, Clone)]
-enum Notes {
-    Whole { shown: Vec<Shown>, pairs: Vec<(EntryId, EntryId, u8)>, has_tiers: bool },
-    Lines { lines: Vec<String>, shown: BTreeMap<EntryId, String>, left_out: usize },
+    /// The notes that are shown whole; none where only tiers are asked about.
+    whole: Whole,
+    /// The notes that have a line; none where tiers are not asked about.
+    lines: Option<Lines>,
 }
 
 impl Material {
@@ -34,7 +31,7 @@ impl Material {
         structure: &Structure,
         limits: Limits,
         redactor: &Redactor,
-        now: Timestamp,
+        today: Date,
     ) -> Result<Material> {
         let room = limits.room()?;
         let (Part::Whole(reach, _) | Part::Group(reach, _) | Part::Tiers(reach)) = part;
@@ -48,50 +45,60 @@ impl Material {
         // A note that was given another scope since is not for these eyes.
         let mut notes = notes;
         notes.retain(|note| Reach::of(note.meta()) == *reach);
-        let notes = match part {
-            Part::Whole(_, ids) => whole(ids, notes, structure, room, redactor, true),
-            Part::Group(_, ids) => whole(ids, notes, structure, room, redactor, false),
-            Part::Tiers(_) => lines(notes, room, redactor),
+        let (whole, room_left) = match part {
+            Part::Whole(_, ids) | Part::Group(_, ids) => whole(ids, &notes, structure, room, redactor, today),
+            Part::Tiers(_) => (Whole::default(), room),
         };
-        Ok(Material { now, corpus, notes })
+        let is_whole = |note: &&CorpusNote| whole.shown.iter().any(|shown| shown.id == *note.id());
+        let others: Vec<&CorpusNote> = notes.iter().filter(|note| !is_whole(note)).collect();
+        let lines = match part {
+            Part::Group(..) => None,
+            Part::Whole(..) | Part::Tiers(_) => Some(lines(others, structure, room_left, redactor)),
+        };
+        Ok(Material { today, corpus, whole, lines })
     }
 
     pub(super) fn prompt(&self, batch: &str) -> String {
-        match &self.notes {
-            Notes::Whole { shown, pairs, has_tiers } => {
-                ask::whole(batch, self.now, &self.corpus, shown, pairs, *has_tiers)
-            }
-            Notes::Lines { lines, left_out, .. } => {
-                ask::tiers(batch, self.now, &self.corpus, lines, *left_out)
-            }
-        }
+        ask::prompt(batch, self.today, &self.corpus, &self.whole, self.lines.as_ref())
     }
 
-    /// The notes that are shown, with their fingerprints.
+    /// The notes that are shown whole, with their fingerprints.
     pub(super) fn shown(&self) -> BTreeMap<EntryId, String> {
-        match &self.notes {
-            Notes::Whole { shown, .. } => {
-                shown.iter().map(|note| (note.id.clone(), note.mark.clone())).collect()
-            }
-            Notes::Lines { shown, .. } => shown.clone(),
-        }
+        self.whole.shown.iter().map(|note| (note.id.clone(), note.mark.clone())).collect()
+    }
+
+    /// The notes of which a line is shown, with the same.
+    pub(super) fn listed(&self) -> BTreeMap<EntryId, String> {
+        self.lines.as_ref().map(|lines| lines.ids.clone()).unwrap_or_default()
+    }
+
+    /// Those of the notes shown whole that no longer hold.
+    pub(super) fn expired(&self) -> BTreeSet<EntryId> {
+        self.whole.shown.iter().filter(|note| note.about.is_expired).map(|note| note.id.clone()).collect()
     }
 }
 
+/// What is shown of these notes, and the room that is left.
 fn whole(
     ids: &[EntryId],
-    mut notes: Vec<CorpusNote>,
+    notes: &[CorpusNote],
     structure: &Structure,
     mut room: usize,
     redactor: &Redactor,
-    has_tiers: bool,
-) -> Notes {
+    today: Date,
+) -> (Whole, usize) {
     let wanted: BTreeMap<&EntryId, usize> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
-    notes.retain(|note| wanted.contains_key(note.id()));
+    let mut notes: Vec<&CorpusNote> = notes.iter().filter(|note| wanted.contains_key(note.id())).collect();
     notes.sort_by_key(|note| wanted.get(note.id()).copied());
     let mut shown = Vec::new();
-    for note in &notes {
-        let one = ask::shown(note, &structure.linked, |text| redactor.cleaned(text));
+    for note in notes {
+        let about = About {
+            linked: structure.linked.get(note.id()).copied().unwrap_or_default(),
+            // Where all are, the word says nothing.
+            is_new: !structure.settled.is_empty() && !structure.is_settled(note),
+            is_expired: note.meta().is_expired(today),
+        };
+        let one = ask::shown(note, about, |text| redactor.cleaned(text));
         // One that has grown since waits for the next run, which has not seen it.
         if one.room() <= room {
             room -= one.room();
@@ -101,21 +108,21 @@ fn whole(
     let there: BTreeSet<&EntryId> = shown.iter().map(|note| &note.id).collect();
     let is_shown = |pair: &&(EntryId, EntryId, u8)| there.contains(&pair.0) && there.contains(&pair.1);
     let pairs = structure.pairs.iter().filter(is_shown).cloned().collect();
-    Notes::Whole { shown, pairs, has_tiers }
+    (Whole { shown, pairs }, room)
 }
 
-fn lines(mut notes: Vec<CorpusNote>, mut room: usize, redactor: &Redactor) -> Notes {
-    ask::by_weight(&mut notes);
-    let mut lines = Vec::new();
-    let mut shown = BTreeMap::new();
-    for note in &notes {
+fn lines(others: Vec<&CorpusNote>, structure: &Structure, mut room: usize, redactor: &Redactor) -> Lines {
+    let all = others.len();
+    let mut lines = Lines::default();
+    for note in listed(others, structure) {
         let line = ask::line(note, |text| redactor.cleaned(text));
         if line.len() + 1 > room {
             break;
         }
         room -= line.len() + 1;
-        lines.push(line);
-        shown.insert(note.id().clone(), note.mark.clone());
+        lines.lines.push(line);
+        lines.ids.insert(note.id().clone(), note.mark.clone());
     }
-    Notes::Lines { left_out: notes.len() - lines.len(), lines, shown }
+    lines.left_out = all - lines.lines.len();
+    lines
 }

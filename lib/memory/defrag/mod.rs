@@ -4,12 +4,14 @@ pub(crate) mod applied;
 pub(crate) mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;
+pub(crate) mod dropped;
 mod family;
 pub(crate) mod forget;
 pub(crate) mod group;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod material;
+mod neighbours;
 mod news;
 pub(crate) mod plan;
 pub(crate) mod reach;
@@ -179,7 +181,9 @@ fn effect(state: &State) -> Effect<Task> {
         State::AnalyzeStructure { work } => Task::AnalyzeStructure { is_forced: work.is_forced },
         State::RunAgent { work, asking } => match asking {
             Asking::Ask(question) | Asking::Repair(question, _) => return Effect::Ask(question.clone()),
-            Asking::Check { .. } => Task::LookUp(work.shown.keys().cloned().collect()),
+            Asking::Check { .. } => {
+                Task::LookUp(work.shown.keys().chain(work.listed.keys()).cloned().collect())
+            }
             Asking::Gather => match work.part() {
                 Some(part) => Task::Gather(part.clone()),
                 None => {
@@ -226,13 +230,18 @@ impl Defrag<'_> {
                     of: work.parts.len(),
                     prompt: material.prompt(&work.batch),
                     faults: Vec::new(),
+                    is_second_look: false,
+                    fallback: None,
                 };
                 work.shown = material.shown();
+                work.listed = material.listed();
+                work.expired = material.expired();
                 State::RunAgent { work, asking: Asking::Ask(question) }
             }
             (State::RunAgent { work, asking: Asking::Ask(question) }, Event::Answered(answer)) => {
                 match answer {
                     Answer::Reply(reply) => checked(work, question, reply, false, None),
+                    Answer::Fallback => State::RunAgent { work, asking: Asking::Ask(question) },
                     Answer::Failed(failure) => State::Stopped { work, failure },
                 }
             }
@@ -240,6 +249,7 @@ impl Defrag<'_> {
                 match answer {
                     Answer::Reply(reply) => checked(work, question, reply, true, None),
                     // What is paid for is used as far as it goes.
+                    Answer::Fallback => checked(work, question, first, true, None),
                     Answer::Failed(Failure::Spent(why)) => checked(work, question, first, true, Some(why)),
                     Answer::Failed(failure) => State::Stopped { work, failure },
                 }
@@ -282,22 +292,22 @@ impl Defrag<'_> {
         }
     }
 
-    /// What a reply comes to, or what is wrong with it. When it is final, what can be used of it is, and the rest is
-    /// dropped.
+    /// What a reply comes to, or what is wrong with it as a whole. When it is final, what can be used of it is.
     fn judged(&self, work: &Work, reply: &str, is_final: bool, found: Found) -> Result<Plan, Vec<String>> {
-        let (reply, faults) = reply::parse(reply, &work.batch)?;
-        if !faults.is_empty() && !is_final {
-            return Err(faults);
+        let reply = reply::parse(reply, &work.batch)?;
+        if reply.is_useless() && !is_final {
+            return Err(reply.faults());
         }
         let known = Known {
             found,
             shown: &work.shown,
+            listed: &work.listed,
             total: work.total,
             archived: work.archived,
             allows: self.allows(work),
             clean: &|text| self.redactor.cleaned(text),
         };
-        Ok(plan(&reply, faults, known))
+        Ok(plan(&reply, known))
     }
 
     /// Which operations the call about the part under way is about.

@@ -1,7 +1,7 @@
 //! What is to be asked about: what no call has seen yet, unless calls about it have failed and it rests.
 
 use crate::base::error::Result;
-use crate::memory::defrag::corpus;
+use crate::memory::defrag::corpus::{self, Marked};
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::hash::hash;
@@ -11,7 +11,9 @@ use crate::memory::pipeline::saved::Kind;
 use crate::store::entry::EntryId;
 use crate::store::ledger::DefragLedger;
 use crate::store::persistence::Persistence;
+use crate::store::place::Root;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
@@ -24,6 +26,7 @@ pub(crate) struct News {
     /// The command's hash: another command may do better.
     command: String,
     now: Timestamp,
+    today: Date,
 }
 
 impl News {
@@ -34,21 +37,23 @@ impl News {
             skips_failures: run.kind == Kind::Run && !is_forced,
             command: hash(run.config.llm.command_line().unwrap_or_default()),
             now: run.env.now(),
+            today: run.env.today(),
         })
     }
 
-    /// How many notes there are, if the last defrag has not seen one of them as it is now, or has left a decision.
-    pub(super) fn count<P: Persistence>(&self, notes: &P) -> Result<Option<usize>> {
-        let notes = corpus::marks(notes)?;
-        let is_new =
-            |note: &corpus::Marked| self.is_news(&note.id, &note.mark) || self.are_tiers_wanted(&note.reach);
-        let has_news = !notes.is_empty() && (self.is_forced || notes.iter().any(is_new));
-        Ok(has_news.then_some(notes.len()))
+    /// Is there a note that the last defrag has not seen as it is now, or has it left a decision?
+    pub(super) fn is_any(&self, notes: &[Marked]) -> bool {
+        let is_new = |note: &Marked| {
+            self.is_news(&note.id, &note.mark, note.until) || self.are_tiers_wanted(&note.reach)
+        };
+        !notes.is_empty() && (self.is_forced || notes.iter().any(is_new))
     }
 
-    /// Has no call seen this note as it is, and may one be made for it?
-    pub(super) fn is_news(&self, id: &EntryId, mark: &str) -> bool {
-        !self.seen.has(id, mark) && !self.rests(id.as_str(), mark)
+    /// Has no call seen this note as it is, and may one be made for it? That its last day is over is news, once.
+    pub(super) fn is_news(&self, id: &EntryId, mark: &str, until: Option<Date>) -> bool {
+        let is_over = until.is_some_and(|until| until < self.today);
+        let is_seen = self.seen.has(id, mark) && (!is_over || self.seen.has_expired(id));
+        !is_seen && !self.rests(id.as_str(), mark)
     }
 
     /// Is it to be decided what is hot among these notes, and may a call be made for that?
@@ -69,10 +74,7 @@ impl News {
     pub(super) fn take_failure(mut self, work: &Work, failure: &Failure, run: &Run) -> Result<()> {
         let (Failure::Command(why) | Failure::Reply(why)) = failure else { return Ok(()) };
         let new = work.shown.iter().filter(|(id, mark)| !self.seen.has(id, mark));
-        let mut about: Vec<(&str, &str)> = match work.part() {
-            Some(Part::Tiers(_)) => Vec::new(),
-            _ => new.map(|(id, mark)| (id.as_str(), mark.as_str())).collect(),
-        };
+        let mut about: Vec<(&str, &str)> = new.map(|(id, mark)| (id.as_str(), mark.as_str())).collect();
         match work.part() {
             Some(Part::Tiers(reach)) => about.push((reach.name(), "")),
             // It decides about the tiers, too.
@@ -104,6 +106,15 @@ impl News {
             "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
             failure.tries, failure.error
         ));
+    }
+}
+
+/// Remembers how often each note has been read, for AGENTS.md.
+pub(super) fn remember_use(notes: &[Marked], root: &Root) -> Result<()> {
+    let mut seen = DefragLedger::load(root)?;
+    match seen.set_used(notes.iter().map(|note| (note.id.clone(), note.used))) {
+        true => seen.save(root),
+        false => Ok(()),
     }
 }
 

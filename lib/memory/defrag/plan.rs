@@ -7,19 +7,20 @@ mod operations;
 mod planned;
 mod written;
 
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::plan::drafts::Drafts;
 pub(crate) use crate::memory::defrag::plan::planned::{Allows, Known};
-pub use crate::memory::defrag::plan::planned::{Dropped, Found, Look, Plan, Planned};
+pub use crate::memory::defrag::plan::planned::{Found, Look, Plan, Planned};
 use crate::memory::defrag::reply::Reply;
 
-pub(crate) fn plan(reply: &Reply, faults: Vec<String>, known: Known) -> Plan {
+pub(crate) fn plan(reply: &Reply, known: Known) -> Plan {
     let at = known.found.at;
     let mut drafts = Drafts::of(known);
     let mut plan = Plan {
         at,
         operations: Vec::new(),
-        dropped: Vec::new(),
-        warnings: faults.into_iter().map(|fault| format!("dropped: {fault}")).collect(),
+        dropped: reply.dropped.clone(),
+        warnings: Vec::new(),
         remark: (drafts.known.clean)(&reply.remark),
     };
     for operation in &reply.operations {
@@ -28,7 +29,7 @@ pub(crate) fn plan(reply: &Reply, faults: Vec<String>, known: Known) -> Plan {
             Ok(Some(planned)) => plan.operations.push(planned),
             Err(error) => {
                 let ids = operation.ids().into_iter().map(str::to_owned).collect();
-                plan.dropped.push(Dropped { op: operation.op(), ids, why: error.line() });
+                plan.dropped.push(Dropped { op: operation.op().name().to_owned(), ids, why: error.line() });
             }
         }
     }

@@ -1,15 +1,19 @@
 //! What the model answered: the operations that it would have done. Whether each may be done is looked at later.
 
+use crate::base::error::Fault;
 use crate::base::fields::{Fields, brief, shown};
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::pipeline::extract::object_with;
-use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
-use crate::store::entry::{Tier, one_line};
+use crate::memory::pipeline::reply::{FAULTS_CAP, SUMMARY_CAP, array, element, few, fits};
+use crate::store::entry::{RANKS, Tier, one_line};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// More operations than this from one call are no plan.
 const OPERATIONS_CAP: usize = 1000;
+/// So many ids of an operation that is none are kept, to name it.
+const IDS_CAP: usize = 20;
 /// The longest remark that is kept, in bytes.
 const REMARK_CAP: usize = 4000;
 
@@ -54,13 +58,37 @@ pub(crate) struct Text {
 /// Ids stand as the model wrote them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operation {
-    Merge { ids: Vec<String>, text: Text },
-    Split { id: String, into: Vec<Text> },
-    Rename { id: String, title: String },
-    Retag { id: String, tags: Vec<String> },
-    Rewrite { id: String, summary: String, body: String },
-    Archive { id: String, reason: String },
-    Tier { id: String, tier: Tier },
+    Merge {
+        ids: Vec<String>,
+        text: Text,
+    },
+    Split {
+        id: String,
+        into: Vec<Text>,
+    },
+    Rename {
+        id: String,
+        title: String,
+    },
+    Retag {
+        id: String,
+        tags: Vec<String>,
+    },
+    Rewrite {
+        id: String,
+        summary: String,
+        body: String,
+    },
+    Archive {
+        id: String,
+        reason: String,
+    },
+    /// Without a rank the old one stays.
+    Tier {
+        id: String,
+        tier: Tier,
+        rank: Option<u8>,
+    },
 }
 
 impl Operation {
@@ -92,12 +120,28 @@ impl Operation {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) operations: Vec<Operation>,
+    /// Elements of `operations` that are none.
+    pub(crate) dropped: Vec<Dropped>,
     /// A word to the person, in one line.
     pub(super) remark: String,
 }
 
-/// The reply in `text`, with what is wrong with single operations; the error is why there is none at all.
-pub(crate) fn parse(text: &str, batch: &str) -> Result<(Reply, Vec<String>), Vec<String>> {
+impl Reply {
+    /// Operations were meant, and there is not one.
+    pub(super) fn is_useless(&self) -> bool {
+        self.operations.is_empty() && !self.dropped.is_empty()
+    }
+
+    /// What is wrong with the operations that are none.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let all = self.dropped.iter().map(|one| one.why.clone());
+        let more = self.dropped.len().saturating_sub(FAULTS_CAP);
+        all.take(FAULTS_CAP).chain((more > 0).then(|| format!("and {more} more faults"))).collect()
+    }
+}
+
+/// The reply in `text`; the error is why there is none at all. One bad operation drops itself and no other.
+pub(crate) fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
     let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
     let mut top = Fields::new("", object);
     if let Some(named) = top.text("batch")
@@ -111,19 +155,35 @@ pub(crate) fn parse(text: &str, batch: &str) -> Result<(Reply, Vec<String>), Vec
         top.fault("operations", &format!("has {count} elements; at most {OPERATIONS_CAP} are taken"));
     }
     if !top.faults.is_empty() {
-        return Err(few(std::mem::take(&mut top.faults)));
+        return Err(top.faults.iter().map(Fault::to_string).collect());
     }
-    let mut operations = Vec::new();
+    let (mut operations, mut dropped) = (Vec::new(), Vec::new());
     for (index, value) in values.into_iter().enumerate() {
-        operations.extend(element(&mut top, "operations", index, value, operation));
+        let (op, ids) = said(&value);
+        let read = element(&mut top, "operations", index, value, operation);
+        let faults = std::mem::take(&mut top.faults);
+        match read {
+            Some(operation) if faults.is_empty() => operations.push(operation),
+            _ => {
+                let why = few(faults).join("; ");
+                dropped.push(Dropped { op, ids, why });
+            }
+        }
     }
-    let faults = std::mem::take(&mut top.faults);
     // What else stands beside them harms nobody, and neither does a remark of another kind.
     let remark = match top.take("notes") {
         Some(Value::String(remark)) => crate::base::text::one_line(&remark, REMARK_CAP),
         _ => String::new(),
     };
-    Ok((Reply { operations, remark }, few(faults)))
+    Ok(Reply { operations, dropped, remark })
+}
+
+/// What an operation calls itself, and the notes that it names, as far as that can be read.
+fn said(value: &Value) -> (String, Vec<String>) {
+    let text = |key| value.get(key).and_then(Value::as_str);
+    let listed = value.get("ids").and_then(Value::as_array).into_iter().flatten();
+    let ids = text("id").into_iter().chain(listed.filter_map(Value::as_str));
+    (brief(text("op").unwrap_or_default()), ids.take(IDS_CAP).map(brief).collect())
 }
 
 fn operation(fields: &mut Fields) -> Option<Operation> {
@@ -177,10 +237,20 @@ fn operation(fields: &mut Fields) -> Option<Operation> {
         Op::Tier => {
             let id = fields.text("id");
             let tier = fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word));
-            Operation::Tier { id: id?, tier: tier? }
+            let rank = if fields.nullable("rank") { Some(rank(fields)?) } else { None };
+            Operation::Tier { id: id?, tier: tier?, rank }
         }
     };
     Some(operation)
+}
+
+fn rank(fields: &mut Fields) -> Option<u8> {
+    let value = fields.take("rank")?;
+    let rank = value.as_u64().and_then(|rank| u8::try_from(rank).ok()).filter(|rank| RANKS.contains(rank));
+    if rank.is_none() {
+        fields.fault("rank", &format!("{} is not a whole number from 1 to 100", shown(&value)));
+    }
+    rank
 }
 
 fn ids(fields: &mut Fields) -> Option<Vec<String>> {
@@ -223,7 +293,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parsed(operations: Value) -> Result<(Reply, Vec<String>), Vec<String>> {
+    fn parsed(operations: Value) -> Result<Reply, Vec<String>> {
         let reply = json!({"batch": "batch__x", "operations": operations, "notes": "Less to read\nnow."});
         parse(&format!("Sure:\n```json\n{reply}\n```\n"), "batch__x")
     }
@@ -234,7 +304,7 @@ mod tests {
         let mut merge = text.clone();
         merge["op"] = json!("merge");
         merge["ids"] = json!(["id__a1B2c3", "id__a1B2c4"]);
-        let (reply, faults) = parsed(json!([
+        let reply = parsed(json!([
             merge,
             {"op": "split", "id": "a", "into": [text, {"title": "U", "body": "C"}]},
             {"op": "rename", "id": "a", "title": "T"},
@@ -246,28 +316,53 @@ mod tests {
         .unwrap();
         let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op().name()).collect();
         assert_eq!(names, Op::ALL.map(Op::name));
-        assert_eq!((faults.len(), reply.remark.as_str()), (0, "Less to read now."));
+        assert_eq!((reply.dropped.len(), reply.remark.as_str()), (0, "Less to read now."));
         assert_eq!(reply.operations[0].ids(), ["id__a1B2c3", "id__a1B2c4"]);
     }
 
     #[test]
     fn what_is_wrong_with_one_operation_is_named_and_the_others_are_taken() {
-        let (reply, faults) = parsed(json!([
+        let reply = parsed(json!([
             {"op": "delete", "id": "a"},
             {"op": "merge", "ids": ["a", 7], "title": "T", "body": "B"},
             {"op": "split", "id": "a", "into": [{"title": "T", "body": " "}]},
             {"op": "tier", "id": "a", "tier": "boiling"},
-            {"op": "tier", "id": "a", "tier": "cold"},
+            {"op": "tier", "id": "a", "tier": "cold", "rank": null},
             "archive",
+            {"op": "tier", "id": "a", "tier": "hot", "rank": 100},
+            {"op": "tier", "id": "a", "tier": "hot", "rank": 101},
+            {"op": "tier", "id": "a", "tier": "hot", "rank": "80"},
         ]))
         .unwrap();
-        assert_eq!(reply.operations, [Operation::Tier { id: "a".to_owned(), tier: Tier::Cold }]);
-        let all = faults.join("\n");
+        let tier = |tier, rank| Operation::Tier { id: "a".to_owned(), tier, rank };
+        assert_eq!(reply.operations, [tier(Tier::Cold, None), tier(Tier::Hot, Some(100))]);
+        let all: Vec<String> = reply.dropped.iter().map(ToString::to_string).collect();
+        let all = all.join("\n");
         for part in [
-            "operations[0].op: \"delete\"", "operations[1].ids: 7", "operations[2].into[0].body",
-            "operations[3].tier", "element 5",
+            "dropped: delete a: operations[0].op: \"delete\"",
+            "dropped: merge a: operations[1].ids: 7",
+            "operations[2].into[0].body",
+            "operations[3].tier",
+            "dropped: operations: element 5",
+            "operations[7].rank: 101 is not",
+            "operations[8].rank: \"80\" is not",
         ] {
             assert!(all.contains(part), "no {part} in:\n{all}");
+        }
+    }
+
+    #[test]
+    fn a_reply_of_which_nothing_is_left_is_useless_and_an_empty_one_is_not() {
+        for (operations, is_useless) in [
+            (json!([{"op": "delete"}, 7]), true),
+            (json!([{"op": "delete"}, {"op": "archive", "id": "a"}]), false),
+            (json!([]), false),
+        ] {
+            let reply = parsed(operations.clone()).unwrap();
+            assert_eq!(
+                (reply.is_useless(), reply.faults().is_empty()),
+                (is_useless, reply.dropped.is_empty())
+            );
         }
     }
 

@@ -1,7 +1,8 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
 use crate::base::text::in_line;
-use crate::memory::defrag::plan::{Dropped, Look, Planned};
+use crate::memory::defrag::dropped::Dropped;
+use crate::memory::defrag::plan::{Look, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::store::persistence::Place;
 
@@ -88,8 +89,9 @@ fn push(planned: &Planned, lines: &mut Vec<String>) {
 
 fn look(note: &Look) -> String {
     let place = if note.place == Place::Archive { ", archived" } else { "" };
+    let rank = note.rank.map(|rank| format!(" {rank}")).unwrap_or_default();
     format!(
-        "{} \"{}\" ({}{place}, {} lines, {} bytes)",
+        "{} \"{}\" ({}{rank}{place}, {} lines, {} bytes)",
         note.id, note.title, note.tier, note.lines, note.bytes
     )
 }

@@ -5,13 +5,13 @@ use crate::memory::defrag::ask;
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::group::{Item, groups_among};
 use crate::memory::defrag::limits::{Limits, weight};
+use crate::memory::defrag::neighbours::with_neighbours;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::similar;
 use crate::memory::defrag::work::Part;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{EntryId, Tier, links};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file of a batch with what was found out about all notes.
@@ -26,6 +26,9 @@ pub struct Structure {
     pub linked: BTreeMap<EntryId, usize>,
     /// How many notes there are of each reach.
     pub sizes: BTreeMap<Reach, Size>,
+    /// The notes that an earlier defrag has seen as they are, with their fingerprints. All others are new or changed.
+    #[serde(default)]
+    pub settled: BTreeMap<EntryId, String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -45,15 +48,23 @@ pub struct Shared<'a> {
 
 /// What is to be asked about.
 pub struct Wanted<'a> {
-    /// Has no call seen the note with this fingerprint?
-    pub is_news: &'a dyn Fn(&EntryId, &str) -> bool,
+    /// Has no call seen the note as it is?
+    pub is_news: &'a dyn Fn(&CorpusNote) -> bool,
     /// Is it to be decided what is hot among these notes?
     pub are_tiers_wanted: &'a dyn Fn(&Reach) -> bool,
     /// Everything is, new or not.
     pub is_forced: bool,
 }
 
-/// Finds out what belongs together among `notes`, and makes the parts of it. Whose notes no call has seen yet goes first.
+impl Structure {
+    /// Is the note as an earlier defrag has seen it, or one of this?
+    pub(super) fn is_settled(&self, note: &CorpusNote) -> bool {
+        self.settled.get(note.id()) == Some(&note.mark)
+    }
+}
+
+/// Finds out what belongs together among `notes`, and makes the parts of it: of what no call has seen yet, and its
+/// neighbours. What has waited longest goes first.
 ///
 /// # Errors
 /// `Config`: the limits leave no room for notes.
@@ -66,6 +77,7 @@ pub fn share_out<'a>(
     let room = limits.room()?;
     let ids: Vec<EntryId> = notes.iter().map(|note| note.id().clone()).collect();
     let places: BTreeMap<&EntryId, usize> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
+    let is_asked: Vec<bool> = notes.iter().map(|note| wanted.is_forced || (wanted.is_news)(note)).collect();
     let texts: Vec<String> = notes
         .iter()
         .map(|note| format!("{}\n{}\n{}", note.meta().title, note.meta().summary, note.body()))
@@ -73,7 +85,9 @@ pub fn share_out<'a>(
     // Both look at every word: the one for what is alike, the other for secrets.
     let (pairs, weights) = std::thread::scope(|scope| {
         let alike = std::thread::Builder::new().spawn_scoped(scope, || similar::pairs(&texts));
-        let weights: Vec<usize> = notes.iter().map(|note| weight(note, redactor)).collect();
+        let asked = notes.iter().zip(&is_asked);
+        let weights: Vec<usize> =
+            asked.map(|(note, is_asked)| if *is_asked { weight(note, redactor) } else { 0 }).collect();
         // Where no thread is to be had, this one does the work.
         let pairs = alike.ok().and_then(|alike| alike.join().ok());
         (pairs.unwrap_or_else(|| similar::pairs(&texts)), weights)
@@ -87,6 +101,9 @@ pub fn share_out<'a>(
         for id in &links {
             *structure.linked.entry(id.clone()).or_default() += 1;
         }
+        if !is_asked[at] {
+            structure.settled.insert(note.id().clone(), note.mark.clone());
+        }
         let reach = Reach::of(note.meta());
         let size = structure.sizes.entry(reach.clone()).or_default();
         size.notes += 1;
@@ -96,37 +113,72 @@ pub fn share_out<'a>(
         reaches.entry(reach).or_default().push(at);
     }
     let mut too_large = Vec::new();
-    let mut shares: Vec<(usize, Vec<Part>)> = Vec::new();
+    let mut shares: Vec<Share> = Vec::new();
     for (reach, members) in reaches {
-        let groups = groups_among(&members, &items, &pairs, room);
-        too_large.extend(groups.too_large);
-        let groups = groups.groups.iter().map(|group| {
-            let notes: Vec<&CorpusNote> = group.iter().filter_map(|&at| notes.get(at)).collect();
-            let count = notes.iter().filter(|note| (wanted.is_news)(note.id(), &note.mark)).count();
-            (count, notes.into_iter().map(|note| note.id().clone()).collect())
-        });
-        shares.push(parts(reach, groups.collect(), wanted));
+        let are_tiers_wanted = (wanted.are_tiers_wanted)(&reach);
+        let asked = with_neighbours(&members, |at| is_asked[at], &items, &pairs);
+        for &at in asked.iter().filter(|at| !is_asked[**at]) {
+            items[at].bytes = weight(&notes[at], redactor);
+        }
+        let found = groups_among(&asked, &items, &pairs, room);
+        too_large.extend(found.too_large.into_iter().filter(|at| is_asked[*at]));
+        let oldest = |group: &[usize]| {
+            let asked = group.iter().filter(|at| is_asked[**at]);
+            asked.map(|at| notes[*at].meta().updated_at).min()
+        };
+        let mut groups: Vec<(i64, Vec<usize>)> =
+            found.groups.into_iter().filter_map(|group| Some((oldest(&group)?, group))).collect();
+        groups.sort();
+        // What was left over once is not left over for ever.
+        let order = match (are_tiers_wanted, groups.first()) {
+            (true, _) => i64::MIN,
+            (false, Some((oldest, _))) => *oldest,
+            (false, None) => continue,
+        };
+        let lines = |group: &[usize]| {
+            let others = members.iter().filter(|at| group.binary_search(at).is_err()).map(|at| &notes[*at]);
+            let lines = listed(others.collect(), &structure);
+            lines.iter().map(|note| ask::line(note, |text| redactor.cleaned(text)).len() + 1).sum::<usize>()
+        };
+        let ids_of = |group: &[usize]| group.iter().map(|at| ids[*at].clone()).collect::<Vec<EntryId>>();
+        let parts = match &groups[..] {
+            [] => vec![Part::Tiers(reach)],
+            [(_, group)] if group.iter().map(|at| items[*at].bytes).sum::<usize>() + lines(group) <= room => {
+                vec![Part::Whole(reach, ids_of(group))]
+            }
+            groups => {
+                let parts = groups.iter().map(|(_, group)| Part::Group(reach.clone(), ids_of(group)));
+                parts.chain([Part::Tiers(reach.clone())]).collect()
+            }
+        };
+        shares.push(Share { order, parts });
     }
-    shares.sort_by_key(|(news, _)| Reverse(*news));
-    let parts = shares.into_iter().flat_map(|(_, parts)| parts).collect();
+    shares.sort_by_key(|share| share.order);
+    let parts = shares.into_iter().flat_map(|share| share.parts).collect();
     let too_large = too_large.into_iter().filter_map(|at| notes.get(at)).collect();
     Ok(Shared { structure, parts, too_large })
 }
 
-/// What is to be asked about the notes of one reach, and how many of them are new; `groups` with how many of theirs.
-fn parts(reach: Reach, mut groups: Vec<(usize, Vec<EntryId>)>, wanted: &Wanted) -> (usize, Vec<Part>) {
-    let count = groups.iter().map(|(news, _)| news).sum();
-    let are_tiers_wanted = (wanted.are_tiers_wanted)(&reach);
-    if let [(_, ids)] = &mut groups[..] {
-        let is_wanted = count > 0 || are_tiers_wanted || wanted.is_forced;
-        let whole = Part::Whole(reach, std::mem::take(ids));
-        return (count, if is_wanted { vec![whole] } else { Vec::new() });
-    }
-    groups.retain(|(count, _)| *count > 0 || wanted.is_forced);
-    groups.sort_by_key(|(count, _)| Reverse(*count));
-    let mut parts: Vec<Part> = groups.into_iter().map(|(_, ids)| Part::Group(reach.clone(), ids)).collect();
-    if !parts.is_empty() || are_tiers_wanted {
-        parts.push(Part::Tiers(reach));
-    }
-    (count, parts)
+/// The calls about one reach.
+struct Share {
+    /// Since when the oldest of its news waits, as a Unix time in milliseconds.
+    order: i64,
+    parts: Vec<Part>,
+}
+
+/// So many notes have a line for their use alone.
+const MOST_USED: usize = 100;
+
+/// The notes of a reach that its tiers depend on: hot, pinned and changed ones, and the most used of the others.
+pub(super) fn listed<'a>(mut notes: Vec<&'a CorpusNote>, structure: &Structure) -> Vec<&'a CorpusNote> {
+    ask::by_weight(&mut notes);
+    let mut others = 0;
+    notes.retain(|note| {
+        let meta = note.meta();
+        meta.pinned || meta.tier == Tier::Hot || !structure.is_settled(note) || {
+            others += 1;
+            others <= MOST_USED
+        }
+    });
+    notes
 }

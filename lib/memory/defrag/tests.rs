@@ -41,8 +41,8 @@ fn perform(task: Task, parts: usize, log: &mut Vec<String>) -> Done {
         Task::Gather(part) => {
             log.push("gather".to_owned());
             let limits = Limits { max_prompt_bytes: 100_000, max_hot_tokens: 9 };
-            let now = Timestamp::UNIX_EPOCH;
-            let material = Material::of(&part, vec![note()], &Structure::default(), limits, &redactor, now);
+            let today = jiff::civil::date(2026, 2, 28);
+            let material = Material::of(&part, vec![note()], &Structure::default(), limits, &redactor, today);
             Done::Gathered(material.unwrap())
         }
         Task::LookUp(ids) => {
@@ -69,11 +69,23 @@ fn perform(task: Task, parts: usize, log: &mut Vec<String>) -> Done {
     }
 }
 
-/// Makes the note hot; with a second operation that is none, if it is to be faulty.
-fn reply(is_faulty: bool) -> Answer {
-    let mut operations = vec![json!({"op": "tier", "id": "id__a1B2c3", "tier": "hot"})];
-    operations.extend(is_faulty.then(|| json!({"op": "explode"})));
+fn reply_with(operations: &[serde_json::Value]) -> Answer {
     Answer::Reply(json!({"batch": BATCH, "operations": operations}).to_string())
+}
+
+/// Makes the note hot.
+fn reply() -> Answer {
+    reply_with(&[json!({"op": "tier", "id": "id__a1B2c3", "tier": "hot"})])
+}
+
+/// The same, and an operation that is none.
+fn half_a_reply() -> Answer {
+    reply_with(&[json!({"op": "explode"}), json!({"op": "tier", "id": "id__a1B2c3", "tier": "hot"})])
+}
+
+/// Nothing but operations that are none.
+fn bad_reply() -> Answer {
+    reply_with(&[json!({"op": "explode"}), json!({"op": "tier", "id": "id__a1B2c3", "tier": 7})])
 }
 
 fn useless() -> Answer {
@@ -123,7 +135,7 @@ fn without_news_nothing_is_asked() {
 
 #[test]
 fn every_part_is_asked_about_and_applied_before_the_next() {
-    let (log, ending) = walk(2, vec![reply(false), reply(false)]);
+    let (log, ending) = walk(2, vec![reply(), reply()]);
     assert_eq!(
         log,
         "scan, analyze, gather, ask 0, look up 1, apply 0 1, gather, ask 1, look up 1, apply 1 1, generate, commit"
@@ -132,13 +144,24 @@ fn every_part_is_asked_about_and_applied_before_the_next() {
 }
 
 #[test]
-fn a_faulty_reply_is_asked_for_once_more_and_then_used_as_far_as_it_goes() {
-    let (log, ending) = walk(1, vec![reply(true), reply(true)]);
-    assert_eq!(
-        log,
-        "scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, apply 0 1, generate, commit"
-    );
+fn a_bad_operation_costs_no_second_call() {
+    let (log, ending) = walk(1, vec![half_a_reply()]);
+    assert_eq!(log, "scan, analyze, gather, ask 0, look up 1, apply 0 1, generate, commit");
     assert_eq!(ending, Ending::Completed);
+}
+
+#[test]
+fn a_reply_without_a_good_operation_is_asked_for_once_more_and_then_used_as_far_as_it_goes() {
+    for (second, operations) in [(half_a_reply(), 1), (bad_reply(), 0)] {
+        let (log, ending) = walk(1, vec![bad_reply(), second]);
+        assert_eq!(
+            log,
+            format!(
+                "scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, apply 0 {operations}, generate, commit"
+            )
+        );
+        assert_eq!(ending, Ending::Completed);
+    }
     let (log, ending) = walk(1, vec![useless(), useless()]);
     assert!(
         log.starts_with("scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, remember "),
@@ -159,21 +182,21 @@ fn what_stops_before_the_first_change_fails() {
 
 #[test]
 fn what_earlier_parts_changed_is_brought_to_its_end() {
-    let (log, ending) = walk(3, vec![reply(false), spent()]);
+    let (log, ending) = walk(3, vec![reply(), spent()]);
     assert!(log.ends_with("apply 0 1, gather, ask 1, remember cap, generate, commit"), "{log}");
     assert_eq!(ending, Ending::Stopped(Failure::Spent("cap".to_owned())));
 }
 
 #[test]
 fn a_batch_that_nobody_answers_in_time_is_completed_as_far_as_it_came() {
-    let (_, ending) = walk(3, vec![reply(false), Answer::Failed(Failure::Expired)]);
+    let (_, ending) = walk(3, vec![reply(), Answer::Failed(Failure::Expired)]);
     assert_eq!(ending, Ending::Completed);
 }
 
 #[test]
 fn a_paid_reply_is_used_as_far_as_it_goes_when_no_second_may_be_had() {
-    let (log, ending) = walk(1, vec![reply(true), spent()]);
-    assert!(log.ends_with("ask 0 again, look up 1, apply 0 1, generate, commit"), "{log}");
+    let (log, ending) = walk(1, vec![bad_reply(), spent()]);
+    assert!(log.ends_with("ask 0 again, look up 1, apply 0 0, generate, commit"), "{log}");
     assert_eq!(ending, Ending::Completed);
     let (_, ending) = walk(1, vec![useless(), spent()]);
     assert_eq!(ending, Ending::Failed(Failure::Spent("cap".to_owned())));

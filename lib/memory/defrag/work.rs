@@ -4,7 +4,7 @@ use crate::memory::defrag::reach::Reach;
 use crate::memory::pipeline::Failure;
 use crate::store::entry::EntryId;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,8 +20,14 @@ pub struct Work {
     pub parts: Vec<Part>,
     /// Which part is next.
     pub next: usize,
-    /// The notes that the part under way shows, with the fingerprints that they had.
+    /// The notes that the part under way shows whole, with the fingerprints that they had.
     pub shown: BTreeMap<EntryId, String>,
+    /// The notes of which it shows a line, with the same.
+    #[serde(default)]
+    pub listed: BTreeMap<EntryId, String>,
+    /// Those of `shown` that no longer held.
+    #[serde(default)]
+    pub expired: BTreeSet<EntryId>,
     /// Why it ends before its last part.
     pub stopped: Option<Failure>,
 }
@@ -30,11 +36,11 @@ pub struct Work {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Part {
-    /// All notes of a reach, whole: everything is decided at once.
+    /// All that is to be asked about in a reach: these notes whole, and a line of each that its tiers depend on.
     Whole(Reach, Vec<EntryId>),
-    /// Some notes of it, whole, that have to do with each other.
+    /// Some of these notes, whole, that have to do with each other.
     Group(Reach, Vec<EntryId>),
-    /// Titles, summaries and use of all its notes: what is hot?
+    /// The lines: what is hot?
     Tiers(Reach),
 }
 
@@ -67,6 +73,8 @@ impl Work {
             parts: Vec::new(),
             next: 0,
             shown: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            expired: BTreeSet::new(),
             stopped: None,
         }
     }

@@ -75,6 +75,9 @@ words! {
     }
 }
 
+/// How much a note can matter within its tier.
+pub(crate) const RANKS: std::ops::RangeInclusive<u8> = 1..=100;
+
 /// Our keys of the front matter. JSON has the same names, and always all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Meta {

@@ -16,9 +16,9 @@ mod value;
 mod yaml;
 
 pub use crate::store::entry::id::EntryId;
-pub(crate) use crate::store::entry::id::{digits_of, first_number, links};
-pub(crate) use crate::store::entry::meta::one_line;
+pub(crate) use crate::store::entry::id::{digits_of, first_number, links, mentioned};
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
+pub(crate) use crate::store::entry::meta::{RANKS, one_line};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
 
 use crate::base::error::{Error, Result};

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
-use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
+use crate::store::entry::meta::{By, Meta, RANKS, Scope, Source, Status, Tier};
 use crate::store::entry::value::{Field, Text, Value};
 use crate::store::entry::yaml::in_line;
 use jiff::civil::Date;
@@ -124,7 +124,7 @@ fn day(value: Value) -> Result<Date> {
 
 fn rank(value: Value) -> Result<u8> {
     let text = text(value)?;
-    let rank = text.parse().ok().filter(|rank| (1..=100).contains(rank));
+    let rank = text.parse().ok().filter(|rank| RANKS.contains(rank));
     rank.ok_or_else(|| wrong(&text, "a whole number from 1 to 100"))
 }
 

@@ -31,9 +31,9 @@ pub(crate) struct Drafts<'a> {
 impl<'a> Drafts<'a> {
     pub(super) fn of(mut known: Known<'a>) -> Drafts<'a> {
         let mut drafts = BTreeMap::new();
-        let mut changed: BTreeSet<EntryId> = known.shown.keys().cloned().collect();
+        let mut changed: BTreeSet<EntryId> = known.shown.keys().chain(known.listed.keys()).cloned().collect();
         for note in std::mem::take(&mut known.found.notes) {
-            if known.shown.get(note.id()) == Some(&note.mark) {
+            if known.shown.get(note.id()).or_else(|| known.listed.get(note.id())) == Some(&note.mark) {
                 changed.remove(note.id());
                 let id = note.id().clone();
                 drafts.insert(
@@ -57,6 +57,9 @@ impl<'a> Drafts<'a> {
             .drafts
             .get(&id)
             .ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))?;
+        if op != Op::Tier && !self.known.shown.contains_key(&id) {
+            return Err(Error::refused(format!("of {id} only a line was shown")));
+        }
         if draft.is_away {
             return Err(Error::refused(format!("{id} goes to the archive in this reply")));
         }

@@ -20,16 +20,17 @@ pub(super) fn join(meta: &mut Meta, other: &Meta) {
         }
     }
     meta.pinned |= other.pinned;
+    meta.rank = meta.rank.max(other.rank);
     meta.used = meta.used.saturating_add(other.used);
     meta.last_used = meta.last_used.max(other.last_used);
     meta.created_at = meta.created_at.min(other.created_at);
     // The most shown of them says how much it is shown.
-    if rank(other.tier) > rank(meta.tier) {
+    if warmth(other.tier) > warmth(meta.tier) {
         cool(meta, other.tier);
     }
 }
 
-fn rank(tier: Tier) -> u8 {
+fn warmth(tier: Tier) -> u8 {
     match tier {
         Tier::Cold => 0,
         Tier::Warm => 1,

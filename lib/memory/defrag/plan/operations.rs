@@ -41,7 +41,7 @@ impl Drafts<'_> {
             Operation::Retag { tags, .. } => self.retag(&ids[0], tags),
             Operation::Rewrite { summary, body, .. } => self.rewrite(&ids[0], summary, body, warnings),
             Operation::Archive { reason, .. } => self.archive(&ids[0], reason),
-            Operation::Tier { tier, .. } => self.tier(&ids[0], *tier),
+            Operation::Tier { tier, rank, .. } => self.tier(&ids[0], *tier, *rank),
         };
         // One that fails half-way leaves its notes as they were, for the operations after it.
         if planned.is_err() {
@@ -136,6 +136,7 @@ impl Drafts<'_> {
                 scope: old.meta().scope,
                 pinned: old.meta().pinned,
                 tier: old.meta().tier,
+                rank: old.meta().rank,
                 status: old.meta().status,
                 tags: if part.tags.is_empty() { old.meta().tags.clone() } else { Vec::new() },
                 sources: old.meta().sources.clone(),
@@ -211,11 +212,16 @@ impl Drafts<'_> {
     }
 
     /// How much a note is shown is no change of what it says: it stays as old as it was.
-    fn tier(&mut self, id: &EntryId, tier: Tier) -> Result<Option<Planned>> {
+    fn tier(&mut self, id: &EntryId, tier: Tier, rank: Option<u8>) -> Result<Option<Planned>> {
         if self.draft(id)?.entry.meta().pinned && tier != Tier::Hot {
             return Err(Error::refused(format!("{id} is pinned, and stays hot")));
         }
-        self.one(id, Op::Tier, Vec::new(), |entry| entry.update(|meta| cool(meta, tier)))
+        self.one(id, Op::Tier, Vec::new(), |entry| {
+            entry.update(|meta| {
+                cool(meta, tier);
+                meta.rank = rank.or(meta.rank);
+            })
+        })
     }
 
     fn archive(&mut self, id: &EntryId, reason: &str) -> Result<Option<Planned>> {

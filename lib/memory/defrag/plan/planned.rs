@@ -1,6 +1,7 @@
 //! A plan as plain data: what passed its checks, what did not and why.
 
 use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::reply::Op;
 use crate::store::entry::{Entry, EntryId, Tier};
 use crate::store::persistence::Place;
@@ -8,9 +9,6 @@ use crate::store::revision::Revision;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// So many missing facts, or ids, are named.
-pub(super) const NAMED: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,6 +44,8 @@ pub struct Look {
     pub id: EntryId,
     pub title: String,
     pub tier: Tier,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u8>,
     pub tags: Vec<String>,
     /// Of the body.
     pub lines: usize,
@@ -60,29 +60,12 @@ impl Look {
             id: meta.id.clone(),
             title: meta.title.clone(),
             tier: meta.tier,
+            rank: meta.rank,
             tags: meta.tags.clone(),
             lines: String::from_utf8_lossy(body).lines().count(),
             bytes: body.len(),
             place,
         }
-    }
-}
-
-/// An operation that is not carried out, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Dropped {
-    pub op: Op,
-    /// As the model wrote them.
-    pub ids: Vec<String>,
-    pub why: String,
-}
-
-impl std::fmt::Display for Dropped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ids: Vec<String> =
-            self.ids.iter().take(NAMED).map(|id| crate::base::text::one_line(id, 40)).collect();
-        let more = if self.ids.len() > NAMED { " …" } else { "" };
-        write!(f, "dropped: {} {}{more}: {}", self.op.name(), ids.join(" "), self.why)
     }
 }
 
@@ -101,8 +84,10 @@ pub struct Found {
 /// What is known when a plan is made.
 pub(crate) struct Known<'a> {
     pub(crate) found: Found,
-    /// The fingerprints that the notes had when they were shown.
+    /// The fingerprints that the notes had when they were shown whole.
     pub(crate) shown: &'a BTreeMap<EntryId, String>,
+    /// The same of those of which a line was shown: only their tier can be decided.
+    pub(crate) listed: &'a BTreeMap<EntryId, String>,
     /// How many notes there were, and how many of them are archived already.
     pub(crate) total: usize,
     pub(crate) archived: usize,

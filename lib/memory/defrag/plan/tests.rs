@@ -41,12 +41,13 @@ fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allo
     let known = Known {
         found,
         shown: &shown,
+        listed: &BTreeMap::new(),
         total: 10,
         archived: 0,
         allows,
         clean: &|text| text.replace("hunter2", "[redacted]"),
     };
-    plan(&Reply { operations, remark: "hunter2".to_owned() }, Vec::new(), known)
+    plan(&Reply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() }, known)
 }
 
 const ALL: Allows = Allows { tiers: true, texts: true, loss: false };
@@ -86,7 +87,7 @@ fn archive(id: &str) -> Operation {
 }
 
 fn tier(id: &str, tier: Tier) -> Operation {
-    Operation::Tier { id: id.to_owned(), tier }
+    Operation::Tier { id: id.to_owned(), tier, rank: None }
 }
 
 /// What a plan leaves of a note.
@@ -271,6 +272,38 @@ fn hot_is_promoted_and_nothing_else_is() {
 }
 
 #[test]
+fn a_tier_comes_with_a_rank_that_stays_until_another_is_given() {
+    let ranked = |rank| Operation::Tier { id: "a1B2c3".to_owned(), tier: Tier::Warm, rank };
+    let old = || note("a1B2c3", "A", "a", |meta| meta.rank = Some(40));
+    let plan = planned(vec![old()], vec![ranked(Some(80))]);
+    let (_, entry) = after(&plan, "a1B2c3");
+    assert_eq!((entry.meta().rank, entry.meta().updated_at), (Some(80), 0));
+    assert_eq!((plan.operations[0].from[0].rank, plan.operations[0].into[0].rank), (Some(40), Some(80)));
+    assert!(planned(vec![old()], vec![ranked(None)]).operations.is_empty());
+    let plan = planned(vec![old(), plain("a1B2c4", "B", "b")], vec![merge(&["a1B2c4", "a1B2c3"], "a b")]);
+    assert_eq!(after(&plan, "a1B2c4").1.meta().rank, Some(40), "the greatest of a merge");
+}
+
+#[test]
+fn of_a_note_of_which_a_line_was_shown_the_tier_alone_can_be_decided() {
+    let notes = vec![plain("a1B2c3", "A", "a")];
+    let listed = BTreeMap::from([(notes[0].id().clone(), notes[0].mark.clone())]);
+    let known = Known {
+        found: Found { at: Timestamp::UNIX_EPOCH, notes, ids: BTreeSet::new(), names: BTreeSet::new() },
+        shown: &BTreeMap::new(),
+        listed: &listed,
+        total: 10,
+        archived: 0,
+        allows: ALL,
+        clean: &str::to_owned,
+    };
+    let operations = vec![rewrite("a1B2c3", "b"), archive("a1B2c3"), tier("a1B2c3", Tier::Hot)];
+    let plan = plan(&Reply { operations, dropped: Vec::new(), remark: String::new() }, known);
+    assert_eq!((plan.operations.len(), plan.dropped.len()), (1, 2));
+    assert!(plan.dropped.iter().all(|one| one.why == "of id__a1B2c3 only a line was shown"), "{plan:?}");
+}
+
+#[test]
 fn a_note_is_in_one_structural_operation() {
     let notes = || vec![plain("a1B2c3", "A", "a"), plain("a1B2c4", "B", "b"), plain("a1B2c5", "C", "c")];
     for (first, second) in [
@@ -332,17 +365,15 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
             names: BTreeSet::new(),
         },
         shown: &shown,
+        listed: &BTreeMap::new(),
         total: 10,
         archived: 0,
         allows: ALL,
         clean: &str::to_owned,
     };
-    let reply = Reply { operations: vec![rewrite("a1B2c3", "c")], remark: String::new() };
-    assert!(why(&plan_of(&reply, known)).contains("changed since it was shown"));
-}
-
-fn plan_of(reply: &Reply, known: Known) -> Plan {
-    plan(reply, Vec::new(), known)
+    let reply =
+        Reply { operations: vec![rewrite("a1B2c3", "c")], dropped: Vec::new(), remark: String::new() };
+    assert!(why(&plan(&reply, known)).contains("changed since it was shown"));
 }
 
 #[test]

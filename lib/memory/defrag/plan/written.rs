@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
+use crate::memory::defrag::dropped::NAMED;
 use crate::memory::defrag::plan::drafts::Drafts;
-use crate::memory::defrag::plan::planned::NAMED;
 use crate::memory::defrag::reply::Text;
 use crate::memory::facts::{emptied, lost};
 use crate::memory::links::resolve_intra_batch_links;

@@ -1,0 +1,261 @@
+//! Sentences: of what a person typed, to find them again word for word, and of a note.
+//!
+//! Where it is uncertain whether a sentence ends, it does not: a part of one may say the opposite. "Never do these:"
+//! and the line after it are one sentence of a turn, and so is everything within quotes, parentheses and backticks.
+
+use crate::memory::facts::{PieceKind, pieces};
+
+/// Stands for what is none of the person's own words: a quote or a code block in a turn.
+const FOREIGN: &str = " \u{fffc} ";
+
+/// The sentences of what a person typed, white space collapsed.
+pub(super) fn of_turn(text: &str) -> Vec<String> {
+    let mut paragraphs = vec![String::new()];
+    let mut is_code = false;
+    for line in text.lines() {
+        let start = line.trim_start();
+        let Some(paragraph) = paragraphs.last_mut() else { break };
+        if start.starts_with("```") || start.starts_with("~~~") {
+            is_code = !is_code;
+            paragraph.push_str(FOREIGN);
+        } else if is_code || start.starts_with('>') {
+            paragraph.push_str(FOREIGN);
+        } else if start.is_empty() {
+            // What follows "do not do this:" belongs to it.
+            let is_over = !paragraph.trim_end().ends_with([':', '：', ',', '、', '\u{fffc}']);
+            if is_over && !paragraph.trim().is_empty() {
+                paragraphs.push(String::new());
+            }
+        } else {
+            paragraph.push_str(line);
+            paragraph.push('\n');
+        }
+    }
+    let mut found = Vec::new();
+    paragraphs.iter().for_each(|paragraph| split(paragraph, &mut found));
+    found
+}
+
+/// The sentences of a note's title, summary or body: items of lists, headings and lines of code end theirs.
+pub(super) fn of_note(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut paragraph = String::new();
+    for piece in pieces(text) {
+        if piece.begins {
+            split(&paragraph, &mut found);
+            paragraph.clear();
+        }
+        match piece.kind {
+            PieceKind::Prose => paragraph.push_str(piece.text),
+            PieceKind::Span => paragraph.extend(["`", piece.text, "`"]),
+            PieceKind::Code => found.push(collapsed(piece.text)),
+        }
+    }
+    split(&paragraph, &mut found);
+    found.retain(|sentence| !sentence.is_empty());
+    found
+}
+
+/// White space collapsed.
+pub(super) fn collapsed(text: &str) -> String {
+    let mut flat = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !flat.is_empty() {
+            flat.push(' ');
+        }
+        flat.push_str(word);
+    }
+    flat
+}
+
+/// Abbreviations after which a sentence goes on, in English, German, Spanish and a few that all share.
+const ABBREVIATIONS: &[&str] = &[
+    "e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "excl", "resp", "esp", "max", "min", "no", "nos",
+    "fig", "dr", "mr", "mrs", "ms", "st", "prof", "inc", "ltd", "dept", "est", "ca", "jan", "feb", "mar",
+    "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "z.b", "d.h", "u.a", "u.u", "z.t", "o.ä",
+    "u.ä", "s.o", "s.u", "i.d.r", "bzw", "usw", "ggf", "evtl", "bspw", "inkl", "exkl", "zzgl", "vgl", "nr",
+    "abs", "str", "hr", "fr", "bsp", "sog", "mind", "allg", "entspr", "gem", "lt", "dez", "okt", "mai",
+    "p.ej", "ej", "sr", "sra", "srta", "ud", "uds", "vd", "ee.uu", "pág", "págs", "núm", "aprox", "art",
+    "tel", "máx", "mín", "dto", "avda", "w.r.t", "a.k.a",
+];
+
+/// What ends a sentence where no blank follows.
+const WIDE: [char; 5] = ['。', '！', '？', '｡', '．'];
+
+fn split(text: &str, found: &mut Vec<String>) {
+    let mut start = 0;
+    // The marks that must still close.
+    let mut open: Vec<char> = Vec::new();
+    let mut chars = text.char_indices().peekable();
+    let mut before = ' ';
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map_or(' ', |(_, next)| *next);
+        if open.last() == Some(&c) || (c == '”' && open.last() == Some(&'“')) {
+            let is_apostrophe = c == '\'' && before.is_alphanumeric() && next.is_alphanumeric();
+            if !is_apostrophe {
+                open.pop();
+            }
+        } else if let Some(close) = closing(c, before, next) {
+            open.push(close);
+        }
+        let end = at + c.len_utf8();
+        if open.is_empty() && ends(text, start, end, c, next) {
+            // What closes a quote or a parenthesis belongs to the sentence.
+            let sentence = collapsed(&text[start..end]);
+            if !sentence.is_empty() {
+                found.push(sentence);
+            }
+            start = end;
+        }
+        before = c;
+    }
+    let rest = collapsed(&text[start..]);
+    if !rest.is_empty() {
+        found.push(rest);
+    }
+}
+
+/// What closes that which a character opens.
+fn closing(c: char, before: char, next: char) -> Option<char> {
+    match c {
+        '"' => Some('"'),
+        '`' => Some('`'),
+        '“' => Some('”'),
+        '„' => Some('“'),
+        '«' => Some('»'),
+        '»' => Some('«'),
+        '「' => Some('」'),
+        '『' => Some('』'),
+        '(' => Some(')'),
+        '（' => Some('）'),
+        '[' => Some(']'),
+        '‘' => Some('’'),
+        '\'' if !before.is_alphanumeric() && !next.is_whitespace() => Some('\''),
+        _ => None,
+    }
+}
+
+/// Does the sentence that began at `start` end at `end`, with the character `c`?
+fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
+    let is_closer = "\"”“»«」』)）]’'`".contains(c);
+    // `He said "Stop."`: the end is before the mark.
+    let mut inner = if is_closer { &text[start..end - c.len_utf8()] } else { &text[start..end] };
+    for _ in 0..if is_closer { 3 } else { 0 } {
+        inner = inner.strip_suffix(|c| "\"”“»)’'".contains(c)).unwrap_or(inner);
+    }
+    let Some(mark) = inner.chars().next_back() else { return false };
+    if WIDE.contains(&mark) {
+        return if is_closer { next.is_whitespace() } else { !"」』）”\"".contains(next) };
+    }
+    if !matches!(mark, '.' | '!' | '?' | '…') || !(next.is_whitespace()) {
+        return false;
+    }
+    let Some(follows) =
+        text[end..].trim_start().trim_start_matches(|c| "\"'“„«([¿¡`*_".contains(c)).chars().next()
+    else {
+        return true;
+    };
+    let goes_on = follows.is_lowercase();
+    if mark != '.' || is_closer {
+        // "What? no." is two; "wait … then" is one.
+        return !(goes_on && (mark == '…' || is_closer));
+    }
+    if inner.ends_with("..") {
+        return !goes_on;
+    }
+    let word = inner[..inner.len() - 1]
+        .rsplit(|c: char| c.is_whitespace() || "(\"'`".contains(c))
+        .next()
+        .unwrap_or("");
+    let word = word.to_lowercase();
+    let letters = word.chars().count();
+    if ABBREVIATIONS.contains(&word.as_str()) || (letters == 1 && word.chars().all(char::is_alphabetic)) {
+        return false;
+    }
+    // "Am 3. März", "1. Words"
+    if (1..=2).contains(&letters) && word.chars().all(|c| c.is_ascii_digit()) {
+        return false;
+    }
+    // Some write without capitals. A short word before may be an abbreviation that is not listed.
+    !goes_on || letters >= 4 || letters == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_where_they_end() {
+        for (text, expected) in [
+            ("Use tabs. Never push!  Why? Because.", &["Use tabs.", "Never push!", "Why?", "Because."][..]),
+            (
+                "Run v1.2.3 of src/main.rs at https://h.example/a.b?c. Then stop",
+                &["Run v1.2.3 of src/main.rs at https://h.example/a.b?c.", "Then stop"],
+            ),
+            (
+                "Use a linter, e.g. Clippy, i.e. the best. Done.",
+                &["Use a linter, e.g. Clippy, i.e. the best.", "Done."],
+            ),
+            ("no, use pnpm here. don't use npm.", &["no, use pnpm here.", "don't use npm."]),
+            ("run it incl. tests and max. three", &["run it incl. tests and max. three"]),
+            (
+                "Wir liefern am 3. März, z. B. früh. Immer.",
+                &["Wir liefern am 3. März, z. B. früh.", "Immer."],
+            ),
+            (
+                "Nutze bzw. teste Dr. Meiers Tool. Nie npm.",
+                &["Nutze bzw. teste Dr. Meiers Tool.", "Nie npm."],
+            ),
+            (
+                "¿Por qué? ¡Nunca uses npm! Usa pnpm, p. ej. aquí.",
+                &["¿Por qué?", "¡Nunca uses npm!", "Usa pnpm, p. ej. aquí."],
+            ),
+            ("El Sr. López manda. Siempre.", &["El Sr. López manda.", "Siempre."]),
+            ("タブを使う。決してpushしない！なぜ？", &["タブを使う。", "決してpushしない！", "なぜ？"]),
+            ("彼は「使う。押す。」と言った。終わり。", &["彼は「使う。押す。」と言った。", "終わり。"]),
+            (
+                "It says \"Hello. Always push. Bye.\" and stops. No.",
+                &["It says \"Hello. Always push. Bye.\" and stops.", "No."],
+            ),
+            (
+                "It says 'Hello. Always push. Bye.' Really?",
+                &["It says 'Hello. Always push. Bye.'", "Really?"],
+            ),
+            ("Er sagt „Immer. Push.“ Nein.", &["Er sagt „Immer. Push.“", "Nein."]),
+            ("Wait ... then go… on. Yes", &["Wait ... then go… on.", "Yes"]),
+            ("Never (at all. Push. Ever) do it.", &["Never (at all. Push. Ever) do it."]),
+            ("The users' files. Don't touch.", &["The users' files.", "Don't touch."]),
+            ("It's `a. B. c` that counts. So.", &["It's `a. B. c` that counts.", "So."]),
+            ("", &[]),
+            (" . ", &["."]),
+        ] {
+            assert_eq!(of_turn(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_what_a_person_typed_is_no_sentence() {
+        for (turn, part) in [
+            ("Never do these:\n- push to main.\n- Use npm.", "push to main."),
+            ("Never do these:\n- push to main.\n- Use npm.", "Use npm."),
+            ("Never do this:\n\npush to main.", "push to main."),
+            ("The page says\n> Always push.\nIs that so?", "Always push."),
+            ("The page says\n> Always push.\nIs that so?", "Is that so?"),
+            ("Output:\n```\nAlways push.\n```\nwhat?", "Always push."),
+            ("I never\nforce push.", "force push."),
+            ("\"Fine. Always push. Ok", "Always push."),
+        ] {
+            assert!(!of_turn(turn).contains(&part.to_owned()), "{:?}", of_turn(turn));
+        }
+    }
+
+    #[test]
+    fn items_headings_and_code_are_sentences_of_a_note() {
+        assert_eq!(
+            of_note(
+                "# Ports\n\nThe server\nlistens on `43. B`. Fine.\n- one\n- two. Three.\n\n```\nmake x\n```\n"
+            ),
+            ["Ports", "The server listens on `43. B`.", "Fine.", "one", "two.", "Three.", "make x"]
+        );
+    }
+}
