@@ -18,16 +18,6 @@ pub(crate) struct Pending {
     pub(crate) note: Option<Note>,
 }
 
-/// What became of a decision to accept.
-#[derive(Debug)]
-pub(crate) enum Accepted {
-    /// The note as it is now; for a note that was retired, where it is now.
-    Done(Note),
-    /// The note has changed since the proposal was made, or since it was shown: nothing is done. From now on the
-    /// proposal is about the note as it is now, so that accepting it again accepts it.
-    NoteChanged,
-}
-
 impl Pending {
     pub(crate) fn of<P: Persistence>(notes: &P, proposal: Proposal) -> Result<Pending> {
         let note = match &proposal.note {
@@ -90,14 +80,18 @@ pub(crate) fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposa
     })
 }
 
-/// Makes the change, as a person's word. `shown` is the [base](Entry::base) of the note that the person looked at; without
-/// one it is that of the proposal. After a crash in between, accepting again makes nothing twice.
+/// Makes the change, as a person's word, and returns the note as it is then. After a crash in between, accepting again
+/// makes nothing twice.
+///
+/// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
+/// note as it is, so that accepting it again accepts it. `shown` is the [base](Entry::base) of the note that the person
+/// looked at; without one, the proposal's counts.
 pub(crate) fn accept<P: Persistence>(
     notes: &P,
     id: &ProposalId,
     shown: Option<&str>,
     now: Timestamp,
-) -> Result<Accepted> {
+) -> Result<Option<Note>> {
     // No store is made to look for a proposal.
     find(notes, id)?;
     let lock = notes.lock()?;
@@ -112,12 +106,12 @@ pub(crate) fn accept<P: Persistence>(
         if is_other && !is_made {
             proposal.base = Some(note.entry.base());
             notes.put_proposal(&lock, &proposal)?;
-            return Ok(Accepted::NoteChanged);
+            return Ok(None);
         }
         if is_made { note } else { change(notes, &lock, &note, &proposal, now)? }
     };
     notes.withdraw(&lock, id)?;
-    Ok(Accepted::Done(note))
+    Ok(Some(note))
 }
 
 /// Takes the proposal away.

@@ -43,7 +43,8 @@ pub(super) const ABOUT: About = About {
          conflicts (history); the store is not usable (store).\n\n\
          Warnings: a file name does not match the front matter (name); a status does not match the tier (promoted); \
          a note has more than 40 lines (oversized), was neither read nor changed for 180 days (stale), or is past its \
-         last day (expired); changes wait for your decision (review); a queue \
+         last day (expired); a note pipes the network into a shell, switches verification off, or tells agents to \
+         hide something from you (danger); changes wait for your decision (review); a queue \
          entry failed or waits for a week (failed, queue); a batch was left behind (batch); a target is stale \
          (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
          the store (permissions); the history is off or cannot continue (history); the timers differ from the \

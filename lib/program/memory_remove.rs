@@ -7,7 +7,8 @@ use crate::base::signal;
 use crate::memory::defrag::forget::forget;
 use crate::memory::service::{Changed, RemovalMode};
 use crate::program::notes::{Errors, Store, author, for_each, ids, no_id, print, summary};
-use crate::store::persistence::Persistence;
+use crate::store::entry::EntryId;
+use crate::store::persistence::{Persistence, Place};
 use crate::store::topics::Topics;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -80,6 +81,15 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             ));
         }
     }
+    if args.purge {
+        let older = older_texts(&Topics::at(&store.root), &ids)?;
+        if let [_, ..] = &older[..] {
+            reporter.warn(&format!(
+                "what the notes said before is in the archive; to delete that, too: memory-remove --purge {}",
+                older.iter().map(EntryId::as_str).collect::<Vec<_>>().join(" ")
+            ));
+        }
+    }
     let author = author(env);
     let (mut removed, mut waiting) = (Vec::new(), Vec::new());
     let done = for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |id, stdout| {
@@ -102,4 +112,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let message = summary(if args.purge { "delete" } else { "archive" }, &removed, &waiting);
     store.commit(message, &removed, &waiting, env, &reporter);
     done.map(|()| ExitCode::SUCCESS)
+}
+
+/// The archived notes that these have replaced, and that are not themselves to be deleted.
+fn older_texts(topics: &Topics, ids: &[EntryId]) -> Result<Vec<EntryId>> {
+    let scan = topics.scan(&[Place::Archive], |note| {
+        let meta = note.entry.into_meta();
+        let is_older = meta.superseded_by.is_some_and(|by| ids.contains(&by)) && !ids.contains(&meta.id);
+        is_older.then_some(meta.id)
+    })?;
+    Ok(scan.found.into_iter().flatten().collect())
 }

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::{disarmed, one_line};
 use crate::base::{signal, stdin};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Accepted, Pending};
+use crate::memory::review::{self, Pending};
 use crate::program::notes::{Errors, Named, Store, each_on_stdin, for_each, only_a_person};
 use crate::store::entry::{Source, one_line as whole_line};
 use crate::store::history;
@@ -248,8 +248,8 @@ fn carry_out(
     let proposal = review::find(notes, id)?;
     let outcome = match decision {
         Decision::Accept => match review::accept(notes, id, shown, now)? {
-            Accepted::NoteChanged => return Ok(Outcome::NoteChanged),
-            Accepted::Done(note) => Outcome::Accepted(json!({
+            None => return Ok(Outcome::NoteChanged),
+            Some(note) => Outcome::Accepted(json!({
                 "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
             })),
         },

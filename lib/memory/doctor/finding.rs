@@ -31,6 +31,7 @@ pub(crate) enum Check {
     SupersededBy,
     Link,
     Secret,
+    Danger,
     Ledger,
     Batch,
     Queue,

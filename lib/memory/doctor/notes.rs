@@ -2,6 +2,7 @@
 
 use crate::base::file;
 use crate::base::text::one_line;
+use crate::memory::authorship::{Danger, DangerKind, dangers};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::prose;
@@ -165,6 +166,7 @@ fn facts(note: &Note, cx: &CheckContext) -> NoteFacts {
         findings.extend(oversized(note.entry.body(), &shown));
         findings.extend(stale(note, &shown, cx));
         findings.extend(expired(meta, &shown, cx));
+        findings.extend(dangerous(note, &shown));
     }
     NoteFacts {
         id: meta.id.clone(),
@@ -250,6 +252,23 @@ fn stale(note: &Note, shown: &Path, cx: &CheckContext) -> Option<Finding> {
     let what = format!("was neither read nor changed for {} days", (now.as_millisecond() - last) / DAY_MS);
     let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
     (last <= limit).then(|| Finding::warning(Check::Stale, shown, what, &mend))
+}
+
+/// A note that would have every agent do what nobody should, whoever wrote it.
+fn dangerous(note: &Note, shown: &Path) -> Vec<Finding> {
+    let Meta { id, title, summary, .. } = note.entry.meta();
+    let text = format!("{title}\n{summary}\n{}", text_of(note.entry.body()));
+    let finding = |danger: Danger| {
+        let what = match danger.kind {
+            DangerKind::Piped => "pipes the network into a shell",
+            DangerKind::Unverified => "switches off the check of certificates, signatures or host keys",
+            DangerKind::Hidden => "tells agents to hide something from you",
+        };
+        let quote = if danger.quote.is_empty() { String::new() } else { format!(": \"{}\"", danger.quote) };
+        let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
+        Finding::warning(Check::Danger, shown, what.to_owned() + &quote, &mend)
+    };
+    dangers(&text).into_iter().map(finding).collect()
 }
 
 /// AGENTS.md leaves it out; here it would stay for ever.

@@ -77,7 +77,16 @@ fn html_images_and_imports_are_escaped() {
     ] {
         assert_eq!(shown(text).trim(), expected, "{text:?}");
     }
-    assert_eq!(line("`<b>` <i> @x ![y](z)"), "`<b>` &lt;i> \\@x !\\[y](z)");
+    assert_eq!(line("`<b>` <i> @x ![y](z)"), "`<b>` &lt;i> \\@x !\\[y]\\(z)");
+    // A line of ours holds no link, and no text defines one.
+    assert_eq!(
+        line("[a](b), [c][d], <https://x.example>, [[id__a1B2c3]]"),
+        "[a]\\(b), [c]\\[d], &lt;https://x.example>, [[id__a1B2c3]]"
+    );
+    assert_eq!(
+        shown("[a](b), <https://x.example>\n\n[a]: http://x.example\n"),
+        "[a](b), <https://x.example>\n\n[a]\\: http://x.example\n"
+    );
 }
 
 #[test]
