@@ -17,6 +17,7 @@ use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, p
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
 use crate::store::persistence::Persistence;
+use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -275,6 +276,7 @@ fn result(done: &Summary, stopped: Option<&str>) -> Value {
     let mut object = json!({
         "operations": done.made.iter().map(operation).collect::<Vec<_>>(),
         "dropped": done.dropped,
+        "proposals": done.proposals.iter().map(proposal).collect::<Vec<_>>(),
         "warnings": done.warnings,
         "remarks": done.remarks,
         "agentsMd": outcomes(&done.targets),
@@ -303,13 +305,22 @@ fn summary(done: &Summary, ending: &Ending, args: &Args, stdout: &mut Stdout) ->
         0 => String::new(),
         count => format!(", {count} dropped"),
     };
-    stdout.line(&format!("{}{dropped}", show::counts(done.made.iter())))
+    stdout.line(&format!("{}{dropped}", show::counts(done.made.iter(), done.proposals.len())))
 }
 
 /// Without the files' bytes.
 fn operation(planned: &Planned) -> Value {
     json!({
         "op": planned.op, "from": planned.from, "into": planned.into, "reason": planned.reason, "lost": planned.lost,
+        "gone": planned.gone,
+    })
+}
+
+/// Without the text: that is what `memory-review` shows.
+fn proposal(proposal: &Proposal) -> Value {
+    let title = proposal.entry.as_ref().map(|entry| &entry.title);
+    json!({
+        "id": proposal.id, "op": proposal.op, "note": proposal.note, "title": title, "reasons": proposal.reasons,
     })
 }
 
@@ -365,6 +376,7 @@ fn dry_run<P: Persistence>(
         stdout.json(&json!({
             "operations": done.made.iter().map(operation).collect::<Vec<_>>(),
             "dropped": done.dropped,
+            "proposals": done.proposals.iter().map(proposal).collect::<Vec<_>>(),
             "warnings": done.warnings,
             "remarks": done.remarks,
             "notes": done.total,
@@ -372,7 +384,9 @@ fn dry_run<P: Persistence>(
             "stopped": failure.map(Failure::to_string),
         }))?;
     } else if let Some(reply) = &previewed.reply {
-        for line in show::lines(&done.made, &done.dropped, &done.warnings, &done.remarks, done.total) {
+        for line in
+            show::lines(&done.made, &done.dropped, &done.proposals, &done.warnings, &done.remarks, done.total)
+        {
             stdout.line(&line)?;
         }
         // Without them it would not be this.
