@@ -52,7 +52,15 @@ pub(super) const ABOUT: About = About {
              since, if its note is already in another merge, split, rewrite or archive, if it archives or cools a \
              pinned note, or if it merges notes of different scope or repository. It is also dropped if the new text \
              loses links, paths, numbers, addresses or identifiers of the old one (1 in 100 may go) or three quarters \
-             of its words. At most one note in ten is archived in a run. --allow-loss lifts these last limits.",
+             of its words, except for facts that the reply names as gone, because a newer note contradicts them. At most one \
+             note in ten is archived in a run. --allow-loss lifts these last limits.",
+        ),
+        (
+            "WHAT WAITS",
+            "Of your notes (global, pinned, written or edited by hand, or accepted in memory-review) a defrag changes \
+             tier and rank, and may join whole sentences of several of them. Whatever else would change them waits for \
+             memory-review. So does a text with an address, a flag or a command that is in none of the notes that it is \
+             made of. The summary counts these changes: N to review.",
         ),
         (
             "UNDO",
@@ -66,8 +74,8 @@ pub(super) const ABOUT: About = About {
             "Each call shows notes of one scope and repository: those that have changed since the last defrag, and \
              their likely duplicates, links and notes with the same tags. The first defrag and --force show all notes. \
              If they do not fit into one call, they are shown in groups, and one more call decides what is hot. What \
-             waits longest goes first. A run that was killed continues where it was. If calls about the same notes fail twice in a row, these notes are \
-             skipped for 3 days, then for 7, then for 30. A changed note, another llm.command, --prompt or --force \
+             waits longest goes first. A run that was killed continues where it was. If calls about the same notes \
+             fail twice in a row, these notes are skipped for 3 days, then for 7, then for 30. A changed note, another llm.command, --prompt or --force \
              ends the wait.",
         ),
         (
