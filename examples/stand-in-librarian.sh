@@ -6,9 +6,8 @@ exec awk '
     /^batch: / && batch == ""   { batch = $2 }
     /^<<< session /             { id = $3; ids[++count] = id }
     /^>>> /                     { id = "" }
-    id != "" && /^title: /      { said[id] = substr($0, 8) }
-    id != "" && /^\[user/       { speaks = 1; next }
-    id != "" && /^\[/           { speaks = 0 }
+    id != "" && /^\[t[0-9]+ user / { speaks = 1; next }
+    id != "" && /^\[t[0-9]+ /      { speaks = 0 }
     id != "" && speaks && NF && said[id] == "" { said[id] = $0 }
     END {
         printf "{\"batch\":\"%s\",\"entries\":[", batch

@@ -39,6 +39,7 @@ mod consolidate_tries;
 mod crowd;
 mod defrag;
 mod defrag_at_once;
+mod defrag_attacks;
 mod defrag_by_hand;
 mod defrag_changes;
 mod defrag_commands;

@@ -329,7 +329,7 @@ fn is_of_one_note(entry: &Proposed, entries: &BTreeMap<String, QueueEntry>) -> b
     }
 }
 
-/// Has the model added no word to a person's note? Then its title, summary and tags are the person's words as well.
+/// Has the model neither added a word to a person's note, nor left one out? Then title, summary and body are the person's.
 fn is_in_own_words(id: &str, reply: &Reply, entries: &BTreeMap<String, QueueEntry>) -> bool {
     let Some(Retrieval::Inline { title, body, tags, .. }) = entries.get(id).map(|entry| &entry.retrieval)
     else {
@@ -344,9 +344,11 @@ fn is_in_own_words(id: &str, reply: &Reply, entries: &BTreeMap<String, QueueEntr
         }
         words
     };
-    let theirs = words_of(&[title, body, &tags.join(" ")]);
     let of_it = reply.entries.iter().filter(|entry| entry.sources == [id] && entry.update.is_none());
-    of_it.into_iter().all(|entry| words_of(&[&entry.title, &entry.summary, &entry.body]).is_subset(&theirs))
+    let texts: Vec<&str> =
+        of_it.flat_map(|entry| [entry.title.as_str(), &entry.summary, &entry.body]).collect();
+    let (arranged, tags) = (words_of(&texts), tags.join(" "));
+    arranged.is_subset(&words_of(&[title, body, &tags])) && words_of(&[title, body]).is_subset(&arranged)
 }
 
 /// A person's note in the person's words, filed as the model arranged it. It reaches as far as the person said.
@@ -385,4 +387,37 @@ fn own_words(
         body,
         sources: vec![origin],
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn arranged(entries: &[(&str, &str, &str)]) -> bool {
+        let note = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
+            "retrieval": {"method": "inline", "title": "Guards are pure", "body": "Put I/O into actors.",
+                "tags": ["topic__xstate"], "scope": "global", "threadId": null},
+            "context": {"cwd": "/w", "repo": null}});
+        let note = QueueEntry::parse(note.to_string().as_bytes()).unwrap();
+        let entries: Vec<_> = entries
+            .iter()
+            .map(|(title, summary, body)| {
+                json!({"title": title, "summary": summary, "body": body, "sources": ["q1"]})
+            })
+            .collect();
+        let asked = Asked { batch: "b", sources: BTreeSet::from(["q1"]) };
+        let reply = reply::parse(&json!({"batch": "b", "entries": entries}).to_string(), &asked).unwrap();
+        is_in_own_words("q1", &reply, &BTreeMap::from([("q1".to_owned(), note)]))
+    }
+
+    #[test]
+    fn a_captured_note_may_be_arranged_and_neither_extended_nor_cut() {
+        let (title, body) = ("Guards are pure", "Put I/O into actors.");
+        assert!(arranged(&[(title, body, body)]));
+        assert!(arranged(&[(title, title, "Put I/O into xstate actors.")]));
+        assert!(arranged(&[(title, title, title), (body, body, body)]), "in two notes");
+        assert!(!arranged(&[(title, "Guards must be pure.", body)]));
+        assert!(!arranged(&[(title, title, title)]), "the body is left out");
+    }
 }
