@@ -1,7 +1,7 @@
 //! `memory-consolidate`: what comes out, what the model is shown, and what a person sees of it.
 
 use crate::support::llm::NOTE_EACH;
-use crate::support::{Said, Sandbox, closed_pipe, full_disk, said};
+use crate::support::{Said, Sandbox, closed_pipe, full_disk};
 use serde_json::{Value, json};
 use std::fs;
 

@@ -30,7 +30,7 @@ fn each_fault_names_line_key_and_what_is_near() {
         (r#"{"root": "x"}"#, "line 1, root: unknown key; did you mean \"storage.root\"?"),
         (
             r#"{"llm": {"zebra": 1}}"#,
-            "line 1, llm.zebra: unknown key; known keys are llm.command, llm.maxCallsPerDay, llm.maxCallsPerRun, llm.maxPromptBytes, llm.maxReplyBytes, llm.presets, llm.timeoutSeconds",
+            "line 1, llm.zebra: unknown key; known keys are llm.command, llm.maxCallsPerDay, llm.maxCallsPerRun, llm.maxNoteBytes, llm.maxPromptBytes, llm.maxReplyBytes, llm.presets, llm.timeoutSeconds",
         ),
         (
             r#"{"storage.root": "x"}"#,
