@@ -193,7 +193,8 @@ fn a_list_knows_who_said_it_until_when_it_holds_and_what_waits() {
 #[test]
 fn a_note_does_nothing_to_the_terminal_that_shows_it() {
     let store = Store::new();
-    let text = note("AAAAAA", "One", "").replace("Body", "\u{1b}]0;x\u{7}\u{202e}Body\tä");
+    let text =
+        note("AAAAAA", "One", "tags: [\"\u{202e}x\"]\n").replace("Body", "\u{1b}]0;x\u{7}\u{202e}Body\tä");
     store.put(&format!("topics/{}", name("AAAAAA", "One")), &text);
     assert_eq!(store.out("memory-read", &["--no-count", "AAAAAA"]), text, "in a pipe it is as it is");
     let terminal = Terminal::open();
@@ -206,6 +207,13 @@ fn a_note_does_nothing_to_the_terminal_that_shows_it() {
         shown.contains("\\u{1b}]0;x\\u{7}\\u{202e}Body\tä of One.") && !shown.contains('\u{1b}'),
         "{shown:?}"
     );
+    let terminal = Terminal::open();
+    let mut command = store.sandbox.std_command("memory-list");
+    command.args(["--query", "body"]).stdin(terminal.stdio()).stdout(terminal.stdio());
+    assert!(command.spawn().unwrap().wait().unwrap().success());
+    crate::support::eventually("the list", || terminal.shown().contains("of One."));
+    let shown = terminal.shown();
+    assert!(shown.contains("\\u{202e}x") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
 }
 
 fn targeted() -> (Store, std::path::PathBuf) {
@@ -231,7 +239,9 @@ fn from_the_day_after_its_last_a_note_is_not_shown() {
     assert!(fs::read_to_string(&target).unwrap().contains("### Freeze"));
     assert_eq!(on(last, "UTC", &["--check"]).0, Some(0));
     // In Tokyo it is tomorrow by then, and in New York the next morning still today.
-    assert_eq!(on(last, "Asia/Tokyo", &["--check"]).0, Some(1));
+    if std::path::Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists() {
+        assert_eq!(on(last, "Asia/Tokyo", &["--check"]).0, Some(1));
+    }
     assert_eq!(on(last, "JST-9", &["--check"]).0, Some(1));
     assert_eq!(on("2026-03-01T03:00:00Z", "EST5", &["--check"]).0, Some(0));
     assert_eq!(on("2026-03-01T03:00:00Z", "UTC", &["--check"]).0, Some(1));

@@ -4,7 +4,7 @@ use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value}
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::stderr;
-use crate::base::text::one_line;
+use crate::base::text::{disarmed, one_line};
 use crate::memory::search::{self, Counts, Document, Query};
 use crate::memory::service::Filter;
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
@@ -248,9 +248,9 @@ fn print(
             let status = status.to_string();
             let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
             let text = format!("{id}  {tier:4}  {status:12}  {used:4}  {title:width$}  {tags}");
-            stdout.line((text.trim_end().to_owned() + &remark).trim_end())?;
+            stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
             if let Some(line) = line {
-                stdout.line(&format!("    {}", one_line(line, LINE_WIDTH)))?;
+                stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
             }
         } else {
             let tags = one_line(&tags, usize::MAX);
