@@ -10,7 +10,8 @@
 )]
 
 use axe::consolidate::{
-    self, BatchSource, Claimed, Consolidate, Known, Loaded, Material, Part, Session, Slice,
+    self, Claimed, Consolidate, Known, KnownNote, Loaded, Material, Part, Passage, Record, RelatedHints,
+    RelatedLimits, Role, Session, Slice, Speaker,
 };
 use axe::defrag::{self, Defrag, Limits, News, Scanned, Structure, Wanted};
 use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Proposal, ProposalId, Scan};
@@ -112,7 +113,8 @@ fn model(prompt: &str) -> String {
         return json!({"batch": batch, "operations": operations, "notes": "All of it matters."}).to_string();
     }
     let entry = json!({"title": "The dev server listens on port 4310", "summary": "Port 4310, not 8080.",
-        "tags": ["topic__dev"], "body": "The dev server listens on port 4310.", "sources": sessions});
+        "tags": ["topic__dev"], "body": "The dev server listens on port 4310.", "scope": "repo",
+        "sources": sessions});
     json!({"batch": batch, "entries": [entry]}).to_string()
 }
 
@@ -120,9 +122,13 @@ fn model(prompt: &str) -> String {
 fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: &Redactor) -> Result<Ending> {
     let machine = Consolidate { redactor, max_prompt_bytes: MAX_PROMPT };
     let now = Timestamp::now();
-    let text = |id: &str| match queue.get(id).map(|entry| &entry.retrieval) {
-        Some(Retrieval::Inline { title, body, .. }) => format!("{title}\n\n{body}\n"),
-        _ => String::new(),
+    // Each entry is one turn of a person's.
+    let said = |id: &str| match queue.get(id).map(|entry| &entry.retrieval) {
+        Some(Retrieval::Inline { title, body, .. }) => {
+            let text = format!("{title}\n\n{body}");
+            Some(Passage { number: 1, role: Role::User, at: None, text, output: None, is_part: false })
+        }
+        _ => None,
     };
     let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
     loop {
@@ -139,21 +145,12 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     has_llm: true,
                 })),
                 consolidate::Task::FetchHistory { sources } => {
-                    let read =
-                        |source: BatchSource| BatchSource { bytes: text(&source.queue_id).len(), ..source };
-                    let sources: Vec<BatchSource> = sources.into_iter().map(read).collect();
-                    let whole = |(source, known): (usize, &BatchSource)| Slice {
-                        source,
-                        from: 0,
-                        to: known.bytes,
-                        number: 1,
-                        of: 1,
-                    };
-                    let slices = sources.iter().enumerate().map(whole).collect();
+                    let whole = |source: usize| Slice { source, from: 0, to: 1, number: 1, of: 1 };
+                    let slices = (0..sources.len()).map(whole).collect();
                     let parts = vec![Part { slices }];
                     consolidate::Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
                 }
-                consolidate::Task::Gather { sources, slices } => {
+                consolidate::Task::Gather { sources, slices, wanted, made } => {
                     let session = |slice: &Slice| {
                         let source = sources.get(slice.source)?;
                         let entry = queue.get(&source.queue_id)?;
@@ -162,30 +159,44 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                             harness: entry.harness.to_string(),
                             repo: entry.context.repo.clone(),
                             queued: entry.timestamp,
+                            is_note: true,
                             part: (slice.number, slice.of),
                             cut: source.cut,
-                            text: text(&source.queue_id).get(slice.from..slice.to)?.to_owned(),
+                            passages: said(&source.queue_id).into_iter().collect(),
                         })
                     };
                     let sessions: Vec<Session> = slices.iter().filter_map(session).collect();
-                    let shown: String = sessions.iter().map(|session| session.text.as_str()).collect();
-                    let (related, tags) =
-                        consolidate::related(notes, &shown, &Default::default(), 10_000, redactor)?;
+                    let hints = RelatedHints { wanted: &wanted, made: &made };
+                    let limits = RelatedLimits { room: 10_000, whole: 8_000 };
+                    let (related, tags) = consolidate::related(notes, &sessions, &hints, limits, redactor)?;
                     consolidate::Done::Gathered(Material { now, sessions, related, tags })
                 }
-                consolidate::Task::LookUp { .. } => consolidate::Done::Found(Known {
-                    at: now,
-                    ids: notes.ids()?,
-                    // A host that lets notes be updated gives the bodies that have not changed since.
-                    bodies: BTreeMap::new(),
-                    entries: queue.clone(),
-                }),
+                consolidate::Task::LookUp { sources, notes: ids, .. } => {
+                    let known = |id: &EntryId| {
+                        let note = notes.find_own(id).ok()?;
+                        let is_archived = note.place == Place::Archive;
+                        Some((id.clone(), KnownNote { entry: note.entry, is_archived }))
+                    };
+                    // What a person typed counts for more than what a tool printed.
+                    let mut record = Record::default();
+                    for passage in sources.iter().filter_map(|source| said(&source.queue_id)) {
+                        record.add(Some(passage.number), Speaker::Person, &passage.text);
+                    }
+                    consolidate::Done::Found(Known {
+                        at: now,
+                        ids: notes.ids()?,
+                        notes: ids.iter().filter_map(known).collect(),
+                        tags: Default::default(),
+                        entries: queue.clone(),
+                        record,
+                    })
+                }
                 consolidate::Task::Warn(warnings) => {
                     warnings.iter().for_each(|warning| println!("warning: {warning}"));
                     consolidate::Done::Warned
                 }
-                consolidate::Task::Write { note, at } => {
-                    let (written, warnings) = consolidate::write(notes, &note, at)?;
+                consolidate::Task::Write { change, at } => {
+                    let (written, warnings) = consolidate::write(notes, &change, at)?;
                     warnings.iter().for_each(|warning| println!("warning: {warning}"));
                     consolidate::Done::Written(written)
                 }
@@ -267,7 +278,7 @@ fn main() -> Result<()> {
     let queued = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
         "retrieval": {"method": "inline", "title": "Ports", "body": "The dev server is on 4310 now.",
             "tags": [], "scope": "global", "threadId": null},
-        "context": {"cwd": "/work", "repo": null}});
+        "context": {"cwd": "/work", "repo": "github.com/o/r"}});
     let entry = QueueEntry::parse(queued.to_string().as_bytes())?;
     let queue = BTreeMap::from([("entry-1".to_owned(), entry)]);
     let notes = Memory::default();

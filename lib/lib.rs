@@ -28,12 +28,18 @@ pub mod pipeline {
 
 /// From queue entries to notes.
 pub mod consolidate {
+    pub use crate::harness::turn::Role;
+    pub use crate::memory::authorship::{Record, Speaker};
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
     pub use crate::memory::consolidate::judge::Known;
-    pub use crate::memory::consolidate::plan::{Origin, Plan, PlannedNote};
-    pub use crate::memory::consolidate::related::related;
+    pub use crate::memory::consolidate::passage::Passage;
+    pub use crate::memory::consolidate::plan::{
+        Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement,
+    };
+    pub use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        BatchSource, Claimed, Part, Slice, Stretch, Verdict, Work, Written, share_out,
+        Action, BatchSource, Claimed, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting, Work,
+        Written, share_out,
     };
     pub use crate::memory::consolidate::write::write;
     pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};

@@ -128,10 +128,15 @@ fn the_prompt_shows_what_is_known_and_nothing_of_other_repositories() {
     for part in [
         "\nToday is 2026-02-28 (UTC).\n",
         "\nharness: claude-code\nqueued: 2026-02-13T14:30:05Z\nrepository: github.com/o/",
-        "\n\n[user 2026-02-27 10:00]\nWhat about guards in xstate?\n\n[assistant 2026-02-27 10:00]\nSo it is.\n",
     ] {
         assert!(first.contains(part), "{part}: {first}");
     }
+    let mark = first.split("bear the mark ").nth(1).unwrap().split(' ').next().unwrap();
+    let turns = format!(
+        "\n\n[t1 user 2026-02-27 10:00 {mark}]\nWhat about guards in xstate?\n\n\
+         [t2 assistant 2026-02-27 10:00 {mark}]\nSo it is.\n"
+    );
+    assert!(first.contains(&turns), "{first}");
     assert_eq!(sandbox.prompts().len(), 2, "each repository is asked about apart");
     assert!(!sandbox.prompts()[1].contains("Guards are pure."), "another repository's note");
     sandbox.jot("Guards everywhere", "Guards of xstate are pure, everywhere.");
@@ -166,71 +171,89 @@ fn no_session_can_close_its_fence_or_bring_our_own_notes_back() {
     assert_eq!(sandbox.processed(), [id]);
 }
 
+/// A note of the repository that sessions are in, which an agent's session gave.
+fn learned(sandbox: &Sandbox, id: &str, title: &str, body: &str, more: &str) {
+    let text = format!(
+        "---\nid: {id}\ntitle: {title}\nsummary: {title} in short.\ntags: [topic__x]\nstatus: consolidated\n{more}tier: warm\n\
+         scope: repo\nby: agent\ncreatedAt: 1771000000000\nupdatedAt: 1771000000000\nsources:\n  - {{harness: codex, \
+         threadId: t, repo: github.com/o/r}}\n---\n\n{body}\n"
+    );
+    let name = title.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "-");
+    sandbox.write(&sandbox.store().join("topics").join(format!("{name} -- topic__x {id}.md")), text);
+}
+
 #[test]
 fn the_nearest_notes_are_shown_whole_and_more_of_them_by_title() {
     let sandbox = Sandbox::new();
     for n in 0..10 {
-        let (title, body) = (format!("Guards {n}"), format!("Guards of xstate are pure, number {n}."));
-        assert_eq!(said(&mut sandbox.capture(&["--title", &title, "--body", &body, "--direct"])).0, Some(0));
+        let body =
+            format!("Guards of xstate are pure, number {n}.\n{}", "More words about them.\n".repeat(110));
+        learned(
+            &sandbox,
+            &format!("id__AAAAA{}", "ABCDEFGHJK".chars().nth(n).unwrap()),
+            &format!("Guards {n}"),
+            &body,
+            "",
+        );
     }
     sandbox.librarian(
         "brief = re.findall(r'^\\[\\[(id__\\w+)\\]\\] (Guards \\d): ', prompt, re.M)\n\
-         say([note('Newer', update=brief[0][0], body='See [[%s]].' % brief[1][0])])",
+         if number == 0: open(os.path.join(here, 'wanted'), 'w').write(brief[0][0])\n\
+         id = open(os.path.join(here, 'wanted')).read()\n\
+         say([note('Newer guards', update=id, summary=titles.get(id, ''), body=bodies.get(id, '') + 'See more.')] if number else [],\n\
+             want=[id])",
     );
     sandbox.heard("s1", "What about guards in xstate?");
-    let (code, _, err) = sandbox.consolidated(&[]);
-    assert_eq!(code, Some(0), "{err}");
-    let prompt = sandbox.last_prompt();
-    assert_eq!(prompt.matches("\n<<< note id__").count(), 6, "{prompt}");
-    let brief = prompt.split("\n# Further notes, to link to\n").nth(1).unwrap();
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
+    let prompts = sandbox.prompts();
+    let [first, second] = &prompts[..] else { panic!("{} calls", prompts.len()) };
+    assert_eq!(first.matches("\n<<< note id__").count(), 6, "{first}");
+    let brief =
+        first.split("\n# Further notes, by title.").nth(1).unwrap().split("\n# Sessions").next().unwrap();
     assert_eq!(brief.matches("\n[[id__").count(), 4, "{brief}");
     assert!(!brief.contains("Guards of xstate are pure"), "only their titles: {brief}");
-    assert!(err.contains("which was not shown in full: it becomes a new note"), "{err}");
-    assert_eq!(sandbox.kept().len(), 11);
-    assert!(sandbox.note_named("newer").contains("See [[id__"));
+    // It is asked once more, with the note that it wants to see whole.
+    let wanted = fs::read_to_string(sandbox.home().join("wanted")).unwrap();
+    assert!(second.contains(&format!("\n<<< note {wanted} ")), "{second}");
+    assert_eq!(sandbox.kept().len(), 10);
+    assert!(sandbox.note_named("newer-guards").contains(&format!("\nid: {wanted}\n")));
 }
 
-/// A note that a session may update, and a session that does so with `body`.
-fn updating(body: &str) -> (Sandbox, String, (Option<i32>, String, String)) {
+/// A note that a session may update, and a session that does so with `body`; `more` adds fields to the reply's entry.
+fn updating(body: &str, more: &str) -> (Sandbox, (Option<i32>, String, String)) {
     let sandbox = Sandbox::new();
-    let note = [
-        "--title",
-        "Retry rules",
-        "--body",
-        "Retry after 35 s, see src/retry.rs and https://h.example/x.",
-        "--direct",
-    ];
-    assert_eq!(said(&mut sandbox.capture(&note)).0, Some(0));
-    let path = sandbox
-        .store()
-        .join("topics")
-        .join(&crate::support::store::names(&sandbox.store().join("topics"))[0]);
-    let text = fs::read_to_string(&path).unwrap().replacen("tier: ", "mine: keep me # and this\ntier: ", 1);
-    fs::write(&path, &text).unwrap();
-    let id = text.lines().nth(1).unwrap().strip_prefix("id: ").unwrap().to_owned();
+    let old = "Retry after 35 s, see src/retry.rs and https://h.example/x.";
+    learned(&sandbox, "id__a1B2c3", "Retry rules", old, "mine: keep me # and this\n");
     sandbox.librarian(&format!(
-        "say([note('Retry rules, mended', update='{id}', tags=['topic__retry'], body='{body}')])"
+        "say([note('Retry rules, mended', update='id__a1B2c3', tags=['topic__retry'], body='{body}'{more})])"
     ));
     sandbox.heard("s1", "Retry after how long, src/retry.rs?");
     let result = sandbox.consolidated(&[]);
-    (sandbox, id, result)
+    (sandbox, result)
+}
+
+/// The text of the archived note.
+fn archived(sandbox: &Sandbox) -> String {
+    let dir = sandbox.store().join("archive");
+    let names = crate::support::store::names(&dir);
+    assert_eq!(names.len(), 1, "{names:?}");
+    fs::read_to_string(dir.join(&names[0])).unwrap()
 }
 
 #[test]
 fn an_update_keeps_the_id_and_what_others_wrote_into_the_note() {
-    let (sandbox, id, (code, out, err)) =
-        updating("Retry after 35 s and jitter, see src/retry.rs and https://h.example/x.");
+    let (sandbox, (code, out, err)) =
+        updating("Retry after 35 s and jitter, see src/retry.rs and https://h.example/x.", "");
     assert_eq!(
         (code, out.as_str(), err.as_str()),
         (Some(0), "1 entry processed, 1 kb entries written\n", "")
     );
     assert_eq!(sandbox.kept().len(), 1);
-    let note = sandbox.note_named("retry-rules-mended -- topic__retry");
+    let note = sandbox.note_named("retry-rules-mended -- topic__x topic__retry");
     for line in [
-        &format!("id: {id}"),
-        "mine: keep me # and this",
-        "status: consolidated",
-        "title: Retry rules, mended",
+        "id: id__a1B2c3", "mine: keep me # and this", "status: consolidated", "title: Retry rules, mended",
+        "by: agent",
     ] {
         assert!(note.contains(&format!("\n{line}\n")), "{line}: {note}");
     }
@@ -238,23 +261,63 @@ fn an_update_keeps_the_id_and_what_others_wrote_into_the_note() {
         note.ends_with("\n\nRetry after 35 s and jitter, see src/retry.rs and https://h.example/x.\n"),
         "{note}"
     );
+    let old = archived(&sandbox);
+    assert!(old.contains("\nsupersededBy: id__a1B2c3\n") && old.contains("Retry after 35 s, see"), "{old}");
 }
 
 #[test]
-fn an_update_that_loses_facts_becomes_a_note_that_links() {
-    let (sandbox, id, (code, _, err)) = updating("Retry after a while.");
-    assert_eq!((code, sandbox.kept().len()), (Some(0), 2), "{err}");
+fn a_fact_that_is_called_gone_goes_and_the_old_text_is_in_the_archive() {
+    let body = "Retry after 50 s, see src/retry.rs and https://h.example/x.";
+    let (sandbox, (code, out, err)) = updating(body, ", gone=['35', 'nowhere in it']");
+    assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");
+    assert!(err.contains("\"nowhere in it\" is called gone, and is not in id__a1B2c3"), "{err}");
+    assert_eq!((sandbox.kept().len(), sandbox.prompts().len()), (1, 1));
+    assert!(sandbox.note_named("retry-rules-mended").ends_with(&format!("\n\n{body}\n")));
+    assert!(archived(&sandbox).contains("Retry after 35 s"));
+}
+
+#[test]
+fn an_update_that_loses_facts_is_told_once_and_then_waits_for_review() {
+    let (sandbox, (code, out, err)) = updating("Retry after a while.", "");
+    assert_eq!((code, sandbox.kept().len()), (Some(0), 1), "{err}");
+    assert_eq!(out, "1 entry processed, 0 kb entries written, 1 to review\n");
+    let prompts = sandbox.prompts();
+    assert_eq!(prompts.len(), 2);
     assert!(
-        err.contains(&format!("would remove 3 facts from {id} (35, src/retry.rs, https://h.example/x)")),
-        "{err}"
+        prompts[1].contains(
+            "the update of id__a1B2c3 loses 35, src/retry.rs, https://h.example/x; keep them, or name"
+        ),
+        "{}",
+        prompts[1]
     );
     assert!(sandbox.note_named("retry-rules --").contains("Retry after 35 s, see src/retry.rs"));
-    let new = sandbox.note_named("retry-rules-mended");
-    assert!(new.ends_with(&format!("\n\nRetry after a while.\n\nSee also [[{id}]].\n")), "{new}");
+    let proposals = sandbox.store().join("proposals");
+    let names = crate::support::store::names(&proposals);
+    let proposal: Value = serde_json::from_slice(&fs::read(proposals.join(&names[0])).unwrap()).unwrap();
+    assert_eq!((&proposal["op"], &proposal["note"]), (&json!("update"), &json!("id__a1B2c3")));
+    assert_eq!(proposal["entry"]["body"], "Retry after a while.\n");
+    assert!(proposal["reasons"][0].as_str().unwrap().starts_with("It would remove 3 facts"), "{proposal}");
 }
 
 #[test]
-fn a_note_that_was_not_shown_cannot_be_updated() {
+fn what_no_longer_holds_is_retired() {
+    let sandbox = Sandbox::new();
+    learned(&sandbox, "id__a1B2c3", "Retry rules", "Retry after 35 s.", "");
+    sandbox
+        .librarian("say([], retire=[{'id': 'id__a1B2c3', 'reason': 'no retries any more', 'sources': ids}])");
+    sandbox.heard("s1", "There are no retries any more.");
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "1 entry processed, 0 kb entries written, 1 retired\n"),
+        "{err}"
+    );
+    assert_eq!(sandbox.kept().len(), 0);
+    assert!(archived(&sandbox).contains("Retry after 35 s."));
+}
+
+#[test]
+fn a_note_that_is_none_cannot_be_updated() {
     let sandbox = Sandbox::new();
     sandbox.librarian(
         "say([note('T', update='id__zzzzzz'), note('U', update='../../x\\x1b[31m\\nWarning: fake')])",
@@ -263,9 +326,7 @@ fn a_note_that_was_not_shown_cannot_be_updated() {
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.kept().len(), err.lines().count()), (Some(0), 2, 2), "{err}");
     assert!(
-        err.contains(
-            "\"T\" was to replace \"id__zzzzzz\", which was not shown in full: it becomes a new note"
-        ),
+        err.contains("\"T\" was to replace \"id__zzzzzz\", which is no note: it becomes a new one"),
         "{err}"
     );
     assert!(!err.contains('\u{1b}'), "{err}");

@@ -181,7 +181,7 @@ fn a_dry_run_shows_the_plan_and_claims_nothing() {
     assert_eq!(tree(&sandbox), before);
     let (plan, line) = out.split_once("\n\nto write this: ").unwrap();
     assert!(
-        plan.starts_with("new note id__") && plan.contains(" (global): Guards are pure\n  In short.\n"),
+        plan.starts_with("new note id__") && plan.contains(" (repo): Guards are pure\n  In short.\n"),
         "{out}"
     );
     assert!(plan.ends_with("  topic__x\n  | One.\n  | \n  | Two."), "{out}");

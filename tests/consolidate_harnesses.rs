@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 
 /// A note for each session, which links to the next, and holds what the session was asked.
 const CHAIN: &str = r#"
-asked = lambda id: re.search(r"^\[user[^\]]*\]\n(.*)$", text[id], re.M).group(1)
+asked = lambda id: re.search(r"^\[t\d+ user [^\]]*\]\n(.*)$", text[id], re.M).group(1)
 say([note("Session " + re.search(r"^harness: (\S+)$", text[id], re.M).group(1) + " %d" % n, id, ref="n%d" % n,
-          body="Asked: " + asked(id) + " Next: [[n%d]]." % ((n + 1) % len(ids)), scope="global")
+          body="Asked: " + asked(id) + " Next: [[n%d]]." % ((n + 1) % len(ids)), scope="repo")
      for n, id in enumerate(ids)])
 "#;
 
 fn entry(harness: &str, retrieval: Value) -> Value {
     json!({
         "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": harness, "retrieval": retrieval,
-        "context": {"cwd": "/home/u/project", "repo": null},
+        "context": {"cwd": "/home/u/project", "repo": "github.com/o/r"},
     })
 }
 
@@ -205,6 +205,11 @@ fn queue_recorded(sandbox: &Sandbox, recorded: &Path, file: &str) -> String {
     ))
 }
 
+/// How many turns of a person a session shows.
+fn typed(session: &str) -> usize {
+    session.lines().filter(|line| line.starts_with("[t") && line.split(' ').nth(1) == Some("user")).count()
+}
+
 #[test]
 fn recorded_sessions_are_shown_with_exactly_their_turns() {
     let Some(recorded) = recordings() else { return };
@@ -230,11 +235,11 @@ fn recorded_sessions_are_shown_with_exactly_their_turns() {
         assert_eq!(sessions.len(), files.len() - helpers, "{name}");
         for session in sessions {
             // Some went on after the scenario; a fork's file repeats its parent.
-            let typed = session.matches("\n[user").count();
+            let typed_turns = typed(session);
             let wanted = turns.iter().filter(|turn| turn[0] == "user").count();
             match name.as_str() {
-                "tool-call" | "resume" | "fork" => assert!(typed >= wanted, "{name}: {session}"),
-                _ => assert_eq!(typed, wanted, "{name}: {session}"),
+                "tool-call" | "resume" | "fork" => assert!(typed_turns >= wanted, "{name}: {session}"),
+                _ => assert_eq!(typed_turns, wanted, "{name}: {session}"),
             }
             for turn in turns.iter().filter(|turn| turn[0] != "tool") {
                 let text = turn[1].as_str().unwrap();
@@ -265,11 +270,7 @@ fn a_recorded_fork_after_its_parent_shows_what_is_new_in_it() {
         }
         let prompt = sandbox.last_prompt();
         let session = prompt.split("\n<<< session ").nth(1).unwrap();
-        assert_eq!(
-            (session.matches("\n[user").count(), session.matches("Fork: which?").count()),
-            (1, 1),
-            "{session}"
-        );
+        assert_eq!((typed(session), session.matches("Fork: which?").count()), (1, 1), "{session}");
         assert!(!session.contains("Remember: we use tabs"), "{session}");
     }
 }

@@ -128,7 +128,7 @@ fn what_a_model_says_becomes_no_path_and_closes_nothing() {
     );
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!(code, Some(0), "{err}");
-    assert_eq!(out, "1 entry processed, 4 kb entries written\n");
+    assert_eq!(out, "1 entry processed, 4 kb entries written, 1 to review\n");
     assert!(!sandbox.home().join("x").exists() && !sandbox.store().join("x").exists());
     let hostile = sandbox.note_named("x -- ");
     assert!(hostile.contains("title: \"../../x\"\n") && !hostile.contains("\nid: evil"), "{hostile}");

@@ -3,7 +3,9 @@
 use crate::config::skill;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told_as, parts, text};
+use crate::harness::turn::Role;
 use crate::memory::consolidate::ask::{self, Material, RelatedNote, Session};
+use crate::memory::consolidate::passage::Passage;
 use crate::prompt::files::{ContextFile, collect};
 use crate::prompt::system;
 use crate::store::entry::{EntryId, Scope};
@@ -55,14 +57,17 @@ fn stays_in_its_fence(inside: &str) {
 
 fn stays_between_its_marks(short: &str, long: &str) {
     let now = "2026-02-28T15:04:05Z".parse().unwrap();
+    let passage =
+        |role| Passage { number: 1, role, at: None, text: long.to_owned(), output: None, is_part: false };
     let session = Session {
         queue_id: "q1".to_owned(),
         harness: "codex".to_owned(),
         repo: None,
         queued: now,
+        is_note: false,
         part: (1, 1),
         cut: 0,
-        text: long.to_owned(),
+        passages: [Role::User, Role::Tool].map(passage).into(),
     };
     let related = RelatedNote {
         id: EntryId::parse("id__a1B2c3").unwrap(),
@@ -70,8 +75,10 @@ fn stays_between_its_marks(short: &str, long: &str) {
         summary: "s".to_owned(),
         tags: Vec::new(),
         scope: Scope::Global,
+        repo: None,
+        until: None,
         body: Some(short.to_owned()),
-        hash: String::new(),
+        fingerprint: String::new(),
     };
     let material = Material { now, sessions: vec![session], related: vec![related], tags: Vec::new() };
     let prompt = ask::prompt("batch__AAAAAAAAAAAA", &material);
@@ -80,5 +87,8 @@ fn stays_between_its_marks(short: &str, long: &str) {
     let ends = prompt.lines().filter(|line| line.starts_with(">>>") && line.contains(mark)).count();
     let begins = prompt.lines().filter(|line| line.starts_with("<<<") && line.contains(mark)).count();
     assert_eq!((begins, ends), (2, 2), "{prompt}");
-    assert!(prompt.len() <= ask::OWN_WORDS + long.len() + short.len() + 500);
+    let turns = prompt.lines().filter(|line| line.starts_with("[t") && line.contains(mark)).count();
+    assert_eq!(turns, 2, "{prompt}");
+    // A tool's lines are prefixed, at most three bytes for one.
+    assert!(prompt.len() <= ask::OWN_WORDS + 4 * long.len() + long.len() + short.len() + 700);
 }

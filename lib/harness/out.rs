@@ -51,7 +51,7 @@ impl<'a> TurnSink<'a> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0 };
+        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, output: None };
         self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
@@ -65,7 +65,7 @@ impl<'a> TurnSink<'a> {
         at: Option<Timestamp>,
     ) -> Result<()> {
         let shown = tool::call(name, arguments);
-        let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut };
+        let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut, output: None };
         self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
     }
 
@@ -83,14 +83,18 @@ impl<'a> TurnSink<'a> {
                 waiting.key = None;
                 waiting.turn.cut += shown.cut;
                 let sign = if failed { "=> failed" } else { "=>" };
+                waiting.turn.output = Some(waiting.turn.text.len());
                 waiting.turn.text.push_str(format!("\n{sign}\n{}", shown.text).trim_end());
                 self.waiting_bytes += shown.text.len();
                 self.pass_on(false)
             }
             None => {
                 let shown = tool::result(text, false);
-                let text = format!("[an earlier call]\n=>\n{}", shown.text);
-                let turn = Turn { role: Role::Tool, text, id: format!("{key}/result"), at, cut: shown.cut };
+                let call = "[an earlier call]";
+                let text = format!("{call}\n=>\n{}", shown.text);
+                let id = format!("{key}/result");
+                let output = Some(call.len());
+                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, output };
                 self.put(PendingTurn { turn, key: None, recalls: false })
             }
         }

@@ -1,12 +1,14 @@
 //! The common form of all sessions.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
     /// What a person typed.
     User,
     /// What the model said.
@@ -49,6 +51,8 @@ pub(crate) struct Turn {
     pub(crate) at: Option<Timestamp>,
     /// How many bytes were cut from `text`. Each cut is marked in it.
     pub(crate) cut: usize,
+    /// Where a tool's output begins in `text`, in bytes. What stands before it, the agent wrote.
+    pub(crate) output: Option<usize>,
 }
 
 /// How many unknown kinds are counted separately; all others share one count.

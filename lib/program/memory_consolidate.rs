@@ -6,10 +6,10 @@ use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::base::{signal, stdin};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::host::ConsolidateHost;
-use crate::memory::consolidate::plan::PlannedNote;
+use crate::memory::consolidate::host::{ConsolidateHost, refresh};
+use crate::memory::consolidate::plan::{Change, PlannedNote};
 use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, sessions_waiting, waiting};
-use crate::memory::consolidate::work::Written;
+use crate::memory::consolidate::work::{Action, Waiting, Written};
 use crate::memory::pipeline::runner::{Applied, Host, Run, Runner};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Ending, Failure};
@@ -18,6 +18,7 @@ use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, p
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
 use crate::store::persistence::Persistence;
+use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
@@ -201,7 +202,10 @@ fn runner<'a, P: Persistence>(
             machine,
             notes,
             queue,
+            max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
+            is_refreshed: false,
             written: Vec::new(),
+            waiting: Vec::new(),
             planned: Vec::new(),
             warnings: Vec::new(),
         },
@@ -216,7 +220,14 @@ fn consolidate<P: Persistence>(
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
     let ending = match reply {
-        None => runner.run()?,
+        None => {
+            let ending = runner.run()?;
+            // A day has passed, perhaps, and with it what holds until then.
+            if !runner.host.is_refreshed {
+                refresh(&runner.run);
+            }
+            ending
+        }
         Some(reply) => {
             let root = runner.run.root;
             let Applied { parts_left } =
@@ -293,7 +304,7 @@ fn print_busy(args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
     match args.what {
         What::Prompt => print_question(None, args.json, stdout)?,
         What::DryRun if args.json => stdout.json(&preview(&[], &[], &[], Some("busy")))?,
-        _ if args.json => stdout.json(&result(&[], 0, &[], None, Some("busy")))?,
+        _ if args.json => stdout.json(&result(&[], &[], 0, &[], None, Some("busy")))?,
         _ => {}
     }
     Ok(ExitCode::SUCCESS)
@@ -302,24 +313,20 @@ fn print_busy(args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
 /// The result as a program reads it.
 fn result(
     written: &[Written],
+    proposed: &[Waiting],
     processed: usize,
     failed: &[(String, String)],
     waiting: Option<usize>,
     stopped: Option<&str>,
 ) -> Value {
-    let action = |note: &Written| if note.is_update { "update" } else { "create" };
-    let notes: Vec<_> = written
-        .iter()
-        .map(|note| json!({"id": note.id, "title": note.title, "action": action(note)}))
-        .collect();
     let failed: Vec<_> = failed.iter().map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
     json!({
         "processed": processed,
         "written": written.len(),
         "failed": failed,
         "waiting": waiting,
-        "notes": notes,
-        "proposals": [],
+        "notes": written,
+        "proposals": proposed,
         "stopped": stopped,
     })
 }
@@ -337,14 +344,28 @@ fn summary<P>(
             Ending::Failed(Failure::Spent(why)) | Ending::Paused(Failure::Spent(why)) => Some(why.as_str()),
             _ => None,
         };
-        return stdout.json(&result(&host.written, queue.processed, &queue.failed, Some(waiting), stopped));
+        return stdout.json(&result(
+            &host.written,
+            &host.waiting,
+            queue.processed,
+            &queue.failed,
+            Some(waiting),
+            stopped,
+        ));
     }
     if args.quiet {
         return Ok(());
     }
-    let (processed, written) = (queue.processed, host.written.len());
+    let retired = host.written.iter().filter(|note| note.action == Action::Retire).count();
+    let (processed, written) = (queue.processed, host.written.len() - retired);
     let entries = if processed == 1 { "entry" } else { "entries" };
     let mut line = format!("{processed} {entries} processed, {written} kb entries written");
+    if retired > 0 {
+        line.push_str(&format!(", {retired} retired"));
+    }
+    if !host.waiting.is_empty() {
+        line.push_str(&format!(", {} to review", host.waiting.len()));
+    }
     if !queue.failed.is_empty() {
         line.push_str(&format!(", {} failed", queue.failed.len()));
     }
@@ -399,18 +420,22 @@ fn dry_run<P: Persistence>(
 }
 
 /// What a dry run found, as a program reads it.
-fn preview(
-    planned: &[PlannedNote],
-    warnings: &[String],
-    replies: &[PathBuf],
-    stopped: Option<&str>,
-) -> Value {
-    json!({"plan": {"notes": planned, "warnings": warnings}, "replies": replies, "stopped": stopped})
+fn preview(planned: &[Change], warnings: &[String], replies: &[PathBuf], stopped: Option<&str>) -> Value {
+    let (mut notes, mut retired, mut proposals) = (Vec::new(), Vec::new(), Vec::new());
+    for change in planned {
+        match change {
+            Change::Note(note) => notes.push(note),
+            Change::Retire(note) => retired.push(note),
+            Change::Propose(proposal) => proposals.push(proposal),
+        }
+    }
+    let plan = json!({"notes": notes, "retired": retired, "proposals": proposals, "warnings": warnings});
+    json!({"plan": plan, "replies": replies, "stopped": stopped})
 }
 
 /// The plan, for a person.
 fn show<'a>(
-    planned: &[PlannedNote],
+    planned: &[Change],
     warnings: &[String],
     replies: impl Iterator<Item = (&'a PathBuf, usize)>,
     stdout: &mut Stdout,
@@ -418,20 +443,14 @@ fn show<'a>(
     if planned.is_empty() {
         stdout.line("nothing would be written")?;
     }
-    for note in planned {
-        let what = match &note.update {
-            Some(id) => format!("update {id}"),
-            None => format!("new note {}", note.id),
-        };
-        stdout.line(&format!("{what} ({}): {}", note.scope, note.title))?;
-        if !note.summary.is_empty() {
-            stdout.line(&format!("  {}", note.summary))?;
-        }
-        if !note.tags.is_empty() {
-            stdout.line(&format!("  {}", note.tags.join(" ")))?;
-        }
-        for line in body_lines(note) {
-            stdout.line(&format!("  {line}"))?;
+    for change in planned {
+        match change {
+            Change::Note(note) => show_note(note, stdout)?,
+            Change::Retire(note) => {
+                stdout.line(&format!("retire {}: {}", note.id, note.title))?;
+                stdout.line(&format!("  {}", note.reason))?;
+            }
+            Change::Propose(proposal) => show_proposal(proposal, stdout)?,
         }
     }
     for warning in warnings {
@@ -444,6 +463,42 @@ fn show<'a>(
             _ => format!("to write what the first of its {parts} parts gave, and ask about the others again"),
         };
         stdout.line(&format!("{what}: memory-consolidate --apply {}", quoted(reply)))?;
+    }
+    Ok(())
+}
+
+fn show_note(note: &PlannedNote, stdout: &mut Stdout) -> Result<()> {
+    let what = match &note.update {
+        Some(id) => format!("update {id}"),
+        None => format!("new note {}", note.id),
+    };
+    stdout.line(&format!("{what} ({}): {}", note.scope, note.title))?;
+    if !note.summary.is_empty() {
+        stdout.line(&format!("  {}", note.summary))?;
+    }
+    if !note.tags.is_empty() {
+        stdout.line(&format!("  {}", note.tags.join(" ")))?;
+    }
+    if let Some(until) = note.until {
+        stdout.line(&format!("  until {until}"))?;
+    }
+    for line in body_lines(note) {
+        stdout.line(&format!("  {line}"))?;
+    }
+    Ok(())
+}
+
+/// What would wait for review, and why.
+fn show_proposal(proposal: &Proposal, stdout: &mut Stdout) -> Result<()> {
+    let note = proposal.note.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
+    let title = proposal.entry.as_ref().map(|entry| format!(": {}", entry.title)).unwrap_or_default();
+    stdout.line(&format!("for review: {}{note}{title}", proposal.op))?;
+    for reason in &proposal.reasons {
+        stdout.line(&format!("  {reason}"))?;
+    }
+    let body = proposal.entry.iter().flat_map(|entry| entry.body.lines());
+    for line in body {
+        stdout.line(&format!("  | {line}"))?;
     }
     Ok(())
 }

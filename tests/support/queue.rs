@@ -75,6 +75,7 @@ impl Sandbox {
 
     /// Queues a session of Claude Code as its hook does, and returns the queue id.
     pub(crate) fn hear(&self, session: &str) -> String {
+        self.in_a_repository();
         let hook = json!({
             "session_id": session, "transcript_path": self.transcript(session), "cwd": self.work(),
             "hook_event_name": "SessionEnd",
@@ -84,6 +85,16 @@ impl Sandbox {
         let (code, out, err) = said(&mut capture);
         assert_eq!(code, Some(0), "{err}");
         serde_json::from_str::<Value>(&out).unwrap()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Makes the working directory a checkout of `github.com/o/r`, if it is none yet: notes from sessions land there.
+    pub(crate) fn in_a_repository(&self) {
+        let git = self.work().join(".git");
+        if !git.exists() {
+            self.write(&git.join("HEAD"), "ref: refs/heads/main\n");
+            let config = "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = https://github.com/o/r.git\n";
+            self.write(&git.join("config"), config);
+        }
     }
 
     fn queue_with(&self, mut capture: Command) -> String {

@@ -57,6 +57,8 @@ pub(crate) struct Llm {
     pub(crate) timeout_seconds: u64,
     pub(crate) max_prompt_bytes: u64,
     pub(crate) max_reply_bytes: u64,
+    /// How many bytes of existing notes a prompt shows whole.
+    pub(crate) max_note_bytes: u64,
     pub(crate) max_calls_per_run: u64,
     pub(crate) max_calls_per_day: u64,
 }

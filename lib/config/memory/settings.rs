@@ -60,6 +60,7 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("llm.timeoutSeconds", number(1, LONGEST_SECONDS), "600"),
     known("llm.maxPromptBytes", BYTES, "200000"),
     known("llm.maxReplyBytes", BYTES, "4000000"),
+    known("llm.maxNoteBytes", BYTES, "16000"),
     known("llm.maxCallsPerRun", number(0, 10_000), "20"),
     known("llm.maxCallsPerDay", number(0, 100_000), "100"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),

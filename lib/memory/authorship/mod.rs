@@ -19,6 +19,7 @@ use crate::memory::authorship::claims::{Claim, claims};
 use crate::memory::authorship::fold::Folded;
 use crate::memory::authorship::tokens::{address_key, address_keys, addresses, word_keys, words};
 use crate::memory::facts::{facts, is_unspaced};
+use crate::store::entry::By;
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -28,26 +29,28 @@ use unicode_segmentation::UnicodeSegmentation;
 /// A turn of a person with more characters is not searched for sentences: so much is pasted.
 const TYPED_CHARS: usize = 500;
 
-/// Who said what stands in a note. The weakest is the greatest, so that `max` is who answers for two parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum By {
-    /// Typed or accepted by a person.
-    Person,
-    Agent,
-    /// It holds a fact that a tool's output showed first.
-    Tool,
-}
-
 /// From whom a stretch of a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speaker {
+pub enum Speaker {
     /// Typed or pasted.
     Person,
+    /// A part of a person's turn that is too long to have been typed.
+    Pasted,
     /// What it said or thought.
     Agent,
     /// What the agent gave a tool.
     ToolInput,
     ToolOutput,
+}
+
+impl Speaker {
+    pub(crate) fn by(self) -> By {
+        match self {
+            Speaker::Person | Speaker::Pasted => By::Person,
+            Speaker::Agent | Speaker::ToolInput => By::Agent,
+            Speaker::ToolOutput => By::Tool,
+        }
+    }
 }
 
 /// What a note says.
@@ -118,8 +121,8 @@ mod given {
 ///
 /// Its size grows with the number of different words, not with the length of what was said; only turns that are shown
 /// are kept, for quotes.
-#[derive(Default)]
-pub(crate) struct Record {
+#[derive(Debug, Default)]
+pub struct Record {
     /// By whom each word and address was given, by its hash.
     given: HashMap<u64, u8>,
     /// The hashes of the sentences that a person typed in turns of at most [`TYPED_CHARS`].
@@ -133,9 +136,9 @@ impl Record {
     /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown, being of an earlier
     /// part or run. Headers of turns, with their dates, are nobody's and do not belong in `text`.
     ///
-    /// The parts of one turn are added one after the other. A person's turn is given whole, not in parts, or its
-    /// sentences are not found.
-    pub(crate) fn add(&mut self, turn: Option<usize>, speaker: Speaker, text: &str) {
+    /// The parts of one turn are added one after the other. A person's turn is given whole; the parts of one that is too
+    /// long to have been typed are [`Speaker::Pasted`].
+    pub fn add(&mut self, turn: Option<usize>, speaker: Speaker, text: &str) {
         self.index(speaker, text);
         if speaker == Speaker::ToolOutput {
             // What is written so that it looks different was shown as what it looks like, too.
@@ -325,7 +328,7 @@ fn note(given: &mut HashMap<u64, u8>, key: u64, speaker: Speaker) {
     let before = given.entry(key).or_default();
     let is_early = *before & given::TOOL_OUTPUT == 0;
     *before |= match speaker {
-        Speaker::Person => given::PERSON,
+        Speaker::Person | Speaker::Pasted => given::PERSON,
         Speaker::Agent if is_early => given::AGENT_WORDS_EARLY,
         // An echo.
         Speaker::Agent => 0,

@@ -11,14 +11,14 @@ use crate::config::memory::MemoryConfig;
 use crate::harness::source::LINE_CAP;
 use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, Format};
-use crate::memory::consolidate::history::{History, Seen, copy_turns, text_name};
+use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
+use crate::memory::consolidate::passage::Passage;
 use crate::memory::hash::hash;
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
-use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The largest transcript that a command may print, in bytes.
@@ -39,6 +39,8 @@ pub(crate) struct Gatherer<'a> {
     pub(super) redactor: &'a Redactor,
     pub(super) sessions: &'a Sessions,
     pub(super) reporter: &'a Reporter,
+    /// The longest passage, in bytes: a longer turn is shown in parts.
+    pub(super) longest: usize,
     /// What every command of ours gets in its environment.
     pub(super) vars: Vec<(&'static str, std::ffi::OsString)>,
 }
@@ -48,16 +50,22 @@ impl Gatherer<'_> {
     pub(super) fn gather(&self, entry: &QueueEntry, batch: &Batch, queue_id: &str) -> Result<Gathered> {
         let raw = batch.file(&format!("{queue_id}.raw"));
         let (format, path) = match &entry.retrieval {
-            Retrieval::Inline { title, body, tags, .. } => {
-                let text = format!(
-                    "A note that a person wrote. File it, at least as it is.\ntitle: {title}\ntags: {}\n\n{body}\n",
-                    tags.join(" ")
-                );
-                let text = self.redactor.cleaned(&text);
-                batch.write(&text_name(queue_id), text.as_bytes())?;
-                let history =
-                    History { borders: vec![text.len()], marks: vec![hash(&text)], ..History::default() };
-                return Ok(Gathered::History(history));
+            Retrieval::Inline { title, body, .. } => {
+                // Of the person, or, captured in an agent's shell, of that agent.
+                let role = if is_persons(entry) { Role::User } else { Role::Assistant };
+                let text = self.redactor.cleaned(&format!("{title}\n\n{body}"));
+                let hash = hash(&text);
+                let mut writer = HistoryWriter::new(&batch.file(&history_name(queue_id)), self.longest)?;
+                let note = Passage {
+                    number: 0,
+                    role,
+                    at: Some(entry.timestamp),
+                    text,
+                    output: None,
+                    is_part: false,
+                };
+                writer.turn(note, hash, 0)?;
+                return Ok(Gathered::History(writer.finish()?));
             }
             Retrieval::AmpThread { thread_id } => {
                 if let Some(why) = self.run_read_command(Harness::Amp, thread_id, batch, &raw)? {
@@ -143,10 +151,7 @@ impl Gatherer<'_> {
         batch: &Batch,
         queue_id: &str,
     ) -> Result<Gathered> {
-        let whole = batch.file(&format!("{queue_id}.whole"));
-        let mut text = BufWriter::new(file::scratch(&whole)?);
-        let mut turns: Vec<Seen> = Vec::new();
-        let mut end = 0;
+        let mut writer = HistoryWriter::new(&batch.file(&history_name(queue_id)), self.longest)?;
         let mut is_first_prompt = true;
         let mut is_ours = false;
         let mut is_unwritten = false;
@@ -154,22 +159,14 @@ impl Gatherer<'_> {
             if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
                 is_ours = bears_an_id(&turn.text);
             }
-            let shown = self.shown(&turn);
-            text.write_all(shown.as_bytes()).map_err(|e| {
-                is_unwritten = true;
-                Error::from(e)
-            })?;
-            end += shown.len();
-            turns.push(Seen { end, mark: hash(&turn.id), cut: turn.cut });
-            Ok(())
+            let (hash, cut) = (hash(&turn.id), turn.cut);
+            writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
         });
         let report = match read {
             Ok(report) => report,
             Err(error) if is_unwritten => return Err(error),
             Err(error) => return Ok(Gathered::Unreadable(error)),
         };
-        text.flush()?;
-        drop(text);
         if report.too_long > 0 {
             let (lines, cap) = (report.too_long, LINE_CAP >> 20);
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
@@ -185,44 +182,49 @@ impl Gatherer<'_> {
         }
         let key = session_key(entry);
         let parent = report.parent.as_ref().map(|parent| format!("{}:{parent}", entry.harness));
-        let fresh = self.fresh(&turns, key.as_deref(), parent.as_deref());
+        let mut history = writer.finish()?;
+        let fresh = self.fresh(&history.turns, key.as_deref(), parent.as_deref());
         if fresh.is_empty() {
-            let why = if turns.is_empty() { "nothing was said in it" } else { "nothing new was said in it" };
+            let why = match history.turns.is_empty() {
+                true => "nothing was said in it",
+                false => "nothing new was said in it",
+            };
             return Ok(Gathered::Nothing(why.to_owned()));
         }
-        let mut history = History { session: key, parent, ..History::default() };
-        copy_turns(&whole, &batch.file(&text_name(queue_id)), &turns, &fresh, &mut history)?;
-        file::remove(&whole)?;
+        for passage in &mut history.passages {
+            passage.is_shown = fresh.contains(&passage.turn);
+        }
+        // Their headings may stand in a tool's output, too.
+        history.is_forgeable = matches!(format, Format::AmpMarkdown | Format::Plain);
+        (history.session, history.parent) = (key, parent);
         Ok(Gathered::History(history))
     }
 
     /// A turn as the model sees it.
-    fn shown(&self, turn: &Turn) -> String {
-        let mut shown = String::with_capacity(turn.text.len() + 40);
-        match turn.at {
-            Some(at) => {
-                let _ = writeln!(shown, "[{} {}]", turn.role, at.strftime("%Y-%m-%d %H:%M"));
-            }
-            None => {
-                let _ = writeln!(shown, "[{}]", turn.role);
-            }
-        }
-        shown.push_str(self.redactor.redact(&turn.text).text.trim_end());
-        shown.push_str("\n\n");
-        shown
+    fn shown(&self, turn: Turn) -> Passage {
+        let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
+        let clean = |text: &str| self.redactor.redact(text).text.into_owned();
+        let mut text = clean(input);
+        let at = turn.output.map(|_| text.len());
+        text.push_str(&clean(output));
+        Passage { number: 0, role: turn.role, at: turn.at, text, output: at, is_part: false }
     }
 
     /// Which turns nobody has seen yet: those after the last one that was read, and of these not those that the
     /// session shares with its kin.
-    fn fresh(&self, turns: &[Seen], key: Option<&str>, parent: Option<&str>) -> Vec<usize> {
+    fn fresh(&self, turns: &[String], key: Option<&str>, parent: Option<&str>) -> BTreeSet<usize> {
         let Some(key) = key else { return (0..turns.len()).collect() };
         let last = self.sessions.get(key).map(|session| session.last.as_str());
-        let read =
-            last.and_then(|last| turns.iter().rposition(|turn| turn.mark == last)).map_or(0, |at| at + 1);
-        let shared: std::collections::BTreeSet<&str> =
+        let read = last.and_then(|last| turns.iter().rposition(|turn| turn == last)).map_or(0, |at| at + 1);
+        let shared: BTreeSet<&str> =
             self.sessions.kin(key, parent).flat_map(|session| &session.marks).map(String::as_str).collect();
-        (read..turns.len()).filter(|&index| !shared.contains(turns[index].mark.as_str())).collect()
+        (read..turns.len()).filter(|&index| !shared.contains(turns[index].as_str())).collect()
     }
+}
+
+/// Did a person write this note?
+pub(super) fn is_persons(entry: &QueueEntry) -> bool {
+    entry.harness == Harness::Manual
 }
 
 /// The session's name in the ledger: the same wherever its file lies.

@@ -1,100 +1,147 @@
-//! The text of a history, in a file of its batch, turn by turn: it may be larger than memory.
+//! The history of one entry, in a file of its batch: a passage a line. It may be larger than memory.
 
+use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::memory::consolidate::passage::Passage;
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
-/// The name of an entry's text in its batch.
-pub(super) fn text_name(queue_id: &str) -> String {
-    format!("{queue_id}.history.txt")
+/// The name of an entry's history in its batch.
+pub(super) fn history_name(queue_id: &str) -> String {
+    format!("{queue_id}.history.jsonl")
 }
 
-/// The name of what is known about that text.
+/// The name of what is known about that history.
 pub(super) fn facts_name(queue_id: &str) -> String {
     format!("{queue_id}.history.json")
 }
 
-/// What the text file of a history holds, and where its turns end.
+/// What is known about a history.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct History {
     /// The session's name in the ledger; `None`: a note, or a file that is no session.
     pub(super) session: Option<String>,
     pub(super) parent: Option<String>,
-    /// Where each turn ends in the text, in bytes.
-    pub(super) borders: Vec<usize>,
+    /// Every passage, in order. Those that were read in an earlier run, too: they tell who said something first.
+    pub(super) passages: Vec<PassageFacts>,
     /// Each turn's hash.
-    pub(super) marks: Vec<String>,
+    pub(super) turns: Vec<String>,
     /// Bytes that were left out of turns, each place marked.
     pub(super) cut: usize,
+    /// The format does not tell a person's turn from text that a tool printed.
+    pub(super) is_forgeable: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct PassageFacts {
+    /// Where it ends in the file.
+    pub(super) end: u64,
+    /// How many bytes it takes in a prompt, at most.
+    pub(super) bytes: usize,
+    /// The index of its turn.
+    pub(super) turn: usize,
+    /// It is new: the model is to see it.
+    pub(super) is_shown: bool,
 }
 
 impl History {
+    /// How many bytes each passage takes that is to be shown.
+    pub(super) fn lengths(&self) -> Vec<usize> {
+        self.shown().map(|passage| passage.bytes).collect()
+    }
+
     pub(super) fn bytes(&self) -> usize {
-        self.borders.last().copied().unwrap_or(0)
+        self.shown().map(|passage| passage.bytes).sum()
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &PassageFacts> {
+        self.passages.iter().filter(|passage| passage.is_shown)
+    }
+
+    /// The hashes of the turns that end among the shown passages `from..to`.
+    pub(super) fn turns_ending_in(&self, from: usize, to: usize) -> Vec<String> {
+        let shown: Vec<usize> = self.shown().map(|passage| passage.turn).collect();
+        let ends = |index: usize| shown.get(index + 1) != shown.get(index);
+        let within = (from..to.min(shown.len())).filter(|index| ends(*index));
+        within.filter_map(|index| self.turns.get(*shown.get(index)?).cloned()).collect()
     }
 }
 
-/// A turn in the text of all turns.
-pub(crate) struct Seen {
-    pub(super) end: usize,
-    pub(super) mark: String,
-    pub(super) cut: usize,
+/// Writes a history.
+pub(super) struct HistoryWriter {
+    file: BufWriter<fs_err::File>,
+    pub(super) history: History,
+    end: u64,
+    /// The longest passage, in bytes.
+    longest: usize,
 }
 
-/// Copies the turns `wanted` from the text of all turns.
-pub(super) fn copy_turns(
-    from: &Path,
-    to: &Path,
-    turns: &[Seen],
-    wanted: &[usize],
-    history: &mut History,
-) -> io::Result<()> {
-    let mut all = fs_err::File::open(from)?;
-    let mut text = BufWriter::new(file::scratch(to)?);
-    let mut end = 0;
-    for &index in wanted {
-        let start = index.checked_sub(1).map_or(0, |before| turns[before].end);
-        let length = turns[index].end - start;
-        all.seek(SeekFrom::Start(start as u64))?;
-        io::copy(&mut (&mut all).take(length as u64), &mut text)?;
-        end += length;
-        history.borders.push(end);
-        history.marks.push(turns[index].mark.clone());
-        history.cut += turns[index].cut;
+impl HistoryWriter {
+    pub(super) fn new(path: &Path, longest: usize) -> Result<HistoryWriter> {
+        let file = BufWriter::new(file::scratch(path)?);
+        Ok(HistoryWriter { file, history: History::default(), end: 0, longest })
     }
-    text.flush()?;
-    text.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+
+    /// Adds a turn with its hash, as one passage or as several.
+    pub(super) fn turn(&mut self, turn: Passage, hash: String, cut: usize) -> Result<()> {
+        let index = self.history.turns.len();
+        self.history.turns.push(hash);
+        self.history.cut += cut;
+        for passage in (Passage { number: index, ..turn }).split(self.longest) {
+            let line = serde_json::to_vec(&passage)
+                .map_err(|e| Error::io("a turn cannot be written as JSON").because(e))?;
+            self.file.write_all(&line)?;
+            self.file.write_all(b"\n")?;
+            self.end += line.len() as u64 + 1;
+            let facts = PassageFacts { end: self.end, bytes: passage.bytes(), turn: index, is_shown: true };
+            self.history.passages.push(facts);
+        }
+        Ok(())
+    }
+
+    /// Makes the file last.
+    pub(super) fn finish(mut self) -> Result<History> {
+        self.file.flush()?;
+        let file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        Ok(self.history)
+    }
 }
 
-/// A stretch of a text file, as text. Its ends are ends of turns or of characters.
-pub(super) fn slice(path: &Path, from: usize, to: usize) -> io::Result<String> {
-    let mut file = fs_err::File::open(path)?;
-    file.seek(SeekFrom::Start(from as u64))?;
-    let mut bytes = Vec::new();
-    file.take(to.saturating_sub(from) as u64).read_to_end(&mut bytes)?;
-    Ok(crate::base::text::lossy(bytes).0)
-}
-
-/// The last place at or before `at` where a line ends, or else a character, within a few kilobytes.
-pub(super) fn cut_at(path: &Path, at: usize) -> usize {
-    let from = at.saturating_sub(4096);
-    let mut bytes = Vec::new();
-    let read = fs_err::File::open(path).and_then(|mut file| {
-        file.seek(SeekFrom::Start(from as u64))?;
-        file.take((at - from + 1) as u64).read_to_end(&mut bytes)
-    });
-    if read.is_err() {
-        return at;
+/// Calls `each` with every passage before the shown one of index `to`, and whether it is one of the shown ones from
+/// `from` on.
+pub(super) fn read(
+    path: &PathBuf,
+    history: &History,
+    (from, to): (usize, usize),
+    with_earlier: bool,
+    mut each: impl FnMut(Passage, bool),
+) -> Result<()> {
+    let mut file = BufReader::new(fs_err::File::open(path)?);
+    let mut shown = 0;
+    let mut start = 0;
+    let mut at = 0;
+    let mut line = Vec::new();
+    for facts in &history.passages {
+        if shown >= to {
+            break;
+        }
+        let is_here = facts.is_shown && shown >= from;
+        shown += usize::from(facts.is_shown);
+        if is_here || with_earlier {
+            if at != start {
+                file.seek(SeekFrom::Start(start))?;
+            }
+            line.clear();
+            file.read_until(b'\n', &mut line)?;
+            at = facts.end;
+            let passage = serde_json::from_slice(&line)
+                .map_err(|e| Error::corrupt(format!("\"{}\" is damaged", path.display())).because(e))?;
+            each(passage, is_here);
+        }
+        start = facts.end;
     }
-    let within = &bytes[..bytes.len().min(at - from)];
-    if let Some(line) = memchr::memrchr(b'\n', within) {
-        return from + line + 1;
-    }
-    // A byte that continues a character is no place to begin.
-    let mut end = at - from;
-    while end > 0 && bytes.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
-        end -= 1;
-    }
-    from + end
+    Ok(())
 }

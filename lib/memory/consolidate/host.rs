@@ -1,24 +1,27 @@
 //! What the machine's tasks do to a store of files: the queue, the notes, the history, AGENTS.md.
 
 use crate::base::error::{Error, Result};
+use crate::memory::authorship::Record;
 use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
-use crate::memory::consolidate::history::{slice, text_name};
+use crate::memory::consolidate::history::{self, History, facts_name, history_name};
 use crate::memory::consolidate::judge::Known;
-use crate::memory::consolidate::plan::PlannedNote;
+use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::plan::{Change, KnownNote};
 use crate::memory::consolidate::queue::{Fetched, Queue, entries, waiting};
-use crate::memory::consolidate::related::related;
-use crate::memory::consolidate::work::{BatchSource, Slice, Written};
+use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
+use crate::memory::consolidate::work::{BatchSource, Outcome, Slice, Waiting, Written};
 use crate::memory::consolidate::write::write;
 use crate::memory::consolidate::{Consolidate, Done, Loaded, Task};
-use crate::memory::hash::hash;
 use crate::memory::pipeline::runner::{Host, Run, TakeUp};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section;
+use crate::memory::service::count_use;
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
-use crate::store::history;
-use crate::store::persistence::{Note, Persistence};
+use crate::store::history as commits;
+use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +33,16 @@ pub(crate) struct ConsolidateHost<'a, P> {
     pub(crate) machine: Consolidate<'a>,
     pub(crate) notes: P,
     pub(crate) queue: Queue,
+    /// How many bytes of notes a prompt shows whole.
+    pub(crate) max_note_bytes: usize,
+    /// The targets show what the notes say.
+    pub(crate) is_refreshed: bool,
     /// What this run wrote.
     pub(crate) written: Vec<Written>,
-    /// What it wrote, or a dry run would have written, as planned.
-    pub(crate) planned: Vec<PlannedNote>,
+    /// What it put before the person.
+    pub(crate) waiting: Vec<Waiting>,
+    /// What it made, or a dry run would have made, as planned.
+    pub(crate) planned: Vec<Change>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -67,8 +76,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                 let Fetched { sources, parts, verdicts } = self.queue.fetch(sources, room(max)?.0, run)?;
                 Done::Fetched { sources, parts, verdicts }
             }
-            Task::Gather { sources, slices } => Done::Gathered(self.gather(&sources, &slices, run)?),
-            Task::LookUp { updatable } => Done::Found(self.look_up(&updatable, run)?),
+            Task::Gather { sources, slices, wanted, made } => {
+                let hints = RelatedHints { wanted: &wanted, made: &made };
+                Done::Gathered(self.gather(&sources, &slices, &hints, run)?)
+            }
+            Task::LookUp { sources, slices, notes } => {
+                Done::Found(self.look_up(&sources, &slices, &notes, run)?)
+            }
             Task::Warn(warnings) => {
                 // A dry run shows them with its plan.
                 if !run.is_dry() {
@@ -77,9 +91,10 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                 self.warnings.extend(warnings);
                 Done::Warned
             }
-            Task::Write { note, at } => Done::Written(self.write(*note, at, run)?),
+            Task::Write { change, at } => Done::Written(self.write(change, at, run)?),
             Task::Consume { stretches } => {
-                self.queue.consume(&stretches, run)?;
+                let cited = self.queue.consume(&stretches, run)?;
+                self.count_uses(&cited, run)?;
                 Done::Consumed
             }
             Task::MarkProcessed { sources, verdicts } => {
@@ -90,12 +105,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                 self.queue.mark(&sources, &verdicts, run)?;
                 Done::Marked
             }
-            Task::Commit { written } => {
-                self.commit(&written, run);
+            Task::Commit { written, waiting } => {
+                self.commit(&written, &waiting, run);
                 Done::Committed
             }
             Task::Refresh => {
                 refresh(run);
+                self.is_refreshed = true;
                 Done::Refreshed
             }
         })
@@ -141,78 +157,171 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// Everything that the next prompt shows.
-    fn gather(&self, sources: &[BatchSource], slices: &[Slice], run: &Run) -> Result<Material> {
-        let (batch, entries) = (run.batch()?, entries(run)?);
+    fn gather(
+        &self,
+        sources: &[BatchSource],
+        slices: &[Slice],
+        hints: &RelatedHints,
+        run: &Run,
+    ) -> Result<Material> {
+        let entries = entries(run)?;
         let mut sessions = Vec::new();
+        let mut numbers = 0;
         for part in slices {
             let Some(source) = sources.get(part.source) else { continue };
             let Some(entry) = entries.get(&source.queue_id) else { continue };
+            let mut passages = Vec::new();
+            each_passage(part, source, false, &mut numbers, run, |heard| passages.push(heard.passage))?;
             sessions.push(Session {
                 queue_id: source.queue_id.clone(),
                 harness: entry.harness.name().to_owned(),
                 repo: entry.context.repo.clone(),
                 queued: entry.timestamp,
+                is_note: matches!(entry.retrieval, Retrieval::Inline { .. }),
                 part: (part.number, part.of),
                 cut: source.cut,
-                text: slice(&batch.file(&text_name(&source.queue_id)), part.from, part.to)?,
+                passages,
             });
         }
-        let text: String = sessions.iter().map(|session| session.text.as_str()).collect();
-        let repos: BTreeSet<&str> = sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
-        let room = room(self.machine.max_prompt_bytes)?.1;
-        let (related, tags) = related(&self.notes, &text, &repos, room, self.machine.redactor)?;
+        let limits =
+            RelatedLimits { room: room(self.machine.max_prompt_bytes)?.1, whole: self.max_note_bytes };
+        let (related, tags) = related(&self.notes, &sessions, hints, limits, self.machine.redactor)?;
         Ok(Material { now: run.env.now(), sessions, related, tags })
     }
 
-    fn look_up(&self, updatable: &BTreeMap<EntryId, String>, run: &Run) -> Result<Known> {
-        let unchanged = |(id, shown): (&EntryId, &String)| {
+    fn look_up(
+        &self,
+        sources: &[BatchSource],
+        slices: &[Slice],
+        notes: &[EntryId],
+        run: &Run,
+    ) -> Result<Known> {
+        let entries = entries(run)?;
+        let known = |id: &EntryId| {
             let note = self.notes.find_own(id).ok()?;
-            let body = note.entry.body();
-            (hash(body) == *shown).then(|| (id.clone(), String::from_utf8_lossy(body).into_owned()))
+            let is_archived = note.place == Place::Archive;
+            Some((id.clone(), KnownNote { entry: note.entry, is_archived }))
         };
+        let scan = self.notes.scan(&[Place::Topics], |note| note.entry.into_meta().tags)?;
         Ok(Known {
             at: run.env.now(),
             ids: self.notes.ids()?,
-            bodies: updatable.iter().filter_map(unchanged).collect(),
-            entries: entries(run)?,
+            notes: notes.iter().filter_map(known).collect(),
+            tags: scan.found.into_iter().flatten().collect(),
+            record: record(sources, slices, &entries, run)?,
+            entries,
         })
     }
 
-    fn write(&mut self, note: PlannedNote, at: Timestamp, run: &Run) -> Result<Written> {
-        let (written, warnings) = write(&self.notes, &note, at)?;
+    fn write(&mut self, change: Change, at: Timestamp, run: &Run) -> Result<Outcome> {
+        let (outcome, warnings) = write(&self.notes, &change, at)?;
         if !run.is_dry() {
             warnings.iter().for_each(|warning| run.reporter.warn(warning));
         }
         self.warnings.extend(warnings);
         // Told by the run that wrote it, though its batch may go on in later ones.
-        self.written.push(written.clone());
-        self.planned.push(note);
-        Ok(written)
+        match &outcome {
+            Outcome::Note(written) => self.written.push(written.clone()),
+            Outcome::Waits(waiting) => self.waiting.push(waiting.clone()),
+            Outcome::Unchanged => {}
+        }
+        self.planned.push(change);
+        Ok(outcome)
     }
 
-    fn commit(&self, written: &[Written], run: &Run) {
+    /// What a session shows of the use of notes. One that is gone is nobody's fault.
+    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &Run) -> Result<()> {
+        if cited.is_empty() {
+            return Ok(());
+        }
+        let known = self.notes.ids()?;
+        let lock = self.notes.lock()?;
+        for id in cited.intersection(&known) {
+            if let Err(why) = count_use(&self.notes, &lock, id, run.env.now()) {
+                run.reporter.warn(&format!("the use of {id} is not counted: {}", why.message()));
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, written: &[Written], waiting: &[Waiting], run: &Run) {
         if run.is_dry() {
             return;
         }
         let changed: Vec<Note> =
             written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect();
-        let message = match written {
-            [one] => format!("consolidate: {}", one.title),
-            all => format!("consolidate: {} notes", all.len()),
+        let message = match (written, waiting) {
+            ([one], _) => format!("consolidate: {}", one.title),
+            ([], [one]) => format!("consolidate: proposed: {}", one.title),
+            ([], all) => format!("consolidate: {} proposals", all.len()),
+            (all, _) => format!("consolidate: {} notes", all.len()),
         };
-        if let Err(error) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
+        if let Err(error) = commits::record(run.root, &run.config.storage, message, &changed, run.env) {
             run.reporter.warn(&error.line());
         }
     }
 }
 
+/// A passage of a history, on its way to a prompt or to the record.
+struct Heard {
+    /// With its number in the prompt, if it is shown there.
+    passage: Passage,
+    is_shown: bool,
+    /// Its format does not tell a person's turn from what a tool printed.
+    is_forgeable: bool,
+}
+
+/// Calls `each` with the passages of a slice, numbered on from `numbers`; with `with_earlier`, with those before them too.
+fn each_passage(
+    part: &Slice,
+    source: &BatchSource,
+    with_earlier: bool,
+    numbers: &mut usize,
+    run: &Run,
+    mut each: impl FnMut(Heard),
+) -> Result<()> {
+    let batch = run.batch()?;
+    let facts: History = batch.read_json(&facts_name(&source.queue_id))?;
+    let path = batch.file(&history_name(&source.queue_id));
+    let is_forgeable = facts.is_forgeable;
+    let mut turn = None;
+    history::read(&path, &facts, (part.from, part.to), with_earlier, |passage, is_shown| {
+        if is_shown && turn.replace(passage.number) != Some(passage.number) {
+            *numbers += 1;
+        }
+        let passage = Passage { number: *numbers, ..passage };
+        each(Heard { passage, is_shown, is_forgeable });
+    })
+}
+
+/// Who said what, in what a prompt shows and in what came before it.
+fn record(
+    sources: &[BatchSource],
+    slices: &[Slice],
+    entries: &BTreeMap<String, QueueEntry>,
+    run: &Run,
+) -> Result<Record> {
+    let mut record = Record::default();
+    let mut numbers = 0;
+    for part in slices {
+        let Some(source) = sources.get(part.source) else { continue };
+        let is_note = entries
+            .get(&source.queue_id)
+            .is_some_and(|entry| matches!(entry.retrieval, Retrieval::Inline { .. }));
+        each_passage(part, source, true, &mut numbers, run, |Heard { passage, is_shown, is_forgeable }| {
+            passage.record(&mut record, is_shown, is_forgeable, is_note);
+        })?;
+    }
+    Ok(record)
+}
+
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-fn refresh(run: &Run) {
+pub(crate) fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }
-    match section::refresh(run.config, run.root, run.reporter) {
+    match section::refresh(run.config, run.root, run.env.today(), run.reporter) {
         Ok(outcomes) => {
             for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
                 run.reporter.warn(&format!("not refreshed: {}", error.line()));

@@ -1,13 +1,18 @@
 //! A reply, held against what was asked: what to write, and what becomes of each queue entry.
 
 use crate::base::text::one_line;
-use crate::memory::consolidate::plan::{self, Origin, Plan, PlannedNote};
-use crate::memory::consolidate::reply::{self, Asked};
+use crate::memory::authorship::Record;
+use crate::memory::consolidate::decide::Judge;
+use crate::memory::consolidate::gather::is_persons;
+use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan, PlannedNote};
+use crate::memory::consolidate::reply::{self, Asked, Proposed, Reply};
 use crate::memory::consolidate::work::{Verdict, Work};
-use crate::memory::links::new_id;
+use crate::memory::links::{new_id, resolve_intra_batch_links};
 use crate::memory::redact::Redactor;
-use crate::store::entry::{EntryId, Scope, Status};
+use crate::memory::search::words;
+use crate::store::entry::{By, EntryId, Scope, Source, Status};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::proposal::{Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,96 +22,357 @@ pub struct Known {
     pub at: Timestamp,
     /// Every id in use, aliases too.
     pub ids: BTreeSet<EntryId>,
-    /// The bodies that were shown and have not changed since. What a person has written since is not overwritten.
-    pub bodies: BTreeMap<EntryId, String>,
+    /// The notes that were shown, as they are now.
+    pub notes: BTreeMap<EntryId, KnownNote>,
+    /// The tags in use.
+    pub tags: BTreeSet<String>,
     /// The claimed entries, by queue id.
     pub entries: BTreeMap<String, QueueEntry>,
+    /// Who said what in what was shown, and before it.
+    pub record: Record,
 }
 
-type Verdicts = Vec<(String, Verdict)>;
+pub(crate) type Verdicts = Vec<(String, Verdict)>;
 
-/// What the reply to the part under way comes to, or all that is wrong with it.
-pub(super) fn judged(
+/// What comes of a reply.
+pub(crate) enum Judgement {
+    Plan(Plan, Verdicts),
+    /// The model wants to see these notes first.
+    Look(Vec<EntryId>),
+    /// The reply cannot be used.
+    Unusable(Vec<String>),
+    /// It can be used; without these faults, more of it could.
+    Improvable(Vec<String>),
+}
+
+/// Which further questions may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MayAsk {
+    pub(crate) look: bool,
+    pub(crate) repair: bool,
+}
+
+/// What the reply to the part under way comes to.
+pub(crate) fn judged(
     work: &Work,
     reply: &str,
     known: Known,
+    may_ask: MayAsk,
     redactor: &Redactor,
-) -> Result<(Plan, Verdicts), Vec<String>> {
-    let asked = Asked {
-        batch: &work.batch,
-        sources: work.shown_ids().into_iter().collect(),
-        updatable: work.updatable.keys().collect(),
+) -> Judgement {
+    let asked = Asked { batch: &work.batch, sources: work.shown_ids().into_iter().collect() };
+    let reply = match reply::parse(reply, &asked) {
+        Ok(reply) => reply,
+        Err(faults) => return Judgement::Unusable(faults),
     };
-    let reply = reply::parse(reply, &asked)?;
-    let Known { at, mut ids, bodies, entries } = known;
-    // Notes that a person wrote and the model passed over are filed as they are.
+    let mut warnings = reply.warnings.clone();
+    let wanted = unseen(work, &reply, &known);
+    if !wanted.is_empty() && may_ask.look {
+        return Judgement::Look(wanted);
+    }
+    warnings.extend(
+        reply
+            .want
+            .iter()
+            .filter(|id| !work.updatable.contains_key(id))
+            .map(|id| format!("the model wants to see {id}, and is not asked again")),
+    );
+    let Known { at, ids, notes, tags, entries, record } = known;
+    let mut judge = Judge {
+        created_at: at.as_millisecond(),
+        ids,
+        notes,
+        seen: work.updatable.clone(),
+        made: work.made(),
+        repos: entries.values().filter_map(|entry| entry.context.repo.clone()).collect(),
+        is_outside: entries.values().any(|entry| entry.context.repo.is_none()),
+        tags,
+        sources: entries.iter().map(|(id, entry)| (id.clone(), Origin::of(entry))).collect(),
+        record: &record,
+        redactor,
+        warnings,
+    };
+    // What a person wrote is filed in the person's words.
+    let as_written: BTreeSet<&str> =
+        own_notes(&entries).filter(|id| !is_in_own_words(id, &reply, &entries)).collect();
+    let mut planned: Vec<(Option<&Proposed>, Change)> = Vec::new();
+    let mut faults = Vec::new();
+    for (index, entry) in reply.entries.iter().enumerate() {
+        if is_of_one_note(entry, &entries) && entry.update.is_none() {
+            let [source] = &entry.sources[..] else { continue };
+            match as_written.contains(source.as_str()) {
+                true => judge.warnings.push(format!(
+                    "\"{}\" says more than the captured note: the note is filed as it was written",
+                    one_line(&entry.title, 80)
+                )),
+                false => {
+                    planned.extend(
+                        own_words(entry, source, &entries, &mut judge).map(|note| (Some(entry), note)),
+                    );
+                }
+            }
+            continue;
+        }
+        let decision = judge.decide(entry);
+        if !decision.lost.is_empty() {
+            faults.push(format!(
+                "entries[{index}]: the update of {} loses {}; keep them, or name in \"gone\" those that no longer hold",
+                entry.update.as_deref().unwrap_or_default(),
+                decision.lost.join(", ")
+            ));
+        }
+        planned.extend(decision.changes.into_iter().map(|change| (Some(entry), change)));
+    }
+    if !faults.is_empty() && may_ask.repair {
+        return Judgement::Improvable(faults);
+    }
+    planned
+        .extend(reply.retire.iter().filter_map(|retired| judge.retire(retired)).map(|change| (None, change)));
+    let landed = |id: &str| {
+        planned.iter().any(|(entry, change)| {
+            let is_from = |entry: &&Proposed| entry.sources.iter().any(|source| source == id);
+            matches!(change, Change::Note(_)) && entry.as_ref().is_some_and(is_from)
+        })
+    };
     let mut filed = Vec::new();
     let mut verdicts = Vec::new();
     for id in work.shown_ids() {
-        let is_used = reply.entries.iter().any(|entry| entry.sources.iter().any(|source| source == id));
-        let skipped = reply.skipped.iter().find(|skipped| skipped.source == id);
-        let verdict = match (is_used, skipped) {
-            (true, _) => Verdict::Processed(None),
-            (false, Some(skipped)) => {
-                // One that is shown in parts is filed once, with its last.
-                let entry = entries.get(id).filter(|_| work.ends_with_this_part(id));
-                filed.extend(entry.and_then(|entry| as_it_is(entry, Status::Captured, &mut ids, redactor)));
-                Verdict::Processed(Some(one_line(&skipped.reason, 200)))
-            }
-            (false, None) => {
-                Verdict::Failed("the reply names it neither as a source nor as skipped".to_owned())
-            }
-        };
+        let verdict = verdict(id, &reply);
+        // One that is shown in parts is filed once, with its last.
+        if work.ends_with_this_part(id) && !matches!(verdict, Verdict::Failed(_)) && !landed(id) {
+            let entry = entries.get(id);
+            filed.extend(entry.map(|entry| as_it_is(entry, &mut judge)).unwrap_or_default());
+        }
         if work.ends_with_this_part(id) || matches!(verdict, Verdict::Failed(_)) {
             verdicts.push((id.to_owned(), verdict));
         }
     }
-    let sources = entries.iter().map(|(id, entry)| (id.as_str(), Origin::of(entry))).collect();
-    let known = plan::Known { at, ids, bodies, sources };
-    let mut plan = plan::plan(&reply, known, |text| redactor.cleaned(text));
-    plan.notes.extend(filed);
-    Ok((plan, verdicts))
+    let Judge { ids, notes, mut warnings, .. } = judge;
+    let mut changes = linked(planned, &ids, &notes, &mut warnings);
+    changes.extend(filed);
+    Judgement::Plan(Plan { at, changes, warnings }, verdicts)
 }
 
-/// Without an LLM: the notes that people wrote, as they are.
+fn verdict(id: &str, reply: &Reply) -> Verdict {
+    let names = |sources: &[String]| sources.iter().any(|source| source == id);
+    let is_used = reply.entries.iter().any(|entry| names(&entry.sources))
+        || reply.retire.iter().any(|retired| names(&retired.sources));
+    match (is_used, reply.skipped.iter().find(|skipped| skipped.source == id)) {
+        (true, _) => Verdict::Processed(None),
+        (false, Some(skipped)) => Verdict::Processed(Some(one_line(&skipped.reason, 200))),
+        (false, None) => Verdict::Failed("the reply names it neither as a source nor as skipped".to_owned()),
+    }
+}
+
+/// The notes that the reply would see or change, and whose text the model was not shown.
+fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
+    let updated = reply.entries.iter().filter_map(Proposed::updates);
+    let retired = reply.retire.iter().map(|retired| retired.id.clone());
+    let mut ids: Vec<EntryId> = reply.want.iter().cloned().chain(updated).chain(retired).collect();
+    ids.retain(|id| known.ids.contains(id) && !work.updatable.contains_key(id));
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// Links within the reply become ids; those that lead nowhere become plain text.
+fn linked(
+    planned: Vec<(Option<&Proposed>, Change)>,
+    ids: &BTreeSet<EntryId>,
+    notes: &BTreeMap<EntryId, KnownNote>,
+    warnings: &mut Vec<String>,
+) -> Vec<Change> {
+    let mut labels: BTreeMap<String, EntryId> = BTreeMap::new();
+    let landed = |change: &Change| match change {
+        Change::Note(note) => {
+            Some((note.title.clone(), note.update.clone().unwrap_or_else(|| note.id.clone())))
+        }
+        Change::Retire(_) | Change::Propose(_) => None,
+    };
+    for (entry, change) in &planned {
+        let Some((title, id)) = landed(change) else { continue };
+        if let Some(label) = entry.and_then(|entry| entry.label.clone()) {
+            labels.insert(label, id.clone());
+        }
+        // Some link by titles, whatever they are told.
+        labels.entry(title).or_insert(id);
+    }
+    let mut resolve = |title: &str, body: &mut String, note: Option<&EntryId>| {
+        let old = note.and_then(|id| notes.get(id)).map(|known| String::from_utf8_lossy(known.entry.body()));
+        let (resolved, unknown) =
+            resolve_intra_batch_links(body, &labels, ids, old.as_deref().unwrap_or_default());
+        *body = resolved;
+        warnings.extend(
+            unknown.iter().map(|link| format!("\"{title}\": [[{link}]] has no target and is now plain text")),
+        );
+    };
+    let mut changes = Vec::new();
+    for (_, mut change) in planned {
+        match &mut change {
+            Change::Note(note) => resolve(&note.title.clone(), &mut note.body, note.update.as_ref()),
+            Change::Propose(proposal) => {
+                let note = proposal.note.clone();
+                if let Some(draft) = &mut proposal.entry {
+                    resolve(&draft.title.clone(), &mut draft.body, note.as_ref());
+                }
+            }
+            Change::Retire(_) => {}
+        }
+        changes.push(change);
+    }
+    changes
+}
+
+/// Without an LLM: the captured notes, as they are.
 pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Plan, Verdicts) {
-    let Known { at, mut ids, entries, .. } = known;
-    let mut notes = Vec::new();
+    let Known { at, ids, notes, tags, entries, record } = known;
+    let mut judge = Judge {
+        created_at: at.as_millisecond(),
+        ids,
+        notes,
+        seen: BTreeMap::new(),
+        made: BTreeSet::new(),
+        repos: BTreeSet::new(),
+        is_outside: false,
+        tags,
+        sources: BTreeMap::new(),
+        record: &record,
+        redactor,
+        warnings: Vec::new(),
+    };
+    let mut changes = Vec::new();
     let mut verdicts = Vec::new();
     let open = work.sources.iter().filter(|source| !work.verdicts.contains_key(&source.queue_id));
     for source in open {
         let Some(entry) = entries.get(&source.queue_id) else { continue };
-        if let Some(note) = as_it_is(entry, Status::Captured, &mut ids, redactor) {
-            notes.push(note);
+        let filed = as_it_is(entry, &mut judge);
+        if !filed.is_empty() {
+            changes.extend(filed);
             verdicts.push((source.queue_id.clone(), Verdict::Processed(None)));
         }
     }
-    (Plan { at, notes, warnings: Vec::new() }, verdicts)
+    (Plan { at, changes, warnings: judge.warnings }, verdicts)
 }
 
-/// A note that a person wrote, filed as it is; `None` for a session.
-fn as_it_is(
-    entry: &QueueEntry,
-    status: Status,
-    ids: &mut BTreeSet<EntryId>,
-    redactor: &Redactor,
-) -> Option<PlannedNote> {
-    let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return None };
-    let title = redactor.cleaned(title);
+/// A captured note, filed as it is; nothing for a session. An agent's does not reach beyond its repository.
+fn as_it_is(entry: &QueueEntry, judge: &mut Judge) -> Vec<Change> {
+    let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
+    let title = crate::store::entry::one_line(&judge.redactor.cleaned(title));
+    let body = judge.redactor.cleaned(body);
     let created_at = entry.timestamp.as_millisecond();
-    let has_repo = entry.context.repo.is_some();
-    Some(PlannedNote {
-        id: new_id(&title, created_at, ids),
+    let origin = Origin::of(entry);
+    let has_repo = origin.repo.is_some();
+    let is_persons = is_persons(entry);
+    let by = if is_persons { By::Person } else { By::Agent };
+    let id = new_id(&title, created_at, &mut judge.ids);
+    let widens = !is_persons && (*scope == Scope::Global || !has_repo);
+    let widen = widens.then(|| {
+        Change::Propose(Box::new(Proposal {
+            id: ProposalId::make(&title, created_at, |_| false),
+            op: Op::Widen,
+            note: Some(id.clone()),
+            base: None,
+            entry: None,
+            by,
+            evidence: Vec::new(),
+            reasons: vec!["An agent captured it, and it is to hold everywhere.".to_owned()],
+            session: Some(Source::from(&origin)),
+            created_at,
+            other: serde_json::Map::new(),
+        }))
+    });
+    let note = PlannedNote {
+        id,
         update: None,
         replaces: None,
         before: None,
         created_at,
-        status,
-        title,
+        status: Status::Captured,
+        title: title.clone(),
         summary: String::new(),
         tags: tags.clone(),
-        scope: if has_repo { *scope } else { Scope::Global },
-        body: redactor.cleaned(body),
-        sources: vec![Origin::of(entry)],
-    })
+        scope: match (is_persons, has_repo) {
+            (true, true) => *scope,
+            (true, false) => Scope::Global,
+            (false, _) => Scope::Repo,
+        },
+        until: None,
+        by,
+        body,
+        sources: vec![origin],
+    };
+    [Change::Note(Box::new(note))].into_iter().chain(widen).collect()
+}
+
+/// The queue ids of the notes that a person captured.
+fn own_notes(entries: &BTreeMap<String, QueueEntry>) -> impl Iterator<Item = &str> {
+    let is_own =
+        |entry: &QueueEntry| matches!(entry.retrieval, Retrieval::Inline { .. }) && is_persons(entry);
+    entries.iter().filter(move |(_, entry)| is_own(entry)).map(|(id, _)| id.as_str())
+}
+
+/// Is it drawn from one note that a person captured, and nothing else?
+fn is_of_one_note(entry: &Proposed, entries: &BTreeMap<String, QueueEntry>) -> bool {
+    match &entry.sources[..] {
+        [one] => own_notes(entries).any(|id| id == one),
+        _ => false,
+    }
+}
+
+/// Has the model added no word to a person's note? Then its title, summary and tags are the person's words as well.
+fn is_in_own_words(id: &str, reply: &Reply, entries: &BTreeMap<String, QueueEntry>) -> bool {
+    let Some(Retrieval::Inline { title, body, tags, .. }) = entries.get(id).map(|entry| &entry.retrieval)
+    else {
+        return false;
+    };
+    let words_of = |texts: &[&str]| {
+        let mut words = BTreeSet::new();
+        for text in texts {
+            words::each(text, |word| {
+                words.insert(word.text.to_owned());
+            });
+        }
+        words
+    };
+    let theirs = words_of(&[title, body, &tags.join(" ")]);
+    let of_it = reply.entries.iter().filter(|entry| entry.sources == [id] && entry.update.is_none());
+    of_it.into_iter().all(|entry| words_of(&[&entry.title, &entry.summary, &entry.body]).is_subset(&theirs))
+}
+
+/// A person's note in the person's words, filed as the model arranged it. It reaches as far as the person said.
+fn own_words(
+    entry: &Proposed,
+    source: &str,
+    entries: &BTreeMap<String, QueueEntry>,
+    judge: &mut Judge,
+) -> Option<Change> {
+    let captured = entries.get(source)?;
+    let Retrieval::Inline { tags, scope, .. } = &captured.retrieval else { return None };
+    let clean = |text: &str| judge.redactor.cleaned(text);
+    let title = crate::store::entry::one_line(&clean(&entry.title));
+    let (summary, body) = (crate::store::entry::one_line(&clean(&entry.summary)), clean(&entry.body));
+    let created_at = captured.timestamp.as_millisecond();
+    let mut tags = tags.clone();
+    for tag in &entry.tags {
+        if judge.tags.contains(tag) && !tags.contains(tag) {
+            tags.push(tag.clone());
+        }
+    }
+    let origin = Origin::of(captured);
+    Some(Change::Note(Box::new(PlannedNote {
+        id: new_id(&title, created_at, &mut judge.ids),
+        update: None,
+        replaces: None,
+        before: None,
+        created_at,
+        status: Status::Consolidated,
+        title,
+        summary,
+        tags,
+        scope: if origin.repo.is_some() { *scope } else { Scope::Global },
+        until: None,
+        by: By::Person,
+        body,
+        sources: vec![origin],
+    })))
 }

@@ -1,10 +1,12 @@
 //! From the queue to notes (US-005): the machine. It does no I/O; see [`crate::memory::pipeline`].
 
 pub(crate) mod ask;
+mod decide;
 mod gather;
 mod history;
 pub(crate) mod host;
 pub(crate) mod judge;
+pub(crate) mod passage;
 pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod related;
@@ -13,9 +15,11 @@ pub(crate) mod work;
 pub(crate) mod write;
 
 use crate::memory::consolidate::ask::{Material, REPLY};
-use crate::memory::consolidate::judge::{Known, as_they_are, judged};
-use crate::memory::consolidate::plan::{Plan, PlannedNote};
-use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Slice, Stretch, Verdict, Work, Written};
+use crate::memory::consolidate::judge::{Judgement, Known, MayAsk, as_they_are, judged};
+use crate::memory::consolidate::plan::{Change, Plan};
+use crate::memory::consolidate::work::{
+    BatchSource, Claimed, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting, Work, Written,
+};
 use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
@@ -105,16 +109,22 @@ pub enum Task {
     Gather {
         sources: Vec<BatchSource>,
         slices: Vec<Slice>,
+        /// The notes that are to be shown whole.
+        wanted: Vec<EntryId>,
+        /// The notes that earlier parts of the batch made.
+        made: Vec<EntryId>,
     },
-    /// Read what the notes that may be updated are now.
+    /// Read what a reply is held against: these notes as they are now, and who said what in the slices.
     LookUp {
-        updatable: BTreeMap<EntryId, String>,
+        sources: Vec<BatchSource>,
+        slices: Vec<Slice>,
+        notes: Vec<EntryId>,
     },
     /// Tell a person what was not done as the model asked.
     Warn(Vec<String>),
-    /// Write a note; if it is written already, nothing.
+    /// Make a change; if it is made already, nothing.
     Write {
-        note: Box<PlannedNote>,
+        change: Change,
         at: Timestamp,
     },
     /// Remember that these stretches of sessions have been seen.
@@ -128,6 +138,7 @@ pub enum Task {
     },
     Commit {
         written: Vec<Written>,
+        waiting: Vec<Waiting>,
     },
     /// Show what was written in the targets of AGENTS.md.
     Refresh,
@@ -141,7 +152,7 @@ pub enum Done {
     Gathered(Material),
     Found(Known),
     Warned,
-    Written(Written),
+    Written(Outcome),
     Consumed,
     Marked,
     Committed,
@@ -213,19 +224,25 @@ fn effect(state: &State) -> Effect<Task> {
         State::FetchHistory { work } => Task::FetchHistory { sources: work.sources.clone() },
         State::RunAgent { question: Some(question), .. } => return Effect::Ask(question.clone()),
         State::RunAgent { work, question: None } => {
-            Task::Gather { sources: work.sources.clone(), slices: work.slices().to_vec() }
+            let wanted = work.second_look.as_ref().map(|look| look.wanted.clone()).unwrap_or_default();
+            let made = work.made().into_iter().collect();
+            Task::Gather { sources: work.sources.clone(), slices: work.slices().to_vec(), wanted, made }
         }
-        State::ParseOutput { work, .. } => Task::LookUp { updatable: work.updatable.clone() },
+        State::ParseOutput { work, .. } => Task::LookUp {
+            sources: work.sources.clone(),
+            slices: work.slices().to_vec(),
+            notes: work.shown_notes(),
+        },
         State::WriteEntries { plan, is_told: false, .. } => Task::Warn(plan.warnings.clone()),
-        State::WriteEntries { work, plan, written, .. } => match plan.notes.get(*written) {
-            Some(note) => Task::Write { note: Box::new(note.clone()), at: plan.at },
+        State::WriteEntries { work, plan, written, .. } => match plan.changes.get(*written) {
+            Some(change) => Task::Write { change: change.clone(), at: plan.at },
             None => Task::Consume { stretches: work.seen() },
         },
         State::MarkProcessed { work, .. } => {
             Task::MarkProcessed { sources: work.sources.clone(), verdicts: work.verdicts.clone() }
         }
         State::CommitChanges { work, is_committed: false, .. } => {
-            Task::Commit { written: work.written.clone() }
+            Task::Commit { written: work.written.clone(), waiting: work.waiting.clone() }
         }
         State::CommitChanges { .. } => Task::Refresh,
         State::Completed { work: None } => return Effect::End(Ending::Idle),
@@ -252,19 +269,15 @@ impl Consolidate<'_> {
                     (false, false) => State::ParseOutput { work, question: None, reply: String::new() },
                 }
             }
-            (State::RunAgent { mut work, question: None }, Event::Done(Done::Gathered(material))) => {
-                work.updatable = material.updatable();
-                let question = Question {
-                    batch: work.batch.clone(),
-                    part: work.next,
-                    of: work.parts.len(),
-                    prompt: ask::prompt(&work.batch, &material),
-                    faults: Vec::new(),
-                };
-                State::RunAgent { work, question: Some(question) }
+            (State::RunAgent { work, question: None }, Event::Done(Done::Gathered(material))) => {
+                asked(work, &material)
             }
             (State::RunAgent { work, question: Some(question) }, Event::Answered(answer)) => match answer {
                 Answer::Reply(reply) => State::ParseOutput { work, question: Some(question), reply },
+                Answer::Fallback => match question.fallback.clone() {
+                    Some(reply) => fall_back(work, question, reply),
+                    None => State::RunAgent { work, question: Some(question) },
+                },
                 Answer::Failed(failure) => failed(work, failure, question),
             },
             (State::ParseOutput { mut work, question: None, .. }, Event::Done(Done::Found(known))) => {
@@ -275,28 +288,23 @@ impl Consolidate<'_> {
                 State::WriteEntries { work, is_told: plan.warnings.is_empty(), plan, written: 0 }
             }
             (
-                State::ParseOutput { mut work, question: Some(question), reply },
+                State::ParseOutput { work, question: Some(question), reply },
                 Event::Done(Done::Found(known)),
-            ) => match judged(&work, &reply, known, self.redactor) {
-                Ok((plan, verdicts)) => {
-                    work.verdicts.extend(verdicts);
-                    State::WriteEntries { work, is_told: plan.warnings.is_empty(), plan, written: 0 }
-                }
-                Err(faults) => match question.repaired(REPLY, &reply, &faults, self.max_prompt_bytes) {
-                    Some(question) => State::RunAgent { work, question: Some(question) },
-                    None => failed(work, Failure::unusable(&faults), question),
-                },
-            },
+            ) => self.parsed(work, question, reply, known),
             (State::WriteEntries { work, plan, written, .. }, Event::Done(Done::Warned)) => {
                 State::WriteEntries { work, plan, written, is_told: true }
             }
-            (State::WriteEntries { mut work, plan, is_told, written }, Event::Done(Done::Written(note))) => {
-                work.written.push(note);
+            (
+                State::WriteEntries { mut work, plan, is_told, written },
+                Event::Done(Done::Written(outcome)),
+            ) => {
+                work.take(outcome);
                 State::WriteEntries { work, plan, is_told, written: written.saturating_add(1) }
             }
             (State::WriteEntries { mut work, .. }, Event::Done(Done::Consumed)) => {
                 // What the model passed over in silence is not asked about further.
                 let is_alive = work.is_alive();
+                work.second_look = None;
                 work.next = work.next.saturating_add(1);
                 match is_alive && work.next < work.parts.len() {
                     true => State::RunAgent { work, question: None },
@@ -322,12 +330,81 @@ impl Consolidate<'_> {
     }
 }
 
+impl Consolidate<'_> {
+    /// What a reply leads to: to writing, or to a further question.
+    fn parsed(&self, mut work: Work, question: Question, reply: String, known: Known) -> State {
+        let may_ask = MayAsk { look: !question.is_follow_up(), repair: !question.is_repair() };
+        match judged(&work, &reply, known, may_ask, self.redactor) {
+            Judgement::Plan(plan, verdicts) => {
+                work.verdicts.extend(verdicts);
+                State::WriteEntries { work, is_told: plan.warnings.is_empty(), plan, written: 0 }
+            }
+            Judgement::Look(wanted) => {
+                work.second_look = Some(SecondLook { wanted, reply, updatable: work.updatable.clone() });
+                State::RunAgent { work, question: None }
+            }
+            Judgement::Improvable(faults) => {
+                let repair = question.repaired(REPLY, &reply, &faults, self.max_prompt_bytes);
+                // It may be asked, so there is a question; and its answer may be no better.
+                let question = Question { fallback: Some(reply), ..repair.unwrap_or(question) };
+                State::RunAgent { work, question: Some(question) }
+            }
+            Judgement::Unusable(faults) => {
+                match question.repaired(REPLY, &reply, &faults, self.max_prompt_bytes) {
+                    Some(question) => State::RunAgent { work, question: Some(question) },
+                    None => failed(work, Failure::unusable(&faults), question),
+                }
+            }
+        }
+    }
+}
+
+/// The question about the part under way, with what it shows.
+fn asked(mut work: Work, material: &Material) -> State {
+    work.updatable = material.updatable();
+    work.listed = material.listed();
+    let question = Question {
+        batch: work.batch.clone(),
+        part: work.next,
+        of: work.parts.len(),
+        prompt: ask::prompt(&work.batch, material),
+        faults: Vec::new(),
+        is_second_look: work.second_look.is_some(),
+        fallback: work.second_look.as_ref().map(|look| look.reply.clone()),
+    };
+    match &work.second_look {
+        // There is nothing more to see: asking again would bring the same.
+        Some(look) if !look.wanted.iter().any(|id| work.updatable.contains_key(id)) => {
+            let reply = look.reply.clone();
+            fall_back(work, question, reply)
+        }
+        _ => State::RunAgent { work, question: Some(question) },
+    }
+}
+
+/// A question has no answer that can be used: the reply before it is taken for what it is worth.
+fn fall_back(mut work: Work, question: Question, reply: String) -> State {
+    // That reply knew nothing of the notes that only this question shows.
+    if !question.is_repair()
+        && let Some(look) = work.second_look.take()
+    {
+        work.updatable = look.updatable;
+        work.listed.extend(look.wanted);
+    }
+    let question = Question { fallback: None, ..question };
+    State::ParseOutput { work, question: Some(question), reply }
+}
+
 /// What a failed call leads to. What earlier parts gave stays.
 fn failed(mut work: Work, failure: Failure, question: Question) -> State {
     match &failure {
         // What has been paid for already stays with the batch.
-        Failure::Spent(_) if question.is_repair() || work.next > 0 => {
+        Failure::Spent(_) if question.is_follow_up() || work.next > 0 => {
             return to_commit(work, Then::Pause(question, failure));
+        }
+        // An earlier reply is not thrown away because a later one could not be had.
+        _ if let Some(reply) = question.fallback.clone() => {
+            return fall_back(work, question, reply);
         }
         Failure::Spent(_) | Failure::NoCommand | Failure::NotStarted(_) | Failure::Expired => {}
         Failure::Command(why) | Failure::Reply(why) => work.take_failure(why),
@@ -337,7 +414,7 @@ fn failed(mut work: Work, failure: Failure, question: Question) -> State {
 
 /// Where nothing was written, there is nothing to commit or to show.
 fn to_commit(work: Work, then: Then) -> State {
-    match (work.written.is_empty(), then) {
+    match (work.written.is_empty() && work.waiting.is_empty(), then) {
         (true, Then::Complete) => State::Completed { work: Some(work) },
         (true, Then::Fail(failure)) => State::Failed { failure },
         (true, Then::Pause(question, failure)) => State::Paused { work, question, failure },

@@ -3,10 +3,11 @@
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::history::{History, cut_at, facts_name, text_name};
+use crate::memory::consolidate::history::{self, History, facts_name, history_name};
 use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
 use crate::memory::pipeline::runner::Run;
 use crate::store::batch::{Batch, Batches};
+use crate::store::entry::EntryId;
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::journal::{Journal, Waiting};
 use crate::store::ledger::{NextTry, Sessions, Tries};
@@ -111,13 +112,14 @@ impl Queue {
         let mut verdicts = BTreeMap::new();
         let mut used = 0;
         let mut kept: Vec<BatchSource> = Vec::new();
+        let mut lengths: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for mut source in sources {
             let id = source.queue_id.clone();
             let Some(entry) = entries.get(&id) else { continue };
             let gathered = match used > room {
                 // There is enough for one call.
                 true => None,
-                false => Some(gatherer(run, &sessions).gather(entry, batch, &id)?),
+                false => Some(gatherer(run, &sessions, room).gather(entry, batch, &id)?),
             };
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
             match gathered {
@@ -128,8 +130,9 @@ impl Queue {
                     source.bytes = history.bytes();
                     source.cut = history.cut;
                     if let Some(key) = &history.session {
-                        sessions.read(key, history.parent.as_deref(), &history.marks);
+                        sessions.read(key, history.parent.as_deref(), &history.turns);
                     }
+                    lengths.insert(id.clone(), history.lengths());
                     batch.write_json(&facts_name(&id), &history)?;
                 }
                 Some(Gathered::History(_)) | None => {
@@ -147,14 +150,9 @@ impl Queue {
             }
             kept.push(source);
         }
-        let lengths: Vec<usize> = kept.iter().map(|source| source.bytes).collect();
-        let id = |index: usize| kept.get(index).map_or("", |source| source.queue_id.as_str());
-        let borders = |index: usize| {
-            let facts = batch.read_json::<History>(&facts_name(id(index)));
-            facts.map_or_else(|_| Vec::new(), |history| history.borders)
-        };
-        let cut = |index: usize, at: usize| cut_at(&batch.file(&text_name(id(index))), at);
-        let parts = share_out(&lengths, room, borders, cut);
+        let lengths: Vec<&[usize]> =
+            kept.iter().map(|source| lengths.get(&source.queue_id).map_or(&[][..], Vec::as_slice)).collect();
+        let parts = share_out(&lengths, room);
         Ok(Fetched { sources: kept, parts, verdicts })
     }
 
@@ -202,24 +200,39 @@ impl Queue {
         Ok(())
     }
 
-    /// Remembers that these stretches of sessions have been seen.
-    pub(super) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<()> {
+    /// Remembers that these stretches of sessions have been seen. Returns the notes that the agents cite in them and had
+    /// not cited earlier in the same session; the second time, none.
+    pub(super) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<BTreeSet<EntryId>> {
+        let mut cited = BTreeSet::new();
         if run.is_dry() || stretches.is_empty() {
-            return Ok(());
+            return Ok(cited);
         }
         let mut sessions = Sessions::load(run.root)?;
         let mut is_changed = false;
         for stretch in stretches {
-            let history: History = run.batch()?.read_json(&facts_name(&stretch.queue_id))?;
+            let batch = run.batch()?;
+            let history: History = batch.read_json(&facts_name(&stretch.queue_id))?;
             let Some(key) = &history.session else { continue };
-            let seen = history.borders.partition_point(|border| *border <= stretch.to);
-            let before = history.borders.partition_point(|border| *border <= stretch.from);
-            if let Some(marks) = history.marks.get(before..seen).filter(|marks| !marks.is_empty()) {
-                sessions.read(key, history.parent.as_deref(), marks);
+            let turns = history.turns_ending_in(stretch.from, stretch.to);
+            let is_new =
+                sessions.get(key).is_none_or(|known| turns.iter().any(|turn| !known.marks.contains(turn)));
+            if !turns.is_empty() && is_new {
+                sessions.read(key, history.parent.as_deref(), &turns);
                 is_changed = true;
+                let mut earlier = BTreeSet::new();
+                let mut here = BTreeSet::new();
+                let path = batch.file(&history_name(&stretch.queue_id));
+                history::read(&path, &history, (stretch.from, stretch.to), true, |passage, is_here| {
+                    if is_here { &mut here } else { &mut earlier }.extend(passage.cited());
+                })?;
+                cited.extend(here.difference(&earlier).cloned());
             }
         }
-        if is_changed { sessions.save(run.root) } else { Ok(()) }
+        // Before anything is counted: after a crash a use is not counted, rather than counted twice.
+        if is_changed {
+            sessions.save(run.root)?;
+        }
+        Ok(cited)
     }
 }
 
@@ -247,8 +260,12 @@ fn has_llm(run: &Run) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
-fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions) -> Gatherer<'a> {
+/// A longer turn is cut into passages, in bytes.
+const LONGEST: usize = 16 << 10;
+
+fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions, room: usize) -> Gatherer<'a> {
     Gatherer {
+        longest: LONGEST.min(room / 2),
         config: run.config,
         redactor: run.redactor,
         sessions,

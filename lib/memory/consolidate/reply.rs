@@ -2,28 +2,37 @@
 //! the faults go back to it once.
 
 use crate::base::fields::{Fields, brief, shown};
+use crate::base::text::border;
 use crate::memory::pipeline::extract::object_with;
 use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
+use jiff::civil::Date;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// More notes than this from one call are no distillate.
 const ENTRIES_CAP: usize = 50;
+/// So many facts of a note may be gone, and so many quotes are kept; longer ones are cut, in bytes.
+const GONE_CAP: usize = 200;
+const QUOTES_CAP: usize = 20;
+const QUOTE_CAP: usize = 1000;
 /// What a reply may name.
 pub(crate) struct Asked<'a> {
     pub(crate) batch: &'a str,
     /// The queue ids of the sessions and notes that were shown.
     pub(crate) sources: BTreeSet<&'a str>,
-    /// The notes whose bodies were shown: only these may be updated.
-    pub(crate) updatable: BTreeSet<&'a EntryId>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) entries: Vec<Proposed>,
+    pub(crate) retire: Vec<Retired>,
+    /// The notes that the model wants to see whole.
+    pub(crate) want: Vec<EntryId>,
     pub(crate) skipped: Vec<Skipped>,
+    /// What was left out of it, and why.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A note that the model would have.
@@ -31,16 +40,52 @@ pub(crate) struct Reply {
 pub(crate) struct Proposed {
     /// A name for links within the reply.
     pub(super) label: Option<String>,
-    pub(crate) update: Option<EntryId>,
-    /// What it would have updated, but may not: no note, or one whose body it has not seen.
-    pub(super) refused: Option<String>,
+    /// The note that it replaces, as the model named it.
+    pub(super) update: Option<String>,
     pub(super) title: String,
     pub(super) summary: String,
     pub(crate) tags: Vec<String>,
-    pub(super) scope: Scope,
+    /// `None`: as it is, of a new note `repo`.
+    pub(super) scope: Option<Scope>,
     pub(super) body: String,
+    pub(super) until: Until,
+    /// Facts of the old text that no longer hold.
+    pub(super) gone: Vec<String>,
+    pub(super) evidence: Vec<Quoted>,
     /// Queue ids.
     pub(crate) sources: Vec<String>,
+}
+
+impl Proposed {
+    /// The note that it replaces, if what the model named can be one.
+    pub(super) fn updates(&self) -> Option<EntryId> {
+        self.update.as_deref().and_then(EntryId::parse)
+    }
+}
+
+/// What becomes of the last day on which a note holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    Kept,
+    Removed,
+    Day(Date),
+}
+
+/// A note that no longer holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Retired {
+    pub(super) id: EntryId,
+    pub(super) reason: String,
+    pub(super) evidence: Vec<Quoted>,
+    pub(crate) sources: Vec<String>,
+}
+
+/// A place in what was shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Quoted {
+    /// The turn's number.
+    pub(super) turn: usize,
+    pub(super) quote: String,
 }
 
 /// A session out of which nothing is to be kept.
@@ -59,72 +104,192 @@ pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
     {
         top.fault("batch", &format!("\"{}\" is not \"{}\"", brief(&batch), asked.batch));
     }
+    let mut reply = Reply::default();
     let mut entries = Vec::new();
     let values = array(&mut top, "entries");
-    if values.len() > ENTRIES_CAP {
-        let fault = format!("has {} entries; at most {ENTRIES_CAP} are taken from one call", values.len());
+    let retire = if top.nullable("retire") { array(&mut top, "retire") } else { Vec::new() };
+    let count = values.len() + retire.len();
+    if count > ENTRIES_CAP {
+        let fault = format!("has {count} entries; at most {ENTRIES_CAP} are taken from one call");
         return Err(vec![format!("entries: {fault}")]);
     }
     let mut labels = BTreeSet::new();
-    let mut updated = BTreeSet::new();
+    let mut changed = BTreeSet::new();
     for (index, value) in values.into_iter().enumerate() {
-        if let Some(entry) = element(&mut top, "entries", index, value, |fields| proposed(fields, asked)) {
+        let read = |fields: &mut Fields| proposed(fields, asked, &mut reply.warnings);
+        if let Some(entry) = element(&mut top, "entries", index, value, read) {
             if let Some(label) = &entry.label
                 && !labels.insert(label.clone())
             {
                 top.fault("entries", &format!("the ref \"{}\" is given twice", brief(label)));
             }
-            if let Some(id) = &entry.update
-                && !updated.insert(id.clone())
+            if let Some(id) = entry.updates()
+                && !changed.insert(id.clone())
             {
                 top.fault("entries", &format!("{id} is updated twice"));
             }
             entries.push(entry);
         }
     }
-    let mut skipped = Vec::new();
+    for (index, value) in retire.into_iter().enumerate() {
+        let read = |fields: &mut Fields| retired(fields, asked, &mut reply.warnings);
+        if let Some(note) = element(&mut top, "retire", index, value, read) {
+            if !changed.insert(note.id.clone()) {
+                top.fault("retire", &format!("{} is changed twice", note.id));
+            }
+            reply.retire.push(note);
+        }
+    }
+    reply.entries = entries;
+    reply.want = wanted(&mut top, &mut reply.warnings);
     if top.nullable("skipped") {
         for (index, value) in array(&mut top, "skipped").into_iter().enumerate() {
-            skipped.extend(element(&mut top, "skipped", index, value, |fields| skip(fields, asked)));
+            reply.skipped.extend(element(&mut top, "skipped", index, value, |fields| skip(fields, asked)));
         }
     }
     // What else stands beside them harms nobody: models like to add a remark.
     let faults = std::mem::take(&mut top.faults);
-    if faults.is_empty() { Ok(Reply { entries, skipped }) } else { Err(few(faults)) }
+    if faults.is_empty() { Ok(reply) } else { Err(few(faults)) }
 }
 
-fn proposed(fields: &mut Fields, asked: &Asked) -> Option<Proposed> {
+fn proposed(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> Option<Proposed> {
     let label = if fields.nullable("ref") { fields.text("ref") } else { None };
-    let wanted = if fields.nullable("update") { fields.text("update") } else { None };
-    let update = wanted.as_deref().and_then(EntryId::parse).filter(|id| asked.updatable.contains(id));
-    let refused = wanted.filter(|_| update.is_none());
+    let update = if fields.nullable("update") { fields.text("update") } else { None };
+    let update = update.filter(|id| !id.trim().is_empty());
     let title = fields.text("title").filter(|title| fits(fields, "title", title, TITLE_CAP));
-    let summary = if fields.nullable("summary") { fields.text("summary") } else { Some(String::new()) };
-    let summary =
-        summary.filter(|summary| summary.is_empty() || fits(fields, "summary", summary, SUMMARY_CAP));
+    let summary = fields.text("summary").filter(|summary| fits(fields, "summary", summary, SUMMARY_CAP));
     let tags = tags(fields, "tags");
     let scope = match fields.nullable("scope") {
-        true => fields.one_of("scope", &["global", "repo"]).and_then(|name| Scope::parse(&name)),
-        false => Some(Scope::Repo),
+        true => fields.one_of("scope", &["global", "repo"]).map(|name| Scope::parse(&name)),
+        false => Some(None),
     };
     let body = fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP));
-    let values = array(fields, "sources");
-    if values.is_empty() && fields.faults.is_empty() {
-        fields.fault("sources", "is empty; name the queue ids that the note is drawn from");
-    }
-    let sources: Vec<String> =
-        values.iter().filter_map(|value| source(fields, "sources", value, asked)).collect();
+    let until = until(fields);
+    let gone = gone(fields);
+    let evidence = evidence(fields, warnings);
+    let sources = sources(fields, asked);
     Some(Proposed {
         label,
         update,
-        refused,
         title: title?,
         summary: summary?,
         tags: tags?,
         scope: scope?,
         body: body?,
+        until: until?,
+        gone: gone?,
+        evidence,
         sources,
     })
+}
+
+fn retired(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> Option<Retired> {
+    let name = fields.text("id")?;
+    let id = EntryId::parse(&name);
+    if id.is_none() {
+        fields.fault("id", &format!("\"{}\" is not the id of a note", brief(&name)));
+    }
+    let reason = if fields.nullable("reason") { fields.text("reason") } else { Some(String::new()) };
+    let evidence = evidence(fields, warnings);
+    let sources = sources(fields, asked);
+    Some(Retired { id: id?, reason: reason?, evidence, sources })
+}
+
+fn sources(fields: &mut Fields, asked: &Asked) -> Vec<String> {
+    let values = array(fields, "sources");
+    if values.is_empty() && fields.faults.is_empty() {
+        fields.fault("sources", "is empty; name the queue ids that it is drawn from");
+    }
+    values.iter().filter_map(|value| source(fields, "sources", value, asked)).collect()
+}
+
+fn until(fields: &mut Fields) -> Option<Until> {
+    if !fields.nullable("until") {
+        return Some(Until::Kept);
+    }
+    let text = fields.text("until")?;
+    if text.trim().is_empty() {
+        return Some(Until::Removed);
+    }
+    let day = text.trim().parse().ok().map(Until::Day);
+    if day.is_none() {
+        fields.fault("until", &format!("\"{}\" is not a day, such as 2026-03-20", brief(&text)));
+    }
+    day
+}
+
+/// Facts that no longer hold: a list, or, as some models have it, one string.
+fn gone(fields: &mut Fields) -> Option<Vec<String>> {
+    if !fields.nullable("gone") {
+        return Some(Vec::new());
+    }
+    let values = match fields.take("gone") {
+        Some(Value::Array(values)) => values,
+        Some(one @ Value::String(_)) => vec![one],
+        Some(other) => {
+            fields.fault("gone", &format!("{} is not a list of strings", shown(&other)));
+            return None;
+        }
+        None => Vec::new(),
+    };
+    let mut gone = Vec::new();
+    for value in values.into_iter().take(GONE_CAP) {
+        match value {
+            Value::String(text) if text.trim().is_empty() => {}
+            Value::String(text) => gone.push(text.trim().to_owned()),
+            // A port is a number.
+            Value::Number(number) => gone.push(number.to_string()),
+            other => {
+                fields.fault("gone", &format!("{} is not a string", shown(&other)));
+                return None;
+            }
+        }
+    }
+    Some(gone)
+}
+
+/// Quotes are for whoever reviews the reply; nothing depends on them, so a faulty one is only left out.
+fn evidence(fields: &mut Fields, warnings: &mut Vec<String>) -> Vec<Quoted> {
+    if !fields.nullable("evidence") {
+        return Vec::new();
+    }
+    let place = format!("{}evidence", fields.prefix());
+    let Some(Value::Array(values)) = fields.take("evidence") else {
+        warnings.push(format!("{place}: not a list; left out"));
+        return Vec::new();
+    };
+    let mut quotes = Vec::new();
+    for value in values.iter().take(QUOTES_CAP) {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::trim);
+        let turn = text("turn").and_then(|turn| turn.trim_start_matches('t').parse().ok());
+        match (turn, text("quote")) {
+            (Some(turn), Some(quote)) if !quote.is_empty() => {
+                let quote = quote[..border(quote, QUOTE_CAP)].to_owned();
+                quotes.push(Quoted { turn, quote });
+            }
+            _ => warnings.push(format!("{place}: {} names no turn and quote; left out", shown(value))),
+        }
+    }
+    quotes
+}
+
+/// The notes that the model wants to see. What is no id is only left out.
+fn wanted(top: &mut Fields, warnings: &mut Vec<String>) -> Vec<EntryId> {
+    if !top.nullable("want") {
+        return Vec::new();
+    }
+    let Some(Value::Array(values)) = top.take("want") else {
+        warnings.push("want: not a list; left out".to_owned());
+        return Vec::new();
+    };
+    let mut ids = Vec::new();
+    for value in values.iter().take(ENTRIES_CAP) {
+        match value.as_str().and_then(EntryId::parse) {
+            Some(id) => ids.push(id),
+            None => warnings.push(format!("want: {} is not the id of a note; left out", shown(value))),
+        }
+    }
+    ids
 }
 
 fn source(fields: &mut Fields, key: &str, value: &Value, asked: &Asked) -> Option<String> {
@@ -150,12 +315,7 @@ mod tests {
     use serde_json::json;
 
     fn parsed(reply: &Value) -> Result<Reply, Vec<String>> {
-        let known = EntryId::parse("id__a1B2c3").unwrap();
-        let asked = Asked {
-            batch: "batch__x",
-            sources: BTreeSet::from(["q1", "q2"]),
-            updatable: BTreeSet::from([&known]),
-        };
+        let asked = Asked { batch: "batch__x", sources: BTreeSet::from(["q1", "q2"]) };
         parse(&format!("Here it is:\n```json\n{reply}\n```\nAnything else?"), &asked)
     }
 
@@ -177,38 +337,54 @@ mod tests {
         reply["skipped"] = json!([{"source": "q2", "reason": "small talk"}, {"source": "q1"}]);
         let reply = parsed(&reply).unwrap();
         assert_eq!((reply.entries.len(), reply.skipped.len()), (1, 2));
-        assert_eq!(reply.entries[0].scope, Scope::Global);
+        assert_eq!(reply.entries[0].scope, Some(Scope::Global));
         assert_eq!(reply.skipped[0], Skipped { source: "q2".to_owned(), reason: "small talk".to_owned() });
     }
 
     #[test]
     fn what_may_be_left_out_is() {
-        let entry = json!({"title": "T", "body": "B", "sources": ["q2"]});
+        let entry = json!({"title": "T", "summary": "S", "body": "B", "sources": ["q2"]});
         let reply = parsed(&json!({"batch": "batch__x", "entries": [entry], "skipped": null})).unwrap();
         let note = &reply.entries[0];
-        assert_eq!((note.scope, note.summary.as_str(), note.tags.len()), (Scope::Repo, "", 0));
+        assert_eq!((note.scope, note.until, note.tags.len()), (None, Until::Kept, 0));
         assert!(parsed(&json!({"batch": "batch__x", "entries": []})).unwrap().skipped.is_empty());
     }
 
     #[test]
-    fn only_a_note_that_was_shown_is_updated() {
-        let update = |id: &str| parsed(&with("update", json!(id))).unwrap().entries.remove(0);
-        assert_eq!(update("id__a1B2c3").update.map(|id| id.to_string()).as_deref(), Some("id__a1B2c3"));
-        for other in ["id__zzzzzz", "n1", "../../etc/passwd"] {
-            let note = update(other);
-            assert_eq!((note.update, note.refused.as_deref()), (None, Some(other)));
-        }
+    fn what_a_correction_needs_is_read_in_the_forms_that_models_give_it() {
+        let of = |key: &str, value: Value| parsed(&with(key, value)).unwrap();
+        assert_eq!(of("update", json!("id__a1B2c3")).entries[0].updates(), EntryId::parse("id__a1B2c3"));
+        assert_eq!(of("update", json!(" ")).entries[0].update, None);
+        assert_eq!(of("gone", json!(["4310", 80, " a "])).entries[0].gone, ["4310", "80", "a"]);
+        assert_eq!(of("gone", json!("4310")).entries[0].gone, ["4310"]);
+        let until = |value: Value| of("until", value).entries[0].until;
+        assert_eq!((until(json!(null)), until(json!(""))), (Until::Kept, Until::Removed));
+        assert_eq!(until(json!("2026-03-20")), Until::Day(jiff::civil::date(2026, 3, 20)));
+        let quotes = of("evidence", json!([{"turn": "t12", "quote": " x "}, {"turn": "12"}, "y"]));
+        assert_eq!(quotes.entries[0].evidence, [Quoted { turn: 12, quote: "x".to_owned() }]);
+        assert_eq!(quotes.warnings.len(), 2);
+        let mut reply = with("ref", json!("n1"));
+        reply["want"] = json!(["id__a1B2c3", "n7"]);
+        reply["retire"] = json!([{"id": "id__b1B2c3", "reason": "moved", "sources": ["q1"]}]);
+        let reply = parsed(&reply).unwrap();
+        assert_eq!(
+            (reply.want.len(), reply.warnings.len(), reply.retire[0].reason.as_str()),
+            (1, 1, "moved")
+        );
     }
 
     #[test]
     fn every_fault_is_named_with_its_place() {
         let faulty = json!({"batch": "batch__y", "entries": [
-            {"title": " ", "body": 7, "sources": ["q9"], "tags": "x", "scope": "world"}, "note"],
+            {"title": " ", "body": 7, "sources": ["q9"], "tags": "x", "scope": "world", "until": "soon",
+                "gone": {}}, "note"],
+            "retire": [{"id": "n1", "sources": []}],
             "skipped": [{"reason": "?"}, {"source": "q9"}]});
         let faults = parsed(&faulty).unwrap_err().join("\n");
         for part in [
             "batch", "batch__y", "entries[0].title", "entries[0].body", "entries[0].sources", "q9",
             "entries[0].tags", "entries[0].scope", "element 1", "skipped[0].source", "skipped[1].source",
+            "entries[0].summary", "entries[0].until", "entries[0].gone", "retire[0].id",
         ] {
             assert!(faults.contains(part), "no {part} in:\n{faults}");
         }
@@ -219,6 +395,8 @@ mod tests {
         for (reply, part) in [
             (with("title", json!("x".repeat(TITLE_CAP + 1))), "entries[0].title"),
             (with("summary", json!("x".repeat(SUMMARY_CAP + 1))), "entries[0].summary"),
+            (with("summary", json!("  ")), "entries[0].summary"),
+            (with("until", json!("2026-02-30")), "entries[0].until"),
             (with("body", json!("x".repeat(BODY_CAP + 1))), "entries[0].body"),
             (with("sources", json!([])), "entries[0].sources"),
             (with("sources", json!([1])), "entries[0].sources"),
@@ -231,6 +409,8 @@ mod tests {
             assert!(faults.len() == 1 && faults[0].contains(part), "{part}: {faults:?}");
         }
         let mut twice = with("update", json!("id__a1B2c3"));
+        twice["retire"] = json!([{"id": "id__a1B2c3", "sources": ["q1"]}]);
+        assert!(parsed(&twice).unwrap_err()[0].contains("id__a1B2c3 is changed twice"));
         let mut second = twice["entries"][0].clone();
         second["ref"] = json!("n2");
         twice["entries"].as_array_mut().unwrap().push(second);
@@ -245,7 +425,7 @@ mod tests {
 
     #[test]
     fn no_json_is_a_fault_too() {
-        let asked = Asked { batch: "b", sources: BTreeSet::new(), updatable: BTreeSet::new() };
+        let asked = Asked { batch: "b", sources: BTreeSet::new() };
         for text in ["", "I cannot do that.", "{\"batch\":", "[1]"] {
             assert_eq!(parse(text, &asked).unwrap_err().len(), 1, "{text:?}");
         }

@@ -2,8 +2,14 @@
 //! steps. No file, no process.
 
 use super::*;
+use crate::memory::authorship::{Record, Speaker};
+use crate::memory::consolidate::plan::KnownNote;
+use crate::memory::consolidate::work::Action;
+use crate::store::entry::Entry;
 use crate::store::journal::entry::QueueEntry;
+use crate::store::proposal::Proposal;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
@@ -11,6 +17,8 @@ const BATCH: &str = "batch__AAAAAAAAAAAA";
 struct Script {
     parts: usize,
     has_llm: bool,
+    /// The entry is a session, and a note that it corrects is listed by its title.
+    is_session: bool,
     answers: Vec<Answer>,
     /// The effects in their order, each in a word or two.
     log: Vec<String>,
@@ -25,6 +33,7 @@ impl Script {
         Script {
             parts,
             has_llm: true,
+            is_session: true,
             answers,
             log: Vec::new(),
             notes: BTreeMap::new(),
@@ -51,28 +60,51 @@ impl Script {
                 let parts = (1..=of).map(|number| Part { slices: vec![slice(number)] }).collect();
                 Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
             }
-            Task::Gather { slices, .. } => {
+            Task::Gather { slices, wanted, .. } => {
                 self.log(&format!("gather {}", slices[0].number));
                 let now = Timestamp::UNIX_EPOCH;
-                Done::Gathered(Material { now, sessions: vec![], related: vec![], tags: vec![] })
+                let related = if self.is_session { vec![related(!wanted.is_empty())] } else { vec![] };
+                Done::Gathered(Material { now, sessions: vec![], related, tags: vec![] })
             }
-            Task::LookUp { .. } => {
+            Task::LookUp { notes, .. } => {
                 self.log("look up");
+                let ids = self.notes.keys().map(|title| EntryId::make(title, 0, |_| false));
+                let mut record = Record::default();
+                record.add(Some(1), Speaker::Person, "It is 4320 now.");
                 Done::Found(Known {
                     at: Timestamp::UNIX_EPOCH,
-                    ids: self.notes.keys().map(|title| EntryId::make(title, 0, |_| false)).collect(),
-                    bodies: BTreeMap::new(),
-                    entries: BTreeMap::from([("q1".to_owned(), entry())]),
+                    ids: ids.chain([wrong_note().meta().id.clone()]).collect(),
+                    notes: notes
+                        .into_iter()
+                        .map(|id| (id, KnownNote { entry: wrong_note(), is_archived: false }))
+                        .collect(),
+                    tags: BTreeSet::new(),
+                    entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
+                    record,
                 })
             }
             Task::Warn(warnings) => {
                 self.log(&format!("warn {}", warnings.len()));
                 Done::Warned
             }
-            Task::Write { note, .. } => {
-                self.log(&format!("write {}", note.title));
-                self.notes.insert(note.title.clone(), note.body.clone());
-                Done::Written(Written { id: note.id, title: note.title, is_update: false })
+            Task::Write { change, .. } => {
+                let (id, title, body, action) = match change {
+                    Change::Note(note) => {
+                        let action = if note.update.is_some() { Action::Update } else { Action::Create };
+                        (note.id, note.title, note.body, action)
+                    }
+                    Change::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
+                    Change::Propose(proposal) => {
+                        let title = proposal.entry.map_or_else(String::new, |entry| entry.title);
+                        self.log(&format!("propose {} {title}", proposal.op));
+                        let Proposal { id, op, note, .. } = *proposal;
+                        return Done::Written(Outcome::Waits(Waiting { id, op, note, title }));
+                    }
+                };
+                let verb = if action == Action::Create { "write" } else { "change" };
+                self.log(&format!("{verb} {title}"));
+                self.notes.insert(title.clone(), body);
+                Done::Written(Outcome::Note(Written { id, title, action }))
             }
             Task::Consume { stretches } => {
                 self.log(&format!("consume {}", stretches.len()));
@@ -83,7 +115,7 @@ impl Script {
                 self.verdicts = verdicts;
                 Done::Marked
             }
-            Task::Commit { written } => {
+            Task::Commit { written, .. } => {
                 self.log(&format!("commit {}", written.len()));
                 Done::Committed
             }
@@ -103,7 +135,14 @@ impl Script {
     }
 }
 
-fn entry() -> QueueEntry {
+/// A session in a repository, or a note that a person jotted down.
+fn entry(is_session: bool) -> QueueEntry {
+    if is_session {
+        let entry = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "codex",
+            "retrieval": {"method": "transcript", "path": "/t.jsonl", "format": "codex", "sessionId": "s"},
+            "context": {"cwd": "/w", "repo": "h/o/r"}});
+        return QueueEntry::parse(entry.to_string().as_bytes()).unwrap();
+    }
     let entry = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
         "retrieval": {"method": "inline", "title": "Jotted", "body": "b", "tags": [], "scope": "global",
             "threadId": null}, "context": {"cwd": "/w", "repo": null}});
@@ -112,12 +151,42 @@ fn entry() -> QueueEntry {
 
 /// A reply with these notes; without one, the session is skipped.
 fn reply(titles: &[&str]) -> Answer {
-    let entry =
-        |title: &&str| json!({"title": title, "body": format!("about {title} [[n9]]"), "sources": ["q1"]});
+    let entry = |title: &&str| json!({"title": title, "summary": title, "body": format!("about {title} [[n9]]"), "sources": ["q1"]});
     let entries: Vec<_> = titles.iter().map(entry).collect();
     let skipped =
         if titles.is_empty() { json!([{"source": "q1", "reason": "small talk"}]) } else { json!([]) };
     Answer::Reply(json!({"batch": BATCH, "entries": entries, "skipped": skipped}).to_string())
+}
+
+/// A note of the session's repository that is wrong by now.
+fn wrong_note() -> Entry {
+    let text = "---\nid: id__AAAAAA\ntitle: The port is 4310\nsummary: Port 4310, never 80.\nscope: repo\n\
+        sources:\n  - {harness: codex, threadId: t, repo: h/o/r}\n---\n\nThe dev server listens on 4310, see a/b.rs.\n";
+    Entry::parse(text.into()).unwrap()
+}
+
+/// The same as a prompt shows it.
+fn related(is_whole: bool) -> ask::RelatedNote {
+    let entry = wrong_note();
+    let meta = entry.meta();
+    ask::RelatedNote {
+        id: meta.id.clone(),
+        title: meta.title.clone(),
+        summary: meta.summary.clone(),
+        tags: Vec::new(),
+        scope: meta.scope,
+        repo: None,
+        until: None,
+        body: is_whole.then(|| String::from_utf8_lossy(entry.body()).into_owned()),
+        fingerprint: if is_whole { entry.fingerprint() } else { String::new() },
+    }
+}
+
+/// A reply that corrects the note.
+fn correction(gone: &[&str]) -> Answer {
+    let entry = json!({"update": "id__AAAAAA", "title": "The port is 4320", "summary": "Port 4320, never 80.",
+        "body": "The dev server listens on 4320, see a/b.rs.", "gone": gone, "sources": ["q1"]});
+    Answer::Reply(json!({"batch": BATCH, "entries": [entry]}).to_string())
 }
 
 /// A reply that names nothing.
@@ -169,9 +238,17 @@ fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) 
 }
 
 fn walked(parts: usize, answers: Vec<Answer>) -> (Vec<&'static str>, State, Ending, Script) {
-    let mut twice = Script::new(parts, answers.clone());
+    walked_with(parts, answers, true)
+}
+
+fn walked_with(
+    parts: usize,
+    answers: Vec<Answer>,
+    is_session: bool,
+) -> (Vec<&'static str>, State, Ending, Script) {
+    let mut twice = Script { is_session, ..Script::new(parts, answers.clone()) };
     let end = walk(&mut twice, true);
-    let mut once = Script::new(parts, answers);
+    let mut once = Script { is_session, ..Script::new(parts, answers) };
     let (names, state, ending) = walk(&mut once, false);
     assert_eq!((&names, &state, &ending), (&end.0, &end.1, &end.2));
     assert_eq!((&once.notes, &once.verdicts), (&twice.notes, &twice.verdicts));
@@ -220,7 +297,7 @@ fn nothing_to_ask_about_is_no_call_and_no_commit() {
 
 #[test]
 fn without_an_llm_notes_are_filed_as_they_are() {
-    let mut script = Script { has_llm: false, ..Script::new(1, vec![]) };
+    let mut script = Script { has_llm: false, is_session: false, ..Script::new(1, vec![]) };
     let (names, _, ending) = walk(&mut script, false);
     assert_eq!(names[2..5], ["parseOutput", "writeEntries", "markProcessed"]);
     assert_eq!((script.notes["Jotted"].as_str(), script.count("ask"), ending), ("b", 0, Ending::Completed));
@@ -248,7 +325,7 @@ fn a_session_that_was_passed_over_is_not_asked_about_further() {
 
 #[test]
 fn a_person_s_note_that_is_skipped_is_filed_all_the_same() {
-    let (_, _, _, script) = walked(1, vec![reply(&[])]);
+    let (_, _, _, script) = walked_with(1, vec![reply(&[])], false);
     assert_eq!(script.notes["Jotted"], "b");
     assert_eq!(script.verdicts["q1"], Verdict::Processed(Some("small talk".to_owned())));
 }
@@ -263,6 +340,45 @@ fn a_faulty_reply_is_repaired_once() {
     let Ending::Failed(Failure::Reply(why)) = ending else { panic!("{ending:?}") };
     assert!(why.starts_with("the reply cannot be used, and neither can a second: "), "{why}");
     assert!(matches!(script.verdicts["q1"], Verdict::Failed(_)));
+}
+
+#[test]
+fn a_note_that_is_listed_is_shown_before_it_is_corrected() {
+    let want = json!({"batch": BATCH, "entries": [], "want": ["id__AAAAAA"]});
+    for first in [Answer::Reply(want.to_string()), correction(&["4310"])] {
+        let (names, _, ending, script) = walked(1, vec![first, correction(&["4310"])]);
+        assert_eq!(names[2..7], ["runAgent", "parseOutput", "runAgent", "parseOutput", "writeEntries"]);
+        assert_eq!((script.count("gather"), script.count("ask 0 0"), script.count("propose")), (2, 2, 0));
+        assert!(script.notes["The port is 4320"].contains("4320"), "{:?}", script.log);
+        assert_eq!((script.count("change The port"), ending), (1, Ending::Completed));
+    }
+}
+
+#[test]
+fn a_loss_is_told_once_and_then_waits_for_review() {
+    let look = || correction(&[]);
+    let (_, _, _, script) = walked(1, vec![look(), correction(&[]), correction(&["4310"])]);
+    assert_eq!((script.count("ask 0 0"), script.count("ask 0 1")), (2, 1));
+    assert_eq!((script.count("change The port"), script.count("propose")), (1, 0));
+    let (_, _, ending, script) = walked(1, vec![look(), correction(&[]), correction(&[])]);
+    assert_eq!((script.count("change"), script.count("write"), ending), (0, 0, Ending::Completed));
+    assert_eq!(script.count("propose update The port is 4320"), 1, "{:?}", script.log);
+}
+
+#[test]
+fn a_reply_is_not_thrown_away_because_a_later_one_is_worse() {
+    let gone_wrong = [faulty(), Answer::Failed(Failure::Command("y".to_owned()))];
+    for last in gone_wrong {
+        let (_, _, ending, script) = walked(1, vec![correction(&["4310"]), correction(&[]), last.clone()]);
+        assert_eq!((script.count("propose update"), &ending), (1, &Ending::Completed), "{last:?}");
+    }
+    // The second look cannot be had: the model had not seen what it would change.
+    let failed = Answer::Failed(Failure::Command("y".to_owned()));
+    let (_, _, ending, script) = walked(1, vec![correction(&["4310"]), failed]);
+    assert_eq!((script.count("propose update"), ending), (1, Ending::Completed));
+    let (_, state, ending, script) = walked(1, vec![correction(&["4310"]), spent()]);
+    assert!(matches!(ending, Ending::Paused(_)) && script.count("propose") == 0);
+    assert!(matches!(state, State::Paused { question, .. } if question.is_second_look));
 }
 
 #[test]

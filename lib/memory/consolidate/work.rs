@@ -1,8 +1,9 @@
 //! One batch: what was claimed, what was read of it, and how far it has come.
 
 use crate::store::entry::EntryId;
+use crate::store::proposal::{Op, ProposalId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,10 +16,19 @@ pub struct Work {
     pub parts: Vec<Part>,
     /// Which part is next.
     pub next: usize,
-    /// What the part under way may replace, and the hash of each body as it was read for the prompt.
+    /// The notes that the part under way shows whole, and the fingerprint of each as it was read for the prompt.
     pub updatable: BTreeMap<EntryId, String>,
+    /// Those of which it shows the title only.
+    #[serde(default)]
+    pub listed: BTreeSet<EntryId>,
+    /// A second look at notes that the model wants to see whole.
+    #[serde(default)]
+    pub second_look: Option<SecondLook>,
     /// The notes that were written.
     pub written: Vec<Written>,
+    /// What waits for a person.
+    #[serde(default)]
+    pub waiting: Vec<Waiting>,
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
     pub verdicts: BTreeMap<String, Verdict>,
 }
@@ -28,7 +38,7 @@ pub struct Work {
 #[serde(rename_all = "camelCase")]
 pub struct BatchSource {
     pub queue_id: String,
-    /// How long the history is, in bytes, as it will be shown.
+    /// How long the history is, in bytes, as it will be shown, at most.
     pub bytes: usize,
     /// How many bytes were left out of it, each place marked.
     pub cut: usize,
@@ -40,7 +50,7 @@ pub struct Part {
     pub slices: Vec<Slice>,
 }
 
-/// A stretch of one entry's history, in bytes.
+/// A stretch of one entry's history, in passages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// An index into the batch's sources.
@@ -52,7 +62,7 @@ pub struct Slice {
     pub of: usize,
 }
 
-/// A stretch of an entry's history that the model was shown, in bytes.
+/// A stretch of an entry's history that the model was shown, in passages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
     pub queue_id: String,
@@ -60,12 +70,52 @@ pub struct Stretch {
     pub to: usize,
 }
 
+/// The model has replied, and wants to see more notes before it replies for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecondLook {
+    pub wanted: Vec<EntryId>,
+    /// What it replied without having seen them.
+    pub reply: String,
+    /// What it had been shown whole for that reply.
+    pub updatable: BTreeMap<EntryId, String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
     pub id: EntryId,
     pub title: String,
-    pub is_update: bool,
+    pub action: Action,
+}
+
+/// What was done to a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Create,
+    Update,
+    /// To the archive, because it no longer holds.
+    Retire,
+}
+
+/// A change that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Waiting {
+    pub id: ProposalId,
+    pub op: Op,
+    pub note: Option<EntryId>,
+    pub title: String,
+}
+
+/// What came of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Note(Written),
+    Waits(Waiting),
+    /// There was nothing to do any more.
+    Unchanged,
 }
 
 /// What becomes of a queue entry.
@@ -109,8 +159,31 @@ impl Work {
             parts: Vec::new(),
             next: 0,
             updatable: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            second_look: None,
             written: Vec::new(),
+            waiting: Vec::new(),
             verdicts: BTreeMap::new(),
+        }
+    }
+
+    /// The notes that earlier parts made.
+    pub(super) fn made(&self) -> BTreeSet<EntryId> {
+        let made = self.written.iter().filter(|note| note.action == Action::Create);
+        made.map(|note| note.id.clone()).collect()
+    }
+
+    /// The notes that the part under way shows, whole or by title.
+    pub(super) fn shown_notes(&self) -> Vec<EntryId> {
+        self.updatable.keys().chain(&self.listed).cloned().collect()
+    }
+
+    /// Takes in what came of a change.
+    pub(super) fn take(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Note(note) => self.written.push(note),
+            Outcome::Waits(waiting) => self.waiting.push(waiting),
+            Outcome::Unchanged => {}
         }
     }
 
@@ -173,27 +246,22 @@ pub struct Claimed {
     pub has_llm: bool,
 }
 
-/// Shares histories of these lengths out over calls with `room` bytes each: whole ones together while they fit,
-/// one that is larger alone in as many slices as it needs. `borders` are the ends of the turns of a history; a
-/// turn that is larger than the room is cut where `cut_at` says.
-pub fn share_out(
-    lengths: &[usize],
-    room: usize,
-    borders: impl Fn(usize) -> Vec<usize>,
-    cut_at: impl Fn(usize, usize) -> usize,
-) -> Vec<Part> {
+/// Shares histories out over calls with `room` bytes each: whole ones together while they fit, one that is larger alone
+/// in as many slices as it needs. Of each history, `lengths` has the bytes of its passages; none is longer than `room`.
+pub fn share_out(lengths: &[&[usize]], room: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut used = 0;
-    for (source, &length) in lengths.iter().enumerate() {
-        if length == 0 {
+    for (source, passages) in lengths.iter().enumerate() {
+        if passages.is_empty() {
             continue;
         }
+        let length: usize = passages.iter().sum();
         if length > room {
-            parts.extend(slices(source, length, room, &borders(source), &cut_at));
+            parts.extend(slices(source, passages, room));
             used = room;
             continue;
         }
-        let whole = Slice { source, from: 0, to: length, number: 1, of: 1 };
+        let whole = Slice { source, from: 0, to: passages.len(), number: 1, of: 1 };
         match parts.last_mut() {
             Some(part) if used + length <= room => {
                 part.slices.push(whole);
@@ -208,27 +276,17 @@ pub fn share_out(
     parts
 }
 
-fn slices(
-    source: usize,
-    length: usize,
-    room: usize,
-    borders: &[usize],
-    cut_at: &impl Fn(usize, usize) -> usize,
-) -> Vec<Part> {
+fn slices(source: usize, passages: &[usize], room: usize) -> Vec<Part> {
     let mut ends = Vec::new();
-    let mut from = 0;
-    while from < length {
-        let farthest = from + room;
-        let to = if farthest >= length {
-            length
-        } else {
-            let border = borders.iter().rev().find(|border| **border <= farthest && **border > from);
-            // A turn that no call has room for is cut.
-            border.copied().unwrap_or_else(|| cut_at(source, farthest).clamp(from + 1, farthest))
-        };
-        ends.push((from, to));
-        from = to;
+    let (mut from, mut used) = (0, 0);
+    for (index, length) in passages.iter().enumerate() {
+        if index > from && used + length > room {
+            ends.push((from, index));
+            (from, used) = (index, 0);
+        }
+        used += length;
     }
+    ends.push((from, passages.len()));
     let of = ends.len();
     let numbered = ends.into_iter().enumerate();
     numbered
@@ -240,8 +298,8 @@ fn slices(
 mod tests {
     use super::*;
 
-    fn shared(lengths: &[usize], borders: &[usize]) -> Vec<Vec<(usize, usize, usize)>> {
-        let parts = share_out(lengths, 100, |_| borders.to_vec(), |_, at| at);
+    fn shared(lengths: &[&[usize]]) -> Vec<Vec<(usize, usize, usize)>> {
+        let parts = share_out(lengths, 100);
         parts
             .iter()
             .map(|part| part.slices.iter().map(|slice| (slice.source, slice.from, slice.to)).collect())
@@ -251,28 +309,18 @@ mod tests {
     #[test]
     fn whole_histories_share_a_call_while_they_fit() {
         assert_eq!(
-            shared(&[40, 60, 1, 0, 100], &[]),
-            [vec![(0, 0, 40), (1, 0, 60)], vec![(2, 0, 1)], vec![(4, 0, 100)]]
+            shared(&[&[20, 20], &[60], &[1], &[], &[100]]),
+            [vec![(0, 0, 2), (1, 0, 1)], vec![(2, 0, 1)], vec![(4, 0, 1)]]
         );
     }
 
     #[test]
-    fn a_larger_one_is_cut_at_the_ends_of_turns() {
+    fn a_larger_one_is_shown_in_slices_and_nothing_is_left_out() {
         assert_eq!(
-            shared(&[10, 250, 10], &[30, 90, 160, 230, 250]),
-            [vec![(0, 0, 10)], vec![(1, 0, 90)], vec![(1, 90, 160)], vec![(1, 160, 250)], vec![(2, 0, 10)]]
+            shared(&[&[10], &[30, 60, 70, 20, 20], &[10]]),
+            [vec![(0, 0, 1)], vec![(1, 0, 2)], vec![(1, 2, 4)], vec![(1, 4, 5)], vec![(2, 0, 1)]]
         );
-    }
-
-    #[test]
-    fn a_turn_larger_than_a_call_is_cut_and_nothing_is_left_out() {
-        let parts = shared(&[1000], &[10, 990, 1000]);
-        let mut at = 0;
-        for part in &parts {
-            assert_eq!((part.len(), part[0].1), (1, at));
-            assert!(part[0].2 > at && part[0].2 - at <= 100);
-            at = part[0].2;
-        }
-        assert_eq!(at, 1000);
+        let parts = share_out(&[&[33; 100]], 100);
+        assert_eq!((parts.len(), parts[33].slices[0].to, parts[33].slices[0].of), (34, 100, 34));
     }
 }

@@ -2,88 +2,170 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
-use crate::memory::consolidate::plan::PlannedNote;
-use crate::memory::consolidate::work::Written;
-use crate::memory::hash::hash;
+use crate::memory::consolidate::plan::{Change, PlannedNote, PlannedRetirement};
+use crate::memory::consolidate::work::{Action, Outcome, Waiting, Written};
 use crate::store::entry::{Entry, Meta, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place};
+use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::supersede::supersede;
 use jiff::Timestamp;
 
-/// Replaces the note that `note` updates, or adds a new one; if it is written already, nothing. Beside what was written
-/// come warnings: what a person has changed since stays, and the new text becomes a note of its own.
+/// Carries out a change; if it is made already, nothing. Beside the outcome come warnings. What a person has changed
+/// since stays, and the new text waits as a proposal.
 ///
 /// # Errors
 /// The store cannot be read or written; or the note is larger than a note may be.
-pub fn write<P: Persistence>(
-    topics: &P,
-    note: &PlannedNote,
-    at: Timestamp,
-) -> Result<(Written, Vec<String>)> {
-    let mut warnings = Vec::new();
+pub fn write<P: Persistence>(topics: &P, change: &Change, at: Timestamp) -> Result<(Outcome, Vec<String>)> {
     let lock = topics.lock()?;
-    let title = note.title.clone();
     let at = at.as_millisecond();
-    let mut body = whole_lines(&note.body);
-    if let Some(id) = &note.update
-        && let Ok(old) = topics.find_own(id)
-        && old.place == Place::Topics
-    {
-        let mut entry = old.entry.clone();
-        entry.set_body(body.as_bytes());
-        let changed = || Error::conflict("it has changed since it was read");
-        let may = may_replace(note, &old).then_some(()).ok_or_else(changed);
-        let changed = may.and_then(|()| {
-            entry.update(|meta| {
-                meta.title.clone_from(&note.title);
-                if !note.summary.is_empty() {
-                    meta.summary.clone_from(&note.summary);
-                }
-                for tag in &note.tags {
-                    if !meta.tags.contains(tag) {
-                        meta.tags.push(tag.clone());
-                    }
-                }
-                for source in note.sources.iter().map(Source::from) {
-                    if !meta.sources.contains(&source) {
-                        meta.sources.push(source);
-                    }
-                }
-                if meta.status == Status::Captured {
-                    meta.status = Status::Consolidated;
-                }
-                meta.updated_at = at;
-            })
-        });
-        match changed {
-            Ok(()) => {
-                topics.replace(&lock, &old, entry)?;
-                return Ok((Written { id: id.clone(), title, is_update: true }, warnings));
-            }
-            Err(why) => {
-                warnings.push(format!(
-                    "\"{}\" is not updated: {}; see {}",
-                    old.path.display(),
-                    why.message(),
-                    note.id
-                ));
-                body = format!("{}\n\nSee also [[{id}]].\n", body.trim_end());
-            }
+    match change {
+        Change::Note(note) => match &note.update {
+            Some(_) => update(topics, &lock, note, at),
+            None => create(topics, &lock, note, at),
+        },
+        Change::Retire(retirement) => retire(topics, &lock, retirement, at),
+        Change::Propose(proposal) => {
+            Ok((Outcome::Waits(proposed(topics, &lock, (**proposal).clone())?), Vec::new()))
         }
     }
-    let written = Written { id: note.id.clone(), title, is_update: false };
+}
+
+fn proposed<P: Persistence>(topics: &P, lock: &P::Lock, proposal: Proposal) -> Result<Waiting> {
+    let note = proposal.note.clone();
+    let title = match (&proposal.entry, &note) {
+        (Some(entry), _) => entry.title.clone(),
+        (None, Some(id)) => {
+            topics.find_own(id).map_or_else(|_| id.to_string(), |note| note.entry.meta().title.clone())
+        }
+        (None, None) => String::new(),
+    };
+    let there = topics.propose(lock, proposal)?;
+    Ok(Waiting { id: there.id, op: there.op, note, title })
+}
+
+/// Replaces the text of a note. What it said before stays in the archive.
+fn update<P: Persistence>(
+    topics: &P,
+    lock: &P::Lock,
+    note: &PlannedNote,
+    at: i64,
+) -> Result<(Outcome, Vec<String>)> {
+    let Some(id) = &note.update else { return create(topics, lock, note, at) };
+    let body = whole_lines(&note.body);
+    let written = Written { id: id.clone(), title: note.title.clone(), action: Action::Update };
+    let old = match topics.find_own(id) {
+        Ok(old) if old.place == Place::Topics => old,
+        // It has gone since: nothing stands beside the new text.
+        _ => {
+            let mut new = note.clone();
+            new.update = None;
+            return create(topics, lock, &new, at);
+        }
+    };
+    // Written before a crash.
+    if old.entry.body() == body.as_bytes()
+        && old.entry.meta().title == note.title
+        && old.entry.meta().updated_at == at
+    {
+        return Ok((Outcome::Note(written), Vec::new()));
+    }
+    let changed = || Error::conflict("it has changed since it was read");
+    let may = note.replaces.as_ref() == Some(&old.entry.fingerprint());
+    let entry = may.then_some(()).ok_or_else(changed).and_then(|()| updated(&old.entry, note, &body, at));
+    match entry {
+        Ok(entry) => {
+            supersede(topics, lock, &old, entry, at)?;
+            Ok((Outcome::Note(written), Vec::new()))
+        }
+        Err(why) => {
+            let why = why.message();
+            let warning =
+                format!("\"{}\" is not updated: {why}; the change waits for review", old.path.display());
+            let proposal = Proposal {
+                id: ProposalId::make(&note.title, note.created_at, |_| false),
+                op: Op::Update,
+                note: Some(id.clone()),
+                base: Some(old.entry.base()),
+                entry: Some(Draft {
+                    title: note.title.clone(),
+                    summary: note.summary.clone(),
+                    tags: note.tags.clone(),
+                    scope: note.scope,
+                    until: note.until,
+                    body,
+                    sources: note.sources.iter().map(Source::from).collect(),
+                }),
+                by: note.by,
+                evidence: Vec::new(),
+                reasons: vec![format!("The note is not updated: {why}.")],
+                session: note.sources.first().map(Source::from),
+                created_at: note.created_at,
+                other: serde_json::Map::new(),
+            };
+            Ok((Outcome::Waits(proposed(topics, lock, proposal)?), vec![warning]))
+        }
+    }
+}
+
+fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry> {
+    let is_edited = old.is_edited();
+    let mut entry = old.clone();
+    entry.set_body(body.as_bytes());
+    entry.update(|meta| {
+        meta.title.clone_from(&note.title);
+        meta.summary.clone_from(&note.summary);
+        for tag in &note.tags {
+            if !meta.tags.contains(tag) {
+                meta.tags.push(tag.clone());
+            }
+        }
+        for source in note.sources.iter().map(Source::from) {
+            let is_this = |known: &Source| {
+                (&known.harness, &known.thread_id, &known.repo)
+                    == (&source.harness, &source.thread_id, &source.repo)
+            };
+            if !meta.sources.iter().any(is_this) {
+                meta.sources.push(source);
+            }
+        }
+        if meta.status == Status::Captured {
+            meta.status = Status::Consolidated;
+        }
+        meta.until = note.until;
+        meta.by = Some(note.by);
+        meta.updated_at = at;
+    })?;
+    // What a person has edited by hand stays theirs.
+    if !is_edited {
+        entry.seal()?;
+    }
+    Ok(entry)
+}
+
+fn create<P: Persistence>(
+    topics: &P,
+    lock: &P::Lock,
+    note: &PlannedNote,
+    at: i64,
+) -> Result<(Outcome, Vec<String>)> {
+    let mut warnings = Vec::new();
+    let written = Written { id: note.id.clone(), title: note.title.clone(), action: Action::Create };
     // Written before a crash, and perhaps read since.
     if let Ok(there) = topics.find_own(&note.id)
         && there.entry.meta().created_at == note.created_at
     {
-        return Ok((written, warnings));
+        return Ok((Outcome::Note(written), warnings));
     }
-    let meta = Meta {
+    let body = whole_lines(&note.body);
+    let mut meta = Meta {
         title: note.title.clone(),
         summary: note.summary.clone(),
         tags: note.tags.clone(),
         status: note.status,
         tier: Tier::Warm,
         scope: note.scope,
+        until: note.until,
+        by: Some(note.by),
         created_at: note.created_at,
         updated_at: at,
         sources: note.sources.iter().map(Source::from).collect(),
@@ -91,22 +173,61 @@ pub fn write<P: Persistence>(
     };
     // Many sources with long paths are more than a front matter takes. A plan that can never be written would
     // stand in the way of all that comes after it.
-    let mut meta = meta;
-    let mut entry = Entry::new(meta.clone(), body.as_bytes());
+    let mut entry = sealed(&meta, &body)?;
     while entry.fits().is_err() && meta.sources.pop().is_some() {
-        entry = Entry::new(meta.clone(), body.as_bytes());
+        entry = sealed(&meta, &body)?;
     }
     if meta.sources.len() < note.sources.len() {
         let (kept, all) = (meta.sources.len(), note.sources.len());
         warnings.push(format!("\"{}\": only {kept} of its {all} sources have room", note.title));
     }
     entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", note.title)))?;
-    topics.add(&lock, entry)?;
-    Ok((written, warnings))
+    topics.add(lock, entry)?;
+    Ok((Outcome::Note(written), warnings))
 }
 
-/// Does the note still say what was to be replaced, or, after a crash, already what replaces it?
-fn may_replace(new: &PlannedNote, old: &Note) -> bool {
-    let body = old.entry.body();
-    new.replaces.as_ref() == Some(&hash(body)) || body == whole_lines(&new.body).as_bytes()
+fn sealed(meta: &Meta, body: &str) -> Result<Entry> {
+    let mut entry = Entry::new(meta.clone(), body.as_bytes());
+    // One that is too large cannot be read again, and is told so below.
+    if entry.fits().is_ok() {
+        entry.seal()?;
+    }
+    Ok(entry)
+}
+
+/// Puts a note into the archive.
+fn retire<P: Persistence>(
+    topics: &P,
+    lock: &P::Lock,
+    retirement: &PlannedRetirement,
+    at: i64,
+) -> Result<(Outcome, Vec<String>)> {
+    let PlannedRetirement { id, title, replaces, .. } = retirement;
+    let written = Written { id: id.clone(), title: title.clone(), action: Action::Retire };
+    let unchanged = |why: String| Ok((Outcome::Unchanged, vec![why]));
+    match topics.find_own(id) {
+        Err(why) => unchanged(format!("{id} is not retired: {}", why.message())),
+        // Before a crash.
+        Ok(Note { place: Place::Archive, .. }) => Ok((Outcome::Note(written), Vec::new())),
+        Ok(note) if note.entry.fingerprint() != *replaces => {
+            let waiting = Proposal {
+                id: ProposalId::make(title, at, |_| false),
+                op: Op::Retire,
+                note: Some(id.clone()),
+                base: Some(note.entry.base()),
+                entry: None,
+                by: crate::store::entry::By::Agent,
+                evidence: Vec::new(),
+                reasons: vec!["The note has changed since the model saw it.".to_owned()],
+                session: None,
+                created_at: at,
+                other: serde_json::Map::new(),
+            };
+            Ok((Outcome::Waits(proposed(topics, lock, waiting)?), Vec::new()))
+        }
+        Ok(note) => {
+            topics.archive(lock, &note)?;
+            Ok((Outcome::Note(written), Vec::new()))
+        }
+    }
 }

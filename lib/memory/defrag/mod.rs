@@ -230,6 +230,8 @@ impl Defrag<'_> {
                     of: work.parts.len(),
                     prompt: material.prompt(&work.batch),
                     faults: Vec::new(),
+                    is_second_look: false,
+                    fallback: None,
                 };
                 work.shown = material.shown();
                 work.listed = material.listed();
@@ -239,6 +241,7 @@ impl Defrag<'_> {
             (State::RunAgent { work, asking: Asking::Ask(question) }, Event::Answered(answer)) => {
                 match answer {
                     Answer::Reply(reply) => checked(work, question, reply, false, None),
+                    Answer::Fallback => State::RunAgent { work, asking: Asking::Ask(question) },
                     Answer::Failed(failure) => State::Stopped { work, failure },
                 }
             }
@@ -246,6 +249,7 @@ impl Defrag<'_> {
                 match answer {
                     Answer::Reply(reply) => checked(work, question, reply, true, None),
                     // What is paid for is used as far as it goes.
+                    Answer::Fallback => checked(work, question, first, true, None),
                     Answer::Failed(Failure::Spent(why)) => checked(work, question, first, true, Some(why)),
                     Answer::Failed(failure) => State::Stopped { work, failure },
                 }

@@ -63,6 +63,8 @@ pub enum Event<D> {
 pub enum Answer {
     /// The text that the model printed.
     Reply(String),
+    /// Nobody can be asked, and the question has an earlier reply to go on with.
+    Fallback,
     Failed(Failure),
 }
 

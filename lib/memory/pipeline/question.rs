@@ -16,6 +16,12 @@ pub struct Question {
     pub prompt: String,
     /// What was wrong with the first reply; empty: this is the first question about the part.
     pub faults: Vec<String>,
+    /// It shows notes that the first reply wanted to see.
+    #[serde(default)]
+    pub is_second_look: bool,
+    /// An earlier reply, which can be used if there is no answer to this question.
+    #[serde(default)]
+    pub fallback: Option<String>,
 }
 
 impl Question {
@@ -28,9 +34,10 @@ impl Question {
         faults: &[String],
         max_bytes: usize,
     ) -> Option<Question> {
-        self.faults.is_empty().then(|| Question {
+        (!self.is_repair()).then(|| Question {
             prompt: repair(&self.batch, rules, &self.prompt, reply, faults, max_bytes),
             faults: faults.to_vec(),
+            fallback: None,
             ..self.clone()
         })
     }
@@ -39,9 +46,21 @@ impl Question {
         !self.faults.is_empty()
     }
 
+    /// Does it follow from the reply to an earlier one about the same part?
+    pub(crate) fn is_follow_up(&self) -> bool {
+        self.is_repair() || self.is_second_look
+    }
+
+    /// The names that the last reply about the first part may have, the last first.
+    pub(super) fn first_replies() -> [&'static str; 4] {
+        ["reply-0-want-repair.txt", "reply-0-repair.txt", "reply-0-want.txt", "reply-0.txt"]
+    }
+
     /// The name of the file in the batch that the reply goes into.
     pub(super) fn reply_name(&self) -> String {
-        format!("reply-{}{}.txt", self.part, if self.is_repair() { "-repair" } else { "" })
+        let look = if self.is_second_look { "-want" } else { "" };
+        let repair = if self.is_repair() { "-repair" } else { "" };
+        format!("reply-{}{look}{repair}.txt", self.part)
     }
 }
 

@@ -166,7 +166,7 @@ impl<'a, H: Host> Runner<'a, H> {
         match effect {
             Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
             Effect::Perform(task) if self.is_on_trial && H::only_reads(task) => return Ok(()),
-            Effect::Ask(question) if self.is_on_trial && question.is_repair() => return Ok(()),
+            Effect::Ask(question) if self.is_on_trial && question.is_follow_up() => return Ok(()),
             // The answer is at hand: until it is taken in, the batch still waits for it.
             Effect::Ask(_) if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),
             Effect::Ask(question) => {
@@ -177,8 +177,10 @@ impl<'a, H: Host> Runner<'a, H> {
             _ => self.progress.is_with_person = false,
         }
         self.is_on_trial = false;
-        // A dry run is taken up nowhere but at its first question, by --apply.
-        if self.progress.kind == Kind::DryRun && self.progress.answers > 0 {
+        // A dry run is taken up nowhere but at its first question, by --apply, as its reply was given to it.
+        let is_second_look =
+            matches!(effect, Effect::Ask(question) if question.is_second_look && question.part == 0);
+        if self.progress.kind == Kind::DryRun && self.progress.answers > 0 && !is_second_look {
             return Ok(());
         }
         batch.save(&Saved { progress: self.progress.clone(), state: state.clone() })
@@ -192,10 +194,15 @@ impl<'a, H: Host> Runner<'a, H> {
                 let is_dry = self.progress.kind == Kind::DryRun;
                 self.run.caller.ask(self.run.batch()?, question, is_dry)?
             }
-            Answerer::Reply(reply) => match reply.take() {
-                Some(reply) => Answer::Reply(reply),
-                None => return Ok(None),
-            },
+            Answerer::Reply(reply) => {
+                // A person is asked once.
+                let is_by_hand = self.progress.kind == Kind::Hand;
+                match reply.take() {
+                    Some(reply) => Answer::Reply(reply),
+                    None if is_by_hand && question.fallback.is_some() => Answer::Fallback,
+                    None => return Ok(None),
+                }
+            }
             Answerer::Nobody(failure) => Answer::Failed(failure.clone()),
         };
         if matches!(answer, Answer::Reply(_)) {
@@ -488,8 +495,7 @@ impl<'a, H: Host> Runner<'a, H> {
         let stop = self.begin(Answerer::Command)?;
         let reply = match &self.run.batch {
             Some(batch) if self.progress.answers > 0 => {
-                let repaired = [batch.file("reply-0-repair.txt"), batch.file("reply-0.txt")];
-                repaired.into_iter().find(|path| path.exists())
+                Question::first_replies().map(|name| batch.file(name)).into_iter().find(|path| path.exists())
             }
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! Sessions that go on, are rewound and forked: what is new in each.
 
 use super::*;
-use crate::memory::consolidate::history::{cut_at, slice};
+use crate::memory::consolidate::history;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
 use serde_json::json;
@@ -19,7 +19,7 @@ impl Bench {
         Root::at(dir.path()).make().unwrap();
         let config = json!({
             "storage": {"root": dir.path(), "autoCommit": false, "commitHook": ""},
-            "llm": {"command": null, "presets": {}, "timeoutSeconds": 1, "maxPromptBytes": 9, "maxReplyBytes": 9,
+            "llm": {"command": null, "presets": {}, "timeoutSeconds": 1, "maxPromptBytes": 9, "maxReplyBytes": 9, "maxNoteBytes": 9,
                 "maxCallsPerRun": 1, "maxCallsPerDay": 1},
             "schedule": {"consolidateIntervalHours": 2, "defragIntervalHours": 24},
             "agentsMd": {"targets": [], "maxHotTokens": 1, "maxWarm": 1},
@@ -31,7 +31,7 @@ impl Bench {
     }
 
     /// What is new in a session with these turns; `None`: nothing, `Err`: it cannot be read.
-    fn gather(&self, session: &str, lines: &[String]) -> Result<Option<(History, String)>, String> {
+    fn gather(&self, session: &str, lines: &[String]) -> Result<Option<(History, Vec<String>)>, String> {
         let path = self.dir.path().join(format!("{session}.jsonl"));
         if !lines.is_empty() {
             file::install(&path, lines.concat().as_bytes(), 0o600).unwrap();
@@ -46,14 +46,17 @@ impl Bench {
             redactor: &self.redactor,
             sessions: &self.sessions,
             reporter: &Reporter::new(false),
+            longest: 16 << 10,
             vars: Vec::new(),
         };
         match gatherer.gather(&entry, &batch, "q").unwrap() {
             Gathered::History(history) => {
-                let text = slice(&batch.file(&text_name("q")), 0, history.bytes()).unwrap();
-                assert_eq!(text.len(), history.bytes());
-                assert!(!batch.file("q.whole").exists(), "the text of all turns is left");
-                Ok(Some((history, text)))
+                let mut texts = Vec::new();
+                let path = batch.file(&history_name("q"));
+                let each = |passage: Passage, _: bool| texts.push(passage.text);
+                history::read(&path, &history, (0, usize::MAX), false, each).unwrap();
+                assert_eq!(texts.len(), history.lengths().len());
+                Ok(Some((history, texts)))
             }
             Gathered::Nothing(_) => Ok(None),
             Gathered::Unreadable(why) => Err(why.line()),
@@ -62,17 +65,15 @@ impl Bench {
 
     /// The words of the turns that are new; takes note that they have been read.
     fn read(&mut self, session: &str, lines: &[String]) -> String {
-        let Some((history, text)) = self.gather(session, lines).unwrap() else { return String::new() };
+        let Some((history, texts)) = self.gather(session, lines).unwrap() else { return String::new() };
         let key = history.session.clone().unwrap();
-        self.sessions.read(&key, history.parent.as_deref(), &history.marks);
-        said(&text)
+        let shown = history.lengths().len();
+        // In two steps, as two calls would take note of it.
+        for (from, to) in [(0, shown / 2), (shown / 2, shown)] {
+            self.sessions.read(&key, history.parent.as_deref(), &history.turns_ending_in(from, to));
+        }
+        texts.join(" ")
     }
-}
-
-/// The turns' texts, without their headings.
-fn said(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('['));
-    lines.collect::<Vec<_>>().join(" ")
 }
 
 fn turn(session: &str, first_said_in: &str, word: &str) -> String {
@@ -161,24 +162,33 @@ fn a_session_that_cannot_be_read_says_why() {
 }
 
 #[test]
-fn a_huge_turn_stays_whole_in_the_text_and_is_cut_where_a_line_or_a_character_ends() {
+fn a_huge_turn_is_shown_in_passages_and_is_consumed_with_its_last() {
     let bench = Bench::new();
     let huge = "ä".repeat(300_000) + &"line\n".repeat(5000);
-    let (history, text) = bench.gather("s", &[turn("s", "s", &huge)]).unwrap().unwrap();
-    assert!(history.borders.len() == 1 && text.contains(huge.trim_end()));
-    let path = bench.dir.path().join("text");
-    file::install(&path, text.as_bytes(), 0o600).unwrap();
-    for at in [100_001, 100_002, 610_003, text.len() - 2] {
-        let cut = cut_at(&path, at);
-        assert!(cut <= at && at - cut < 4097 && text.is_char_boundary(cut), "{at} {cut}");
-    }
-    assert_eq!(text.as_bytes()[cut_at(&path, text.len() - 7) - 1], b'\n');
+    let (history, texts) = bench.gather("s", &[turn("s", "s", &huge)]).unwrap().unwrap();
+    assert!(texts.len() > 100 && texts.concat() == huge);
+    assert!(history.lengths().iter().all(|length| *length <= 16 << 10));
+    assert_eq!(history.turns_ending_in(0, texts.len() - 1), Vec::<String>::new());
+    assert_eq!(history.turns_ending_in(3, texts.len()), history.turns);
+}
+
+#[test]
+fn what_was_read_before_is_kept_to_tell_who_said_it_first() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.read("s", &turns("s", "a b")), "a b");
+    let (history, texts) = bench.gather("s", &turns("s", "a b c")).unwrap().unwrap();
+    assert_eq!((texts, history.turns.len()), (vec!["c".to_owned()], 3));
+    assert_eq!(
+        history.passages.iter().map(|passage| passage.is_shown).collect::<Vec<_>>(),
+        [false, false, true]
+    );
 }
 
 #[test]
 fn secrets_do_not_get_into_the_text() {
     let bench = Bench::new();
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
-    let (_, text) = bench.gather("s", &[turn("s", "s", &format!("the key is {secret}"))]).unwrap().unwrap();
+    let (_, texts) = bench.gather("s", &[turn("s", "s", &format!("the key is {secret}"))]).unwrap().unwrap();
+    let text = texts.concat();
     assert!(!text.contains(&secret) && text.contains("the key is"), "{text}");
 }
