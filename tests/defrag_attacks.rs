@@ -285,7 +285,10 @@ fn what_waits_is_shown_with_its_reason_and_is_made_only_when_the_person_accepts(
     let calls = store.sandbox.prompts().len();
     assert_eq!(store.defrag(&[]).0, Some(0));
     assert_eq!(store.sandbox.prompts().len(), calls);
-    store.defrag(&["--force"]);
+    // Nor is another wording.
+    store.model("do(*[rename(id, 'Pushing to main is not done') for id in notes if id == 'id__RuLeAA'])");
+    let (_, _, err) = store.defrag(&["--force"]);
+    assert!(err.contains("a change of id__RuLeAA waits for memory-review already"), "{err}");
     let (_, out, _) = store.run("memory-review", &["--json"]);
     let waiting: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(waiting.len(), 1, "{out}");

@@ -148,3 +148,59 @@ fn a_note_whose_last_day_is_over_is_asked_about_once() {
     store.noted(&id(5), "Freeze", "until: 2026-04-01\n", "Nothing is merged this week.");
     assert_eq!((on("2026-03-20"), on("2026-04-02"), on("2026-04-03")), (4, 5, 5));
 }
+
+/// The titles in AGENTS.md, whole ones first.
+fn in_section(store: &Store) -> Vec<String> {
+    let section = store.section();
+    let names = ["Alpha", "Beta", "Gamma", "Delta"];
+    let whole = names.iter().filter(|name| section.contains(&format!("### {name} ")));
+    whole.map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn what_agents_md_has_no_room_for_is_decided_by_rank_and_then_by_use_as_of_the_last_defrag() {
+    let store = Store::new();
+    for (n, name) in ["Alpha", "Beta", "Gamma", "Delta"].iter().enumerate() {
+        store.noted(&id(n), name, &format!("used: {n}\ntier: hot\nstatus: promoted\n"), &words(n));
+    }
+    let settings = |script: &str| {
+        json!({
+            "llm": {"command": store.sandbox.script(script)}, "storage": {"autoCommit": false},
+            "agentsMd": {"targets": [{"path": store.target(), "repo": "h/o/r"}], "maxHotTokens": 200},
+        })
+    };
+    // Room for two: the most used ones, in the order of their titles.
+    store.sandbox.settings(settings("do()"));
+    store.defrag(&[]);
+    assert_eq!(in_section(&store), ["Gamma", "Delta"]);
+    // A read changes nothing, until the next defrag.
+    for _ in 0..5 {
+        assert_eq!(store.run("memory-read", &[&id(0)]).0, Some(0));
+    }
+    let (_, _, err) = store.run("memory-agents-md", &[]);
+    assert_eq!(in_section(&store), ["Gamma", "Delta"], "{err}");
+    let calls = store.sandbox.prompts().len();
+    store.defrag(&[]);
+    assert_eq!(
+        (in_section(&store), store.sandbox.prompts().len()),
+        (vec!["Alpha".into(), "Delta".into()], calls)
+    );
+    // A rank goes before use.
+    store.sandbox.settings(settings(&format!("do(tier('id__{}', 'hot', rank=10))", id(1))));
+    store.defrag(&["--force"]);
+    assert_eq!(in_section(&store), ["Alpha", "Beta"]);
+}
+
+#[test]
+fn a_target_is_refreshed_when_a_note_has_ended_and_there_is_nothing_else_to_do() {
+    let store = settled(3);
+    store.noted(&id(5), "Freeze", "until: 2026-02-28\n", "Nothing is merged this week.");
+    store.tidied(&[]);
+    assert!(store.section().contains("Freeze"), "{}", store.section());
+    let calls = store.sandbox.prompts().len();
+    // Without a command, and with nobody who could be asked.
+    store.llm("", json!({"command": null}), false);
+    let out = store.command(&[]).env("AXE_NOW", "2026-03-01T12:00:00Z").output().unwrap();
+    assert!(!store.section().contains("Freeze"), "{out:?} {}", store.section());
+    assert_eq!(store.sandbox.prompts().len(), calls);
+}

@@ -232,3 +232,29 @@ fn a_part_of_a_split_that_somebody_renamed_is_a_change() {
         assert_eq!(store.tree(), tree);
     }
 }
+
+#[test]
+fn what_was_named_as_gone_is_in_the_archive_until_it_is_taken_back() {
+    for script in [
+        "merge('id__aaaaaa', 'id__bbbbbb', body='The server listens on 4320, see src/a.rs.', gone=['4310'])",
+        "rewrite('id__aaaaaa', 'The server listens, see src/a.rs.', gone=['4310'])",
+        "{**split('id__aaaaaa', part('The server listens.'), part('See src/a.rs.', 'Two')), 'gone': ['4310']}",
+    ] {
+        let store = Store::new();
+        store.noted("aaaaaa", "Port", "updatedAt: 1000\n", "The server listens on 4310, see src/a.rs.");
+        store.noted("bbbbbb", "New port", "updatedAt: 2000\n", "The server listens on 4320.");
+        let before = store.tree();
+        store.model(&format!("do({script})"));
+        let (result, err) = store.tidied_json(&[]);
+        assert_eq!(
+            (&result["operations"][0]["gone"], err.as_str()),
+            (&serde_json::json!(["4310"]), ""),
+            "{result}"
+        );
+        let old = store.text("archive/port -- ");
+        assert!(old.contains("listens on 4310") && old.contains("supersededBy: id__aaaaaa"), "{old}");
+        assert!(!store.section().contains("4310"), "{}", store.section());
+        store.tidied(&["--undo"]);
+        assert_eq!(store.tree(), before, "{script}");
+    }
+}

@@ -135,7 +135,13 @@ fn planned(reply: &Reply, allows: Allows) -> Plan {
     let mut ids: BTreeSet<EntryId> = shown.keys().cloned().collect();
     ids.insert(id("id__Zz9yX1"));
     let known = Known {
-        found: Found { at: "2026-02-28T15:04:05Z".parse().unwrap(), ids, notes, names },
+        found: Found {
+            at: "2026-02-28T15:04:05Z".parse().unwrap(),
+            ids,
+            notes,
+            waiting: BTreeSet::new(),
+            names,
+        },
         shown: &shown,
         listed: &BTreeMap::new(),
         total: TOTAL,

@@ -174,10 +174,6 @@ pub(crate) struct DefragLedger {
     /// The notes that were seen after their last day.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     expired: BTreeSet<EntryId>,
-    /// How often each note had been read by then, if it was. What AGENTS.md shows depends on this, so that a read does not
-    /// change the file.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    used: BTreeMap<EntryId, u64>,
 }
 
 /// Calls about the same text that failed one after the other.
@@ -221,19 +217,6 @@ impl DefragLedger {
             true => self.expired.insert(id.clone()),
             false => self.expired.remove(id),
         };
-    }
-
-    /// How often the note had been read when notes were last put in order.
-    pub(crate) fn used(&self, id: &EntryId) -> u64 {
-        self.used.get(id).copied().unwrap_or_default()
-    }
-
-    /// Records how often each note has been read; false if that is known.
-    pub(crate) fn set_used(&mut self, used: impl Iterator<Item = (EntryId, u64)>) -> bool {
-        let used = used.filter(|(_, used)| *used > 0).collect();
-        let is_other = self.used != used;
-        self.used = used;
-        is_other
     }
 
     /// Are the tiers of this reach still to be decided?
@@ -294,6 +277,29 @@ impl DefragLedger {
         self.notes.retain(|id, _| exists(id));
         self.expired.retain(&exists);
         self.failed.retain(|key, _| EntryId::whole(key).is_none_or(|id| exists(&id)));
+    }
+}
+
+/// How often each note had been read when the last defrag ended, if it was. What AGENTS.md has no room for depends on
+/// this, so that a read does not change the file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Uses(BTreeMap<EntryId, u64>);
+
+impl Uses {
+    pub(crate) fn of(used: impl Iterator<Item = (EntryId, u64)>) -> Uses {
+        Uses(used.filter(|(_, used)| *used > 0).collect())
+    }
+
+    pub(crate) fn load(root: &Root) -> Result<Uses> {
+        load(&root.state().join("used.json"))
+    }
+
+    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+        save(self, &root.state().join("used.json"))
+    }
+
+    pub(crate) fn get(&self, id: &EntryId) -> u64 {
+        self.0.get(id).copied().unwrap_or_default()
     }
 }
 

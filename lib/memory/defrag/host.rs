@@ -262,7 +262,9 @@ pub fn look_up<P: Persistence>(notes: &P, ids: &[EntryId], at: Timestamp) -> Res
     let (shown, _) = corpus::read(notes, |id| wanted.contains(id))?;
     let places = [Place::Topics, Place::Archive];
     let scan = notes.scan(&places, |note| (note.place, note.name().to_string_lossy().into_owned()))?;
-    Ok(Found { at, notes: shown, ids: notes.ids()?, names: scan.found.into_iter().collect() })
+    let (proposals, _) = notes.proposals()?;
+    let waiting = proposals.into_iter().filter_map(|proposal| proposal.note).collect();
+    Ok(Found { at, notes: shown, ids: notes.ids()?, waiting, names: scan.found.into_iter().collect() })
 }
 
 /// Takes what became of these notes into the history. What goes wrong is a warning.

@@ -9,7 +9,7 @@ use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::entry::EntryId;
-use crate::store::ledger::DefragLedger;
+use crate::store::ledger::{DefragLedger, Uses};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -111,10 +111,11 @@ impl News {
 
 /// Remembers how often each note has been read, for AGENTS.md.
 pub(super) fn remember_use(notes: &[Marked], root: &Root) -> Result<()> {
-    let mut seen = DefragLedger::load(root)?;
-    match seen.set_used(notes.iter().map(|note| (note.id.clone(), note.used))) {
-        true => seen.save(root),
-        false => Ok(()),
+    let used = Uses::of(notes.iter().map(|note| (note.id.clone(), note.used)));
+    // A damaged one is replaced.
+    match Uses::load(root) {
+        Ok(before) if before == used => Ok(()),
+        Ok(_) | Err(_) => used.save(root),
     }
 }
 

@@ -206,7 +206,7 @@ fn operation(fields: &mut Fields) -> Option<Operation> {
             let parts = array(fields, "into");
             let count = parts.len();
             for (index, value) in parts.into_iter().enumerate() {
-                into.extend(element(fields, "into", index, value, text));
+                into.extend(element(fields, "into", index, value, part));
             }
             let gone = gone(fields);
             if into.len() < count {
@@ -288,6 +288,16 @@ fn text(fields: &mut Fields) -> Option<Text> {
     Some(Text { title: title?, summary: summary?, tags: tags?, body: body? })
 }
 
+/// A note that was not there before has no old summary.
+fn part(fields: &mut Fields) -> Option<Text> {
+    let text = text(fields)?;
+    if text.summary.trim().is_empty() {
+        fields.fault("summary", "is empty");
+        return None;
+    }
+    Some(text)
+}
+
 fn title(fields: &mut Fields) -> Option<String> {
     // One of control characters alone would be empty where it is written.
     fields.text("title").map(|title| one_line(&title)).filter(|title| fits(fields, "title", title, TITLE_CAP))
@@ -321,7 +331,7 @@ mod tests {
         merge["ids"] = json!(["id__a1B2c3", "id__a1B2c4"]);
         let reply = parsed(json!([
             merge,
-            {"op": "split", "id": "a", "into": [text, {"title": "U", "body": "C"}]},
+            {"op": "split", "id": "a", "into": [text, {"title": "U", "summary": "S", "body": "C"}]},
             {"op": "rename", "id": "a", "title": "T"},
             {"op": "retag", "id": "a", "tags": ["topic__x"]},
             {"op": "rewrite", "id": "a", "body": "B", "gone": ["4310"]},
@@ -350,6 +360,7 @@ mod tests {
             {"op": "tier", "id": "a", "tier": "hot", "rank": "80"},
             {"op": "rewrite", "id": "a", "body": "B", "gone": 4310},
             {"op": "rewrite", "id": "a", "body": "B", "gone": [4310]},
+            {"op": "split", "id": "a", "into": [{"title": "T", "summary": "S", "body": "B"}, {"title": "T", "body": "B"}]},
         ]))
         .unwrap();
         let tier = |tier, rank| Operation::Tier { id: "a".to_owned(), tier, rank };
@@ -360,6 +371,7 @@ mod tests {
             "dropped: delete a: operations[0].op: \"delete\"",
             "dropped: merge a: operations[1].ids: 7",
             "operations[2].into[0].body",
+            "operations[11].into[1].summary: is empty",
             "operations[3].tier",
             "dropped: operations: element 5",
             "operations[7].rank: 101 is not",

@@ -48,7 +48,13 @@ fn perform(task: Task, parts: usize, log: &mut Vec<String>) -> Done {
         Task::LookUp(ids) => {
             log.push(format!("look up {}", ids.len()));
             let (at, names) = (Timestamp::UNIX_EPOCH, BTreeSet::new());
-            Done::Found(Found { at, notes: vec![note()], ids: ids.into_iter().collect(), names })
+            Done::Found(Found {
+                at,
+                notes: vec![note()],
+                ids: ids.into_iter().collect(),
+                waiting: BTreeSet::new(),
+                names,
+            })
         }
         Task::Apply { work, plan } => {
             log.push(format!("apply {} {}", work.next, plan.operations.len()));

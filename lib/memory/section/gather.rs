@@ -4,11 +4,13 @@ use crate::base::error::Result;
 use crate::memory::section::note::{self, Link};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
+use crate::store::ledger::Uses;
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The estimate of tokens is this many bytes per token.
@@ -46,6 +48,17 @@ pub(crate) struct View {
     pub(crate) today: Date,
     /// The notes for which a change waits.
     pub(crate) with_changes: BTreeSet<EntryId>,
+    /// How often each note was read, as of the last defrag.
+    pub(crate) uses: Uses,
+}
+
+impl View {
+    pub(super) fn of(root: &Root, limits: Limits, today: Date, waiting: &[Proposal]) -> View {
+        let with_changes = waiting.iter().filter_map(|proposal| proposal.note.clone()).collect();
+        // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
+        let uses = Uses::load(root).unwrap_or_default();
+        View { limits, today, with_changes, uses }
+    }
 }
 
 /// How many of the changes that wait are this audience's to know: those from its repository's sessions, or for `None`
@@ -87,6 +100,8 @@ impl Selection {
 struct Excerpt {
     /// The sort key. In lower case, so that the order does not depend on a locale.
     order: (String, EntryId),
+    /// What has less of it goes first where there is no room: its rank, and how often it was read.
+    weight: (u8, u64),
     link: Link,
     hot: Option<Hot>,
 }
@@ -108,18 +123,13 @@ pub(super) fn gather(
 ) -> Result<(Vec<Selection>, Vec<Broken>)> {
     let topics = Topics::at(root);
     let (waiting, _) = topics.proposals()?;
-    let view = View { limits, today, with_changes: notes_of(&waiting) };
+    let view = View::of(root, limits, today, &waiting);
     let scan = topics.scan(&[Place::Topics], |found| candidate(&found, audiences, &view))?;
     let mut selections = selections(scan.found.into_iter().flatten(), audiences.len(), limits);
     for (audience, selection) in audiences.iter().zip(&mut selections) {
         selection.waiting = waiting_for(*audience, &waiting);
     }
     Ok((selections, scan.broken))
-}
-
-/// The notes that these changes are about.
-pub(super) fn notes_of(waiting: &[Proposal]) -> BTreeSet<EntryId> {
-    waiting.iter().filter_map(|proposal| proposal.note.clone()).collect()
 }
 
 /// A note that at least one audience may see.
@@ -187,47 +197,61 @@ fn excerpt(found: &Note, view: &View) -> Option<Excerpt> {
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Some(Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found, waits), hot })
+    Some(Excerpt {
+        order: (meta.title.to_lowercase(), meta.id.clone()),
+        weight: (meta.rank.unwrap_or_default(), view.uses.get(&meta.id)),
+        link: Link::of(found, waits),
+        hot,
+    })
+}
+
+/// How much of a note there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Whole,
+    Line,
+    Not,
 }
 
 fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
     notes.sort_by(|a, b| a.order.cmp(&b.order));
     let mut selection = Selection { cold, ..Selection::default() };
     let mut room = limits.hot_bytes;
-    let mut is_whole = vec![false; notes.len()];
-    for pinned in [true, false] {
-        for (note, whole) in notes.iter().zip(&mut is_whole) {
-            let Some(hot) = note.hot.as_ref().filter(|hot| hot.is_pinned == pinned) else { continue };
-            selection.hot_bytes += hot.bytes;
-            if hot.block.is_some() && hot.bytes <= room {
+    // The order in which they get room: pinned, then hot, then warm ones, by rank and then by use.
+    let mut by_weight: Vec<usize> = (0..notes.len()).collect();
+    by_weight.sort_by_key(|at| {
+        let note = &notes[*at];
+        Reverse((note.hot.as_ref().map(|hot| hot.is_pinned), note.weight))
+    });
+    let mut shares = vec![Share::Not; notes.len()];
+    let mut left = limits.warm;
+    for at in by_weight {
+        let hot = notes[at].hot.as_ref();
+        selection.hot_bytes += hot.map_or(0, |hot| hot.bytes);
+        shares[at] = match hot {
+            Some(hot) if hot.block.is_some() && hot.bytes <= room => {
                 room -= hot.bytes;
-                *whole = true;
+                Share::Whole
             }
-        }
-    }
-    // Hot notes beyond the limit have priority over warm ones.
-    let crowded_out =
-        notes.iter().zip(&is_whole).filter(|(note, whole)| note.hot.is_some() && !**whole).count();
-    let mut for_warm = limits.warm.saturating_sub(crowded_out);
-    let mut for_hot = limits.warm;
-    for (note, whole) in notes.into_iter().zip(is_whole) {
-        let left = match note.hot {
-            Some(Hot { block: Some(block), .. }) if whole => {
-                selection.hot.push(block);
-                continue;
+            // Hot notes beyond the limit come before warm ones.
+            _ if left > 0 => {
+                left -= 1;
+                Share::Line
             }
-            Some(_) => {
-                selection.crowded_out.push(note.link.title.clone());
-                &mut for_hot
-            }
-            None => &mut for_warm,
+            _ => Share::Not,
         };
-        if *left > 0 {
-            *left -= 1;
-            selection.warm.push(note.link.line());
-        } else {
-            selection.cold += 1;
-            selection.beyond += 1;
+    }
+    for (note, share) in notes.into_iter().zip(shares) {
+        if note.hot.is_some() && share != Share::Whole {
+            selection.crowded_out.push(note.link.title.clone());
+        }
+        match share {
+            Share::Whole => selection.hot.extend(note.hot.and_then(|hot| hot.block)),
+            Share::Line => selection.warm.push(note.link.line()),
+            Share::Not => {
+                selection.cold += 1;
+                selection.beyond += 1;
+            }
         }
     }
     selection
@@ -238,6 +262,7 @@ pub(super) fn chosen(found: &Note, view: &View) -> Candidate {
     let meta = found.entry.meta();
     let cold = || Excerpt {
         order: (meta.title.to_lowercase(), meta.id.clone()),
+        weight: (0, 0),
         link: Link::of(found, false),
         hot: None,
     };

@@ -93,10 +93,15 @@ pub(crate) struct Inspection<'a> {
 }
 
 impl<'a> Inspection<'a> {
-    pub(super) fn of(config: &'a MemoryConfig, waiting: &'a [Proposal], today: Date) -> Inspection<'a> {
+    pub(super) fn of(
+        config: &'a MemoryConfig,
+        root: &Root,
+        waiting: &'a [Proposal],
+        today: Date,
+    ) -> Inspection<'a> {
         let mut all = vec![None];
         all.extend(audiences(config).into_iter().flatten().map(Some));
-        let view = View { limits: limits(config), today, with_changes: gather::notes_of(waiting) };
+        let view = View::of(root, limits(config), today, waiting);
         Inspection { config, audiences: all, view, waiting }
     }
 
@@ -227,7 +232,12 @@ fn warn_of_room(selection: &Selection, repo: Option<&str>, config: &MemoryConfig
 /// The section of just these notes.
 pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
     // Those who ask for a note by its id get it, expired or not.
-    let view = View { limits: limits(config), today: Date::MIN, with_changes: BTreeSet::new() };
+    let view = View {
+        limits: limits(config),
+        today: Date::MIN,
+        with_changes: BTreeSet::new(),
+        uses: Default::default(),
+    };
     let candidates = notes.iter().map(|note| gather::chosen(note, &view));
     let selection = gather::selections(candidates, 1, limits(config)).into_iter().next().unwrap_or_default();
     warn_of_room(&selection, None, config, reporter);

@@ -93,6 +93,8 @@ pub struct Found {
     pub notes: Vec<CorpusNote>,
     /// Every id in use, aliases too.
     pub ids: BTreeSet<EntryId>,
+    /// The notes of which a change waits for a person.
+    pub waiting: BTreeSet<EntryId>,
     /// The names that notes are kept under.
     pub names: BTreeSet<(Place, String)>,
 }

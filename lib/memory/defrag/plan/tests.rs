@@ -38,6 +38,7 @@ fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allo
     let found = Found {
         at: Timestamp::from_millisecond(AT).unwrap(),
         ids: shown.keys().cloned().collect(),
+        waiting: BTreeSet::new(),
         names: taken.map(|note| (Place::Archive, note.name.clone())).collect(),
         notes,
     };
@@ -299,7 +300,13 @@ fn of_a_note_of_which_a_line_was_shown_the_tier_alone_can_be_decided() {
     let notes = vec![plain("a1B2c3", "A", "a")];
     let listed = BTreeMap::from([(notes[0].id().clone(), notes[0].mark.clone())]);
     let known = Known {
-        found: Found { at: Timestamp::UNIX_EPOCH, notes, ids: BTreeSet::new(), names: BTreeSet::new() },
+        found: Found {
+            at: Timestamp::UNIX_EPOCH,
+            notes,
+            ids: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            names: BTreeSet::new(),
+        },
         shown: &BTreeMap::new(),
         listed: &listed,
         total: 10,
@@ -372,6 +379,7 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
             at: Timestamp::UNIX_EPOCH,
             notes: vec![changed],
             ids: BTreeSet::new(),
+            waiting: BTreeSet::new(),
             names: BTreeSet::new(),
         },
         shown: &shown,

@@ -1,6 +1,6 @@
 //! What a person is to decide about: an operation, as the changes that `memory-review` makes.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::memory::authorship::NoteText;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::store::entry::{By, Entry, EntryId, Source};
@@ -17,6 +17,10 @@ impl Drafts<'_> {
     ) -> Result<Vec<Proposal>> {
         let entries = ids.iter().map(|id| Ok(&self.draft(id)?.entry)).collect::<Result<Vec<&Entry>>>()?;
         let Some(first) = entries.first() else { return Ok(Vec::new()) };
+        // One question about a note is enough, however many ways a model has to put it.
+        if let Some(id) = ids.iter().find(|id| self.known.found.waiting.contains(id)) {
+            return Err(Error::refused(format!("a change of {id} waits for memory-review already")));
+        }
         let by = entries.iter().filter_map(|entry| entry.meta().by).chain([By::Agent]).max();
         let mut sources: Vec<Source> = Vec::new();
         for source in entries.iter().flat_map(|entry| &entry.meta().sources) {
