@@ -330,8 +330,6 @@ fn consolidation_refreshes_the_targets_after_writing() {
     let store = Store::new();
     let path = store.sandbox.work().join("AGENTS.md");
     aim(&store, json!([path]), json!({}));
-    assert_eq!(store.out("memory-consolidate", &["--quiet"]), "");
-    assert!(!path.exists(), "nothing was written");
     store.out("memory-capture", &["--title", "Port", "--body", "8081"]);
     store.out("memory-consolidate", &["--quiet"]);
     assert!(fs::read_to_string(&path).unwrap().contains("- [Port](<"));
@@ -347,9 +345,24 @@ fn consolidation_refreshes_the_targets_after_writing() {
         "{err}"
     );
     assert!(fs::read_to_string(&path).unwrap().contains("- [Host](<"));
-    fs::remove_file(&path).unwrap();
-    store.run("memory-consolidate", &[]);
-    assert!(!path.exists(), "a run that writes nothing refreshes nothing");
+}
+
+#[test]
+fn a_run_with_nothing_to_do_takes_out_what_no_longer_holds() {
+    let store = Store::new();
+    let path = store.sandbox.work().join("AGENTS.md");
+    aim(&store, json!([path]), json!({}));
+    store.out("memory-capture", &["--title", "Freeze", "--body", "No releases.", "--direct"]);
+    let id = store.out("memory-list", &["--json"]);
+    let id = serde_json::from_str::<serde_json::Value>(&id).unwrap()["id"].as_str().unwrap().to_owned();
+    store.out("memory-update", &[&id, "--until", "2026-02-28"]);
+    for (now, is_shown) in [("2026-02-28T12:00:00Z", true), ("2026-03-01T12:00:00Z", false)] {
+        let mut consolidate = store.sandbox.command("memory-consolidate");
+        let (code, out, err) = said(consolidate.env("AXE_NOW", now).env("TZ", "UTC"));
+        assert_eq!((code, out.as_str()), (Some(0), "0 entries processed, 0 kb entries written\n"), "{err}");
+        let section = fs::read_to_string(&path).unwrap();
+        assert_eq!(section.contains("Freeze"), is_shown, "{now}: {section}");
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn an_agents_direct_note_lands_in_its_repository_and_no_further() {
     assert_eq!((proposals.len(), &proposals[0]["op"]), (1, &json!("widen")));
     assert_eq!((&proposals[0]["note"], &proposals[0]["changed"]), (&everywhere["id"], &json!(false)));
     let id = proposals[0]["id"].as_str().unwrap();
-    assert!(err.contains(&format!("accept it with: memory-review --accept {id}")), "{err}");
+    assert!(err.contains(&format!("waits for a person: widen ({id})")), "{err}");
     let path = out(sandbox.command("memory-review").args(["--accept", id]));
     let text = fs::read_to_string(path.trim_end()).unwrap();
     assert!(text.contains("\nscope: global\n") && text.contains("\nby: person\n"), "{text}");

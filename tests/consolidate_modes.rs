@@ -249,3 +249,57 @@ fn a_stranger_s_batch_is_not_carried_out_by_a_prompt() {
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("there is no batch") && !out.contains("own words"), "{err}");
 }
+
+#[test]
+fn by_hand_there_is_no_second_question() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian("say([note('Ports', body='It listens on 4310, see a/b.rs.')])");
+    sandbox.heard("s1", "It listens on 4310, see a/b.rs.");
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    let id = sandbox.kept()[0].lines().nth(1).unwrap().strip_prefix("id: ").unwrap().to_owned();
+    sandbox.heard("s2", "It listens on 4320 now.");
+    let (_, prompt, _) = said(&mut sandbox.consolidate(&["--prompt"]));
+    let batch = prompt.lines().next().unwrap().strip_prefix("batch: ").unwrap();
+    let sources = [sandbox.queue_id_of(batch)];
+    let entry = json!({"update": id, "title": "Ports", "summary": "S", "body": "It listens on 4320.", "sources": sources});
+    let reply = json!({"batch": batch, "entries": [entry], "want": ["id__zzzzzz"]});
+    let mut apply = sandbox.consolidate(&["--apply", "-"]);
+    let (code, out, err) = said(apply.write_stdin(reply.to_string()));
+    // What would be lost is not asked about, and waits for review.
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "1 entry processed, 0 kb entries written, 1 to review\n"),
+        "{err}"
+    );
+    assert!(err.contains("the model wants to see id__zzzzzz, and is not asked again"), "{err}");
+    assert!(sandbox.kept()[0].contains("4310") && sandbox.batches().is_empty());
+}
+
+#[test]
+fn a_note_that_an_agent_cites_is_used_once_a_session() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian("say([note('Ports', body='It listens on 4310.')] if number == 0 else [], [] if number == 0 else [{'source': id} for id in ids])");
+    sandbox.heard("s1", "It listens on 4310.");
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    let id = sandbox.kept()[0].lines().nth(1).unwrap().strip_prefix("id: ").unwrap().to_owned();
+    let cites = format!("As {id} says, it is 4310.");
+    let used = || {
+        let note = &sandbox.kept()[0];
+        note.lines().find_map(|line| line.strip_prefix("used: ")).unwrap().to_owned()
+    };
+    let mut turns =
+        vec![("user", "Which port?"), ("assistant", cites.as_str()), ("assistant", cites.as_str())];
+    for (session, wanted) in [("s2", "1"), ("s2", "1"), ("s3", "2")] {
+        sandbox.talk(session, &turns);
+        sandbox.hear(session);
+        assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+        assert_eq!(used(), wanted, "{session}");
+        // The session goes on, and cites it again.
+        turns.push(("assistant", "Once more: see above."));
+        turns.push(("assistant", cites.as_str()));
+    }
+    // What a person quotes, and what is no note, is no use.
+    sandbox.heard("s4", &format!("{id} and id__zzzzzz?"));
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    assert_eq!(used(), "2");
+}

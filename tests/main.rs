@@ -57,6 +57,7 @@ mod gc_http;
 mod generated;
 mod http_faults;
 mod install_cron;
+mod kept_notes;
 mod layers;
 mod manuals;
 mod memory_capture;

@@ -213,8 +213,8 @@ fn the_manuals_replies_are_taken() {
     let page = read("man/memory.7.md");
     let sandbox = Sandbox::new();
     sandbox.settings(serde_json::json!({"storage": {"autoCommit": false}}));
-    let queue_id = sandbox.jot("Guards", "They are pure.");
-    let other = sandbox.jot("Weather", "It rains.");
+    let queue_id = sandbox.heard("s1", "Must guards be pure?");
+    let other = sandbox.heard("s2", "Does it rain?");
     let (code, prompt, err) = said(&mut sandbox.consolidate(&["--prompt"]));
     assert_eq!(code, Some(0), "{err}");
     let batch = prompt.lines().next().unwrap().strip_prefix("batch: ").unwrap();

@@ -250,7 +250,7 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         (
             &["--harness", "emacs"],
             "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, cursor, gemini, opencode, \
-             manual",
+             manual, agent",
         ),
         (
             &["--harness", "amp", "--thread-id", "a/b"],

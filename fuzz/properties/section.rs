@@ -1,14 +1,16 @@
 //! The managed section: markers in a file that somebody else writes, around notes that say anything.
 
-use crate::base::text::is_odd;
+use crate::base::text::is_hidden;
 use crate::fuzz::{choice, is_told, parts, text};
 use crate::harness::recalled::{END, START};
-use crate::memory::section::gather::{Limits, candidate, selections};
+use crate::memory::section::gather::{Limits, View, candidate, selections};
 use crate::memory::section::render::section;
 use crate::memory::section::splice::{find, spliced};
 use crate::store::entry::{Entry, EntryId, Meta, Tier};
 use crate::store::persistence::{Note, Place};
+use jiff::civil::Date;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub(crate) fn holds(bytes: &[u8]) {
@@ -58,7 +60,8 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
     };
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
     let limits = Limits::of(1 << 20, 100);
-    let candidates = notes.iter().filter_map(|note| candidate(note, &[None], limits));
+    let view = View { limits, today: Date::MIN, with_changes: BTreeSet::new() };
+    let candidates = notes.iter().filter_map(|note| candidate(note, &[None], &view));
     let [selection] = &selections(candidates, 1, limits)[..] else { panic!("one audience") };
     section(selection)
 }
@@ -70,7 +73,7 @@ pub(crate) fn assert_contained(section: &str) {
     assert_eq!(find(section.as_bytes()).unwrap(), Some(0..section.len()));
     let markers = section.split(['\n', '\r']).map(str::trim).filter(|line| [START, END].contains(line));
     assert_eq!(markers.count(), 2, "{section:?}");
-    let is_seen = |c: char| c == '\n' || c == '\t' || !(c.is_control() || is_odd(c));
+    let is_seen = |c: char| c == '\n' || c == '\t' || !(c.is_control() || is_hidden(c));
     assert!(section.chars().all(is_seen), "{section:?}");
     let page = format!("above\n\n{section}\n\n# AFTER\n\nbelow\n");
     for options in

@@ -5,6 +5,7 @@ mod pieces;
 
 pub(crate) use crate::memory::facts::pieces::{PieceKind, pieces};
 
+use crate::base::text::border;
 use crate::store::entry::EntryId;
 use std::collections::{BTreeSet, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
@@ -90,7 +91,7 @@ pub(crate) fn lost<'a>(
 }
 
 /// Every fact of a text once, in order. A link that leads nowhere is none.
-pub(crate) fn facts<'a>(text: &'a str, exists: impl Fn(&EntryId) -> bool) -> Vec<&'a str> {
+pub(crate) fn facts(text: &str, exists: impl Fn(&EntryId) -> bool) -> Vec<&str> {
     found(text, &exists).iter().map(|fact| fact.text).collect()
 }
 
@@ -145,7 +146,12 @@ fn found<'a>(text: &'a str, exists: &dyn Fn(&EntryId) -> bool) -> Vec<Fact<'a>> 
             && let Some((before, after)) = rest.split_once("[[")
         {
             words(before).filter_map(|word| word.fact(is_span, exists)).for_each(&mut add);
-            match after.split_once("]]").filter(|(inner, _)| is_link(inner)) {
+            let near = &after[..border(after, LINK_BYTES + "]]".len())];
+            match near
+                .find("]]")
+                .map(|end| (&after[..end], &after[end + 2..]))
+                .filter(|(inner, _)| is_link(inner))
+            {
                 Some((inner, behind)) => {
                     let name = inner.split('|').next().unwrap_or(inner).trim();
                     if EntryId::whole(name).is_none_or(|id| exists(&id)) {

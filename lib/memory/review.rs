@@ -252,23 +252,8 @@ fn vouch(entry: &mut Entry, now: Timestamp) -> Result<()> {
     entry.seal()
 }
 
-/// The notes for which a change waits.
-pub(crate) fn notes_with_changes(waiting: &[Proposal]) -> BTreeSet<&EntryId> {
-    waiting.iter().filter_map(|proposal| proposal.note.as_ref()).collect()
-}
-
 fn text_of(entry: &Entry) -> String {
-    let Meta { title, summary, tags, scope, until, sources, .. } = entry.meta();
-    let draft = Draft {
-        title: title.clone(),
-        summary: summary.clone(),
-        tags: tags.clone(),
-        scope: *scope,
-        until: *until,
-        body: String::from_utf8_lossy(entry.body()).into_owned(),
-        sources: sources.clone(),
-    };
-    text_of_draft(&draft)
+    text_of_draft(&Draft::of(entry))
 }
 
 /// All that a person has to look at.

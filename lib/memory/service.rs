@@ -2,10 +2,11 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
-use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
+use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::{Note, Persistence, Place, Scan};
-use crate::store::proposal::Proposal;
+use crate::store::proposal::{Draft, Op, Proposal};
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 pub(crate) struct NoteService<P> {
     notes: P,
@@ -33,6 +34,9 @@ pub(crate) struct Filter {
     pub(crate) repo: Option<String>,
     pub(crate) scope: Option<Scope>,
     pub(crate) pinned: bool,
+    pub(crate) by: Option<By>,
+    /// Only notes whose last day is before this one.
+    pub(crate) over_on: Option<Date>,
 }
 
 impl Filter {
@@ -41,6 +45,8 @@ impl Filter {
             && self.tier.is_none_or(|tier| meta.tier == tier)
             && self.scope.is_none_or(|scope| meta.scope == scope)
             && (meta.pinned || !self.pinned)
+            && self.by.is_none_or(|by| meta.by == Some(by))
+            && self.over_on.is_none_or(|today| meta.is_expired(today))
             && self.tags.iter().all(|tag| meta.tags.contains(tag))
             && self.repo.as_deref().is_none_or(|repo| belongs_to(meta, repo))
     }
@@ -63,6 +69,25 @@ pub(crate) struct Patch {
     pub(crate) tier: Option<Tier>,
     pub(crate) scope: Option<Scope>,
     pub(crate) pinned: Option<bool>,
+    /// `Some(None)`: without end.
+    pub(crate) until: Option<Option<Date>>,
+}
+
+/// Who changes a note.
+#[derive(Debug, Clone)]
+pub(crate) enum Author {
+    Person,
+    /// An agent, in this session. It changes no note that a person has made their own: its change waits.
+    Agent(Source),
+}
+
+/// What became of a change.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    Done(Note),
+    /// The note said so already.
+    Same(Note),
+    Waits(Proposal),
 }
 
 /// How a note is removed.
@@ -72,6 +97,23 @@ pub(crate) enum RemovalMode {
     Archive,
     /// Deleted.
     Purge,
+}
+
+/// Counts one use of a note.
+pub(super) fn count_use<P: Persistence>(
+    notes: &P,
+    lock: &P::Lock,
+    id: &EntryId,
+    now: Timestamp,
+) -> Result<Note> {
+    let note = notes.find(id)?;
+    let mut entry = note.entry.clone();
+    let count = |meta: &mut Meta| {
+        meta.used = meta.used.saturating_add(1);
+        meta.last_used = Timestamp::from_second(now.as_second()).ok();
+    };
+    entry.update(count).map_err(|why| unchanged(&note, &why))?;
+    notes.replace(lock, &note, entry)
 }
 
 impl<P: Persistence> NoteService<P> {
@@ -139,46 +181,77 @@ impl<P: Persistence> NoteService<P> {
     /// Counts a read and returns the note: `used` and `last_used` change together, under the lock (FR-8).
     pub(crate) fn read(&self, id: &EntryId) -> Result<Note> {
         let lock = self.lock_for(id)?;
-        let note = self.notes.find(id)?;
-        let mut entry = note.entry.clone();
-        let count = |meta: &mut Meta| {
-            meta.used = meta.used.saturating_add(1);
-            meta.last_used = Timestamp::from_second(self.now.as_second()).ok();
-        };
-        entry.update(count).map_err(|why| unchanged(&note, &why))?;
-        self.notes.replace(&lock, &note, entry)
+        count_use(&self.notes, &lock, id, self.now)
     }
 
-    /// Applies the whole patch at once. Also returns whether the note has changed.
-    pub(crate) fn update(&self, id: &EntryId, patch: &Patch) -> Result<(Note, bool)> {
+    /// Applies the whole patch at once.
+    pub(crate) fn update(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
         let lock = self.lock_for(id)?;
         let note = self.notes.find(id)?;
         let mut entry = note.entry.clone();
+        if matches!(author, Author::Person) && patch.has_text() && !entry.is_typed() {
+            // What is changed now was not sealed by a version that knew how: it must count as edited, too.
+            if entry.meta().written.is_none() {
+                entry.seal().map_err(|why| unchanged(&note, &why))?;
+            }
+        }
         if let Some(body) = &patch.body {
             entry.set_body(whole_lines(body).as_bytes());
         }
         let body_changed = entry.body() != note.entry.body();
         let now = self.now.as_millisecond();
+        let mut is_changed = false;
         let change = |meta: &mut Meta| {
             let before = meta.clone();
             patch.apply(meta);
-            if *meta != before || body_changed {
+            is_changed = *meta != before || body_changed;
+            if text_of(meta) != text_of(&before) || body_changed {
+                meta.by = Some(match author {
+                    Author::Person => By::Person,
+                    // A part may still be what only a tool showed.
+                    Author::Agent(_) => meta.by.map_or(By::Agent, |by| by.max(By::Agent)),
+                });
+            }
+            if is_changed {
                 meta.updated_at = now;
             }
         };
         entry.update(change).map_err(|why| unchanged(&note, &why))?;
-        let is_changed = entry.bytes() != note.entry.bytes();
-        Ok((self.notes.replace(&lock, &note, entry)?, is_changed))
+        if !is_changed {
+            return Ok(Changed::Same(note));
+        }
+        if let Author::Agent(session) = author {
+            if let Some(reason) = needs_a_person(&note, &entry) {
+                let draft = Some(Draft::of(&entry));
+                let mut proposal = Proposal::about(&note.entry, Op::Update, draft, By::Agent, now);
+                (proposal.reasons, proposal.session) = (vec![reason.to_owned()], Some(session.clone()));
+                return self.notes.propose(&lock, proposal).map(Changed::Waits);
+            }
+            if entry.meta().written.is_some() {
+                entry.seal().map_err(|why| unchanged(&note, &why))?;
+            }
+        }
+        self.notes.replace(&lock, &note, entry).map(Changed::Done)
     }
 
     /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that
     /// was merged into another does not remove the other.
-    pub(crate) fn remove(&self, id: &EntryId, how: RemovalMode) -> Result<Note> {
+    pub(crate) fn remove(&self, id: &EntryId, how: RemovalMode, author: &Author) -> Result<Changed> {
         let lock = self.lock_for(id)?;
         let note = self.notes.find_own(id)?;
+        if let (Author::Agent(session), Place::Topics, Some(kept)) = (author, note.place, note.entry.kept()) {
+            if how == RemovalMode::Purge {
+                let why = format!("{id} is deleted by a person alone: {}", kept.reason());
+                return Err(Error::refused(why).hint("run it in a terminal of your own"));
+            }
+            let now = self.now.as_millisecond();
+            let mut proposal = Proposal::about(&note.entry, Op::Retire, None, By::Agent, now);
+            (proposal.reasons, proposal.session) = (vec![kept.reason().to_owned()], Some(session.clone()));
+            return self.notes.propose(&lock, proposal).map(Changed::Waits);
+        }
         match (how, note.place) {
-            (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note),
-            (RemovalMode::Archive, Place::Archive) => Ok(note),
+            (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note).map(Changed::Done),
+            (RemovalMode::Archive, Place::Archive) => Ok(Changed::Same(note)),
             (RemovalMode::Purge, _) => {
                 self.notes.purge(&lock, &note)?;
                 // A change that waits holds the note's text, too.
@@ -186,7 +259,7 @@ impl<P: Persistence> NoteService<P> {
                 for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
                     self.notes.withdraw(&lock, &proposal.id)?;
                 }
-                Ok(note)
+                Ok(Changed::Done(note))
             }
         }
     }
@@ -200,6 +273,24 @@ impl<P: Persistence> NoteService<P> {
     }
 }
 
+/// What a note says, besides its body.
+fn text_of(meta: &Meta) -> (&str, &str, &[String]) {
+    (&meta.title, &meta.summary, &meta.tags)
+}
+
+/// Why an agent's change from `note` to `entry` waits: the note is a person's, or would hold everywhere.
+fn needs_a_person(note: &Note, entry: &Entry) -> Option<&'static str> {
+    let (old, new) = (note.entry.meta(), entry.meta());
+    let is_other = text_of(old) != text_of(new)
+        || note.entry.body() != entry.body()
+        || (old.scope, old.until) != (new.scope, new.until);
+    if note.place == Place::Archive || !is_other {
+        return None;
+    }
+    let widens = new.scope == Scope::Global && old.scope != Scope::Global;
+    note.entry.kept().map(Kept::reason).or(widens.then_some("It would hold in all repositories."))
+}
+
 fn unchanged(note: &Note, why: &Error) -> Error {
     Error::io(format!("\"{}\" cannot be changed: {why}", note.path.display()))
 }
@@ -207,6 +298,16 @@ fn unchanged(note: &Note, why: &Error) -> Error {
 impl Patch {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Patch::default()
+    }
+
+    /// May it change what the note says?
+    fn has_text(&self) -> bool {
+        let Patch { title, summary, body, add_tags, drop_tags, .. } = self;
+        title.is_some()
+            || summary.is_some()
+            || body.is_some()
+            || !add_tags.is_empty()
+            || !drop_tags.is_empty()
     }
 
     fn apply(&self, meta: &mut Meta) {
@@ -224,6 +325,7 @@ impl Patch {
         }
         meta.scope = self.scope.unwrap_or(meta.scope);
         meta.pinned = self.pinned.unwrap_or(meta.pinned);
+        meta.until = self.until.unwrap_or(meta.until);
         // A note is promoted exactly while it is hot. If both are given, the caller has checked that they agree.
         meta.status = self.status.unwrap_or(meta.status);
         meta.tier = self.tier.unwrap_or(meta.tier);

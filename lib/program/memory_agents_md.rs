@@ -35,7 +35,8 @@ pub(super) const ABOUT: About = About {
     ],
     more: "Refreshes one section of each file under agentsMd.targets, between two marker lines: hot and pinned notes \
            in full, warm ones as links, the number of the others. The rest of the file stays, byte for byte, and a \
-           file that is up to date is not written. Without targets the section is printed on stdout.\n\n\
+           file that is up to date is not written. Notes whose last day (until) is over are left out. Without targets the \
+           section is printed on stdout.\n\n\
            With - it prints a section of just the notes that stdin names, and writes no file. It reads ids, one a \
            line, or what memory-list --json or memory-consolidate --json prints.\n\n    \
            memory-agents-md --stdout | llm -s 'Which of these contradict each other?'\n    \
@@ -153,7 +154,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let is_named = !wanted.is_empty();
     let is_bare = !is_named && config.agents_md.targets.is_empty();
     if args.to_stdout || is_bare && !args.is_check {
-        let section = section::text(&config, &root, repo.as_deref(), &reporter)?;
+        let section = section::text(&config, &root, repo.as_deref(), env.today(), &reporter)?;
         return print(repo.as_deref(), section, args.json, stdout).map(|()| ExitCode::SUCCESS);
     }
     if is_named {
@@ -161,8 +162,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         config.agents_md.targets = wanted.into_iter().map(target).collect::<Result<_>>()?;
     }
     let outcomes = match args.is_check {
-        true => section::check(&config, &root)?,
-        false => section::refresh(&config, &root, &reporter)?,
+        true => section::check(&config, &root, env.today())?,
+        false => section::refresh(&config, &root, env.today(), &reporter)?,
     };
     if is_bare {
         reporter.warn("there is no target to check: add one to agentsMd.targets, or give --target FILE");

@@ -17,7 +17,7 @@ use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
 use crate::memory::service::{NewNote, NoteService};
 use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
-use crate::program::notes::{print, refresh};
+use crate::program::notes::{print, print_waiting, refresh, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
 use crate::store::journal::Waiting;
@@ -303,30 +303,17 @@ fn write_note(
         let (summary, sources) = (String::new(), vec![source.clone()]);
         let draft = Draft { title: title.clone(), summary, tags, scope, until: None, body, sources };
         let waits = service.propose(proposal(Op::Create, None, Some(draft), &title))?;
-        waits_for_review(&waits, reporter);
-        let path = root.proposals().join(format!("{}.json", waits.id));
-        return match json {
-            true => stdout.json(&json!({"notes": [], "proposals": [waits]})),
-            false => stdout.line(&path.to_string_lossy()),
-        };
+        return print_waiting(&waits, &root, json, stdout, reporter);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
     let new = NewNote { title, summary: String::new(), tags, scope, body, by, sources: vec![source.clone()] };
     let note = service.capture(new)?;
     if !is_here_alone {
         let waits = service.propose(proposal(Op::Widen, Some(&note), None, &note.entry.meta().title))?;
-        waits_for_review(&waits, reporter);
+        warn_waiting(&waits, reporter);
     }
-    refresh(config, &root, reporter);
+    refresh(config, &root, env, reporter);
     print(&note, json, stdout)
-}
-
-fn waits_for_review(proposal: &Proposal, reporter: &Reporter) {
-    let what = if proposal.op == Op::Create { "the note waits" } else { "that it holds everywhere waits" };
-    reporter.warn(&format!(
-        "{what} for a person: this is an agent's note; accept it with: memory-review --accept {}",
-        proposal.id
-    ));
 }
 
 fn inline(note: Note, scope: Scope, reporter: &Reporter) -> Result<Retrieval> {

@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::base::{signal, stdin};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::host::ConsolidateHost;
+use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{Change, PlannedNote};
 use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, sessions_waiting, waiting};
 use crate::memory::consolidate::work::{Action, Waiting, Written};
@@ -203,6 +203,7 @@ fn runner<'a, P: Persistence>(
             notes,
             queue,
             max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
+            is_refreshed: false,
             written: Vec::new(),
             waiting: Vec::new(),
             planned: Vec::new(),
@@ -219,7 +220,14 @@ fn consolidate<P: Persistence>(
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
     let ending = match reply {
-        None => runner.run()?,
+        None => {
+            let ending = runner.run()?;
+            // A day has passed, perhaps, and with it what holds until then.
+            if !runner.host.is_refreshed {
+                refresh(&runner.run);
+            }
+            ending
+        }
         Some(reply) => {
             let root = runner.run.root;
             let Applied { parts_left } =

@@ -39,10 +39,11 @@ pub(super) const ABOUT: About = About {
         "Errors: a file is not a valid note, title or tag (schema); two files have the same id (duplicate-id); an \
          alias or successor is ambiguous or missing (alias, superseded-by); a link leads nowhere (link); a note \
          seems to contain a secret (secret); a queue entry, batch or ledger cannot be read (queue, batch, ledger); a \
-         target has broken markers (target); a setting cannot work on this machine (config, llm-command); git has \
+         target has broken markers (target); a waiting change cannot be read (review); a setting cannot work on this machine (config, llm-command); git has \
          conflicts (history); the store is not usable (store).\n\n\
          Warnings: a file name does not match the front matter (name); a status does not match the tier (promoted); \
-         a note has more than 40 lines (oversized), or was neither read nor changed for 180 days (stale); a queue \
+         a note has more than 40 lines (oversized), was neither read nor changed for 180 days (stale), or is past its \
+         last day (expired); changes wait for your decision (review); a queue \
          entry failed or waits for a week (failed, queue); a batch was left behind (batch); a target is stale \
          (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
          the store (permissions); the history is off or cannot continue (history); the timers differ from the \
@@ -92,6 +93,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         store.commit(
             format!("doctor: {} fixed", counted(mended.notes.len(), "note")),
             &mended.notes,
+            &[],
             env,
             &reporter,
         );

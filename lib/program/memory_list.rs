@@ -3,13 +3,17 @@
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::stderr;
 use crate::base::text::one_line;
 use crate::memory::search::{self, Counts, Document, Query};
 use crate::memory::service::Filter;
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
-use crate::store::entry::{Meta, Scope, Status, Tier};
-use crate::store::persistence::Note;
-use crate::store::persistence::warn_of;
+use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
+use crate::store::persistence::{Note, Persistence, warn_of};
+use crate::store::proposal::ProposalId;
+use crate::store::topics::Topics;
+use jiff::civil::Date;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,6 +30,8 @@ pub(super) const ABOUT: About = About {
         value("scope", "S", "global or repo"),
         value("repo", "R", "notes of this repository (host/owner/name; . for the current)"),
         flag("pinned", "only pinned notes"),
+        value("by", "WHO", "person, agent or tool: who said what the note says"),
+        flag("expired", "only notes whose last day (until) is over"),
         flag("archived", "archived notes instead of those in use"),
         value("sort", "KEY", "used, updated, created or title"),
         value("limit", "N", "at most N notes"),
@@ -33,7 +39,8 @@ pub(super) const ABOUT: About = About {
         value("config", "FILE", "use this configuration file"),
     ],
     more: "Prints a table on a terminal. In a pipe the columns are separated by tabs: id, tier, status, used, \
-           title, tags, and with --query the line that matches best. Finding nothing is not an error.\n\n    \
+           title, tags, with --query the line that matches best, and last, where there is one, a remark: who said it, \
+           until when it holds, and whether a change of it waits for you. Finding nothing is not an error.\n\n    \
            memory-list --query 'retry \"exponential backoff\" tag:http' --limit 5\n    \
            memory-list --query \"dev server port\" --json | memory-read -",
     sections: &[(
@@ -50,6 +57,7 @@ struct Args {
     query: Option<String>,
     filter: Filter,
     archived: bool,
+    expired: bool,
     sort: Option<Sort>,
     limit: Option<usize>,
     json: bool,
@@ -81,6 +89,8 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("tag") => filter.tags.push(wanted_tag("--tag", &p.text()?)?),
             Long("repo") => filter.repo = Some(p.text()?),
             Long("pinned") => filter.pinned = true,
+            Long("by") => filter.by = Some(p.one_of(By::parse, "person, agent or tool")?),
+            Long("expired") => args.expired = true,
             Long("archived") => args.archived = true,
             Long("sort") => args.sort = Some(p.one_of(Sort::named, SORTS)?),
             Long("limit") => args.limit = Some(p.count()?),
@@ -121,12 +131,39 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if args.filter.repo.as_deref() == Some(".") {
         args.filter.repo = Some(repository_here("--repo", "name one, as host/owner/name", env)?.name);
     }
+    let today = env.today();
+    args.filter.over_on = args.expired.then_some(today);
     let query = args.query.as_deref().map(Query::parse);
     let scan = store.service.list(args.archived, |note| row(note, &args.filter, query.as_ref()))?;
     warn_of(&scan.broken, &reporter);
     let rows = ordered(scan.found, query.as_ref(), args.sort, args.limit);
-    print(&rows, args.json, query.is_some(), stdout)?;
+    let (proposals, _) = Topics::at(&store.root).proposals()?;
+    let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
+    for proposal in &proposals {
+        if let Some(note) = &proposal.note {
+            waiting.entry(note).or_default().push(proposal.id.clone());
+        }
+    }
+    print(&rows, &waiting, today, args.json, query.is_some(), stdout)?;
+    if stdout.is_terminal() && !args.json && !proposals.is_empty() {
+        stdout.flush()?;
+        stderr::line(&match proposals.len() {
+            1 => "1 change waits for your decision: memory review".to_owned(),
+            many => format!("{many} changes wait for your decision: memory review"),
+        });
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is worth a remark: who said it, until when it holds, and that a change waits.
+fn remark(meta: &Meta, waits: bool, today: Date) -> String {
+    let by = meta.by.map(|by| format!("by {by}"));
+    let until = meta.until.map(|until| match meta.is_expired(today) {
+        true => format!("expired on {until}"),
+        false => format!("until {until}"),
+    });
+    let waits = waits.then(|| "a change waits: memory review".to_owned());
+    [by, until, waits].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
@@ -180,11 +217,19 @@ fn ranked(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
         .collect()
 }
 
-fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Result<()> {
+fn print(
+    rows: &[Row],
+    waiting: &BTreeMap<&EntryId, Vec<ProposalId>>,
+    today: Date,
+    json: bool,
+    with_line: bool,
+    stdout: &mut Stdout,
+) -> Result<()> {
+    let proposals = |row: &Row| waiting.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
     if json {
         for row in rows {
-            let listed =
-                Listed { score: row.score, line: row.line.as_deref(), ..Listed::of(&row.meta, &row.path) };
+            let (line, proposals) = (row.line.as_deref(), proposals(row));
+            let listed = Listed { score: row.score, line, proposals, ..Listed::of(&row.meta, &row.path) };
             stdout.json(&listed)?;
         }
         return Ok(());
@@ -197,11 +242,13 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
         let Meta { id, tier, status, used, tags, .. } = &row.meta;
         let (title, tags) = (title(row), tags.join(" "));
         let line = row.line.as_deref().filter(|_| with_line);
+        let remark = remark(&row.meta, !proposals(row).is_empty(), today);
         if is_table {
             let tier = tier.to_string();
             let status = status.to_string();
-            stdout
-                .line(format!("{id}  {tier:4}  {status:12}  {used:4}  {title:width$}  {tags}").trim_end())?;
+            let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
+            let text = format!("{id}  {tier:4}  {status:12}  {used:4}  {title:width$}  {tags}");
+            stdout.line((text.trim_end().to_owned() + &remark).trim_end())?;
             if let Some(line) = line {
                 stdout.line(&format!("    {}", one_line(line, LINE_WIDTH)))?;
             }
@@ -212,6 +259,9 @@ fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Resu
             if with_line {
                 text.push('\t');
                 text.push_str(&one_line(line.unwrap_or(""), usize::MAX));
+            }
+            if !remark.is_empty() {
+                text.extend(["\t", &remark]);
             }
             stdout.line(&text)?;
         }

@@ -4,6 +4,7 @@ use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, 
 use crate::base::env::Env;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::signal;
+use crate::base::text::disarmed;
 use crate::program::notes::{Errors, Listed, Store, for_each, ids, no_id};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
@@ -75,7 +76,11 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         if !std::mem::replace(&mut is_first, false) {
             stdout.line("")?;
         }
-        stdout.bytes(note.entry.bytes())
+        match stdout.is_terminal() {
+            // On a terminal a note shows what it holds, and does nothing.
+            true => stdout.text(&disarmed(&String::from_utf8_lossy(note.entry.bytes()))),
+            false => stdout.bytes(note.entry.bytes()),
+        }
     })?;
     Ok(ExitCode::SUCCESS)
 }

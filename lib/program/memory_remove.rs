@@ -5,8 +5,8 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::signal;
 use crate::memory::defrag::forget::forget;
-use crate::memory::service::RemovalMode;
-use crate::program::notes::{Errors, Store, for_each, ids, no_id, print, summary};
+use crate::memory::service::{Changed, RemovalMode};
+use crate::program::notes::{Errors, Store, author, for_each, ids, no_id, print, summary};
 use crate::store::persistence::Persistence;
 use crate::store::topics::Topics;
 use std::path::PathBuf;
@@ -23,10 +23,11 @@ pub(super) const ABOUT: About = About {
         value("config", "FILE", "use this configuration file"),
     ],
     more: "Prints where each note is now, or with --purge where it was. To restore one, move its file from \
-           archive/ to topics/. --purge also refreshes the AGENTS.md files, and memory-defrag --undo cannot \
-           bring the note back. It is still in the store's git history, if there is one, and in the queue \
-           entry that it came from (inbox/.processed). With - the ids are read from stdin, in the forms that \
-           memory-read accepts.\n\n    \
+           archive/ to topics/. The AGENTS.md files are refreshed. After --purge, memory-defrag --undo cannot bring \
+           the note back. It is still in the store's git history, if there is one, and in the queue \
+           entry that it came from (inbox/.processed). In an agent's shell, a note that is yours (hand-written, pinned, \
+           accepted or global) stays, and that it should go waits for memory-review. With - the ids are read from \
+           stdin, in the forms that memory-read accepts.\n\n    \
            memory-remove id__a1B2c3\n    \
            memory-list --archived --json | memory-remove --purge -",
     sections: &[],
@@ -79,17 +80,26 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             ));
         }
     }
-    let mut removed = Vec::new();
+    let author = author(env);
+    let (mut removed, mut waiting) = (Vec::new(), Vec::new());
     let done = for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |id, stdout| {
-        let note = store.service.remove(id, how)?;
-        let printed = print(&note, args.json, stdout);
-        removed.push(note);
-        printed
+        match store.service.remove(id, how, &author)? {
+            Changed::Waits(proposal) => {
+                let printed = store.print_waiting(&proposal, args.json, stdout, &reporter);
+                waiting.push(proposal);
+                printed
+            }
+            Changed::Done(note) | Changed::Same(note) => {
+                let printed = print(&note, args.json, stdout);
+                removed.push(note);
+                printed
+            }
+        }
     });
-    if args.purge && !removed.is_empty() {
-        store.refresh(&reporter);
+    if !removed.is_empty() {
+        store.refresh(env, &reporter);
     }
-    let message = summary(if args.purge { "delete" } else { "archive" }, &removed);
-    store.commit(message, &removed, env, &reporter);
+    let message = summary(if args.purge { "delete" } else { "archive" }, &removed, &waiting);
+    store.commit(message, &removed, &waiting, env, &reporter);
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -141,7 +141,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         })
     };
     if !done.said.is_empty() {
-        store.refresh(&reporter);
+        store.refresh(env, &reporter);
         let message = match &done.said[..] {
             [one] => format!("review: {one}"),
             all => format!("review: {} changes", all.len()),

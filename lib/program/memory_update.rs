@@ -3,16 +3,18 @@
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::text::lossy;
+use crate::base::text::{lossy, one_line};
 use crate::base::{file, signal, stdin};
 use crate::config::memory::Redact;
 use crate::memory::redact::Redactor;
-use crate::memory::service::Patch;
+use crate::memory::service::{Changed, Patch};
 use crate::program::notes::{
-    Errors, SCOPES, STATUSES, Store, TIERS, for_each, ids, no_id, piped_in, print, summary, wanted_tag,
+    Errors, SCOPES, STATUSES, Store, TIERS, author, for_each, ids, no_id, only_a_person, piped_in, print,
+    summary, wanted_tag,
 };
 use crate::store::entry::{Scope, Status, Tier};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
+use jiff::civil::Date;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ pub(super) const ABOUT: About = About {
         value("status", "S", "captured, consolidated or promoted"),
         value("tier", "T", "hot, warm or cold"),
         value("scope", "S", "global or repo"),
+        value("until", "DATE", "the last day on which it holds, like 2026-03-20; or none"),
         flag("pin", "always show it in AGENTS.md"),
         flag("unpin", "let defrag decide again"),
         flag("json", "print each note's front matter and path as JSON"),
@@ -37,7 +40,8 @@ pub(super) const ABOUT: About = About {
     more: "Prints the path of the note's file. With - instead of an ID it changes every note that stdin names, in \
            the forms that memory-read accepts. A note is promoted exactly while it is hot, so setting one sets the \
            other. Secrets in a new title, summary or body are replaced by a mark. Your own keys and comments in \
-           the front matter stay.\n\n    \
+           the front matter stay. The AGENTS.md files are refreshed. In an agent's shell, a change of a note that is \
+           yours (hand-written, pinned, accepted or global) waits for memory-review.\n\n    \
            memory-update id__a1B2c3 --title \"Guards are pure\" --tag +xstate --pin\n    \
            memory-list --tag xstate --json | memory-update - --tier warm\n    \
            memory-read --no-count --json id__a1B2c3 | jq -r .body | sed 's/foo/bar/' |\n        \
@@ -72,6 +76,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("status") => patch.status = Some(p.one_of(Status::parse, STATUSES)?),
             Long("tier") => patch.tier = Some(p.one_of(Tier::parse, TIERS)?),
             Long("scope") => patch.scope = Some(p.one_of(Scope::parse, SCOPES)?),
+            Long("until") => patch.until = Some(until(&p.text()?)?),
             Long("pin") => patch.pinned = Some(true),
             Long("unpin") => patch.pinned = Some(false),
             Long("json") => args.json = true,
@@ -118,6 +123,19 @@ fn title(title: String) -> Result<String> {
     }
 }
 
+fn until(word: &str) -> Result<Option<Date>> {
+    if word == "none" {
+        return Ok(None);
+    }
+    let day = word.parse::<Date>().ok().filter(|day| day.to_string() == word);
+    day.map(Some).ok_or_else(|| {
+        Error::usage(format!(
+            "option \"--until\" takes a day like 2026-03-20 or none, not \"{}\"",
+            one_line(word, 80)
+        ))
+    })
+}
+
 fn tag(word: &str, patch: &mut Patch) -> Result<()> {
     match (word.strip_prefix('+'), word.strip_prefix('-')) {
         (Some(word), _) => patch.add_tags.push(wanted_tag("--tag", word)?),
@@ -134,24 +152,36 @@ fn tag(word: &str, patch: &mut Patch) -> Result<()> {
 fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let reporter = Reporter::new(false);
+    if args.patch.pinned.is_some() {
+        only_a_person("to pin a note, or to unpin it,", env)?;
+    }
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let ids = ids(&args.ids, &reporter)?;
     if let Some(from) = &args.body {
         args.patch.body = Some(body(from, &reporter)?);
     }
     redact(&mut args.patch, &store.config.redact, &reporter)?;
-    let mut changed = Vec::new();
+    let author = author(env);
+    let (mut changed, mut waiting) = (Vec::new(), Vec::new());
     let done = for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |id, stdout| {
-        let (note, is_changed) = store.service.update(id, &args.patch)?;
-        let printed = print(&note, args.json, stdout);
-        if is_changed {
-            changed.push(note);
+        match store.service.update(id, &args.patch, &author)? {
+            Changed::Waits(proposal) => {
+                let printed = store.print_waiting(&proposal, args.json, stdout, &reporter);
+                waiting.push(proposal);
+                printed
+            }
+            Changed::Same(note) => print(&note, args.json, stdout),
+            Changed::Done(note) => {
+                let printed = print(&note, args.json, stdout);
+                changed.push(note);
+                printed
+            }
         }
-        printed
     });
     if !changed.is_empty() {
-        store.commit(summary("update", &changed), &changed, env, &reporter);
+        store.refresh(env, &reporter);
     }
+    store.commit(summary("update", &changed, &waiting), &changed, &waiting, env, &reporter);
     done.map(|()| ExitCode::SUCCESS)
 }
 

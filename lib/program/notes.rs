@@ -9,16 +9,18 @@ use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::AgentShell;
+use crate::memory::capture;
 use crate::memory::section;
-use crate::memory::service::NoteService;
-use crate::store::entry::{EntryId, Meta, tag};
+use crate::memory::service::{Author, NoteService};
+use crate::store::entry::{EntryId, Meta, Source, tag};
 use crate::store::history;
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::Note;
 use crate::store::place::Root;
+use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// How long to wait for stdin, in seconds. A model may be writing it.
@@ -38,27 +40,89 @@ impl Store {
         Ok(Store { config, root, service })
     }
 
-    /// Commits the changed notes if there is a history. A failure is only a warning: the notes are written.
-    pub(super) fn commit(&self, message: String, changed: &[Note], env: &Env, reporter: &Reporter) {
-        if let Err(error) = history::record(&self.root, &self.config.storage, message, changed, env) {
+    /// Commits the changed notes, and the changes that wait, if there is a history. A failure is only a warning: the files
+    /// are written.
+    pub(super) fn commit(
+        &self,
+        message: String,
+        changed: &[Note],
+        waiting: &[Proposal],
+        env: &Env,
+        reporter: &Reporter,
+    ) {
+        let count = changed.len() + waiting.len();
+        if count == 0 {
+            return;
+        }
+        let of_notes = changed.iter().flat_map(|note| &note.entry.meta().sources);
+        let sources = of_notes.chain(waiting.iter().flat_map(|proposal| &proposal.session));
+        let storage = &self.config.storage;
+        if let Err(error) = history::record_as(&self.root, storage, message, sources, count, env) {
             reporter.warn(&error.line());
         }
     }
 
-    pub(super) fn refresh(&self, reporter: &Reporter) {
-        refresh(&self.config, &self.root, reporter);
+    /// Prints a change that waits, and says that it does.
+    pub(super) fn print_waiting(
+        &self,
+        proposal: &Proposal,
+        json: bool,
+        stdout: &mut Stdout,
+        reporter: &Reporter,
+    ) -> Result<()> {
+        print_waiting(proposal, &self.root, json, stdout, reporter)
+    }
+
+    pub(super) fn refresh(&self, env: &Env, reporter: &Reporter) {
+        refresh(&self.config, &self.root, env, reporter);
     }
 }
 
 /// Refreshes the configured AGENTS.md files: what a person does shows at once. One that fails is only a warning.
-pub(super) fn refresh(config: &MemoryConfig, root: &Root, reporter: &Reporter) {
-    match section::refresh(config, root, reporter) {
+pub(super) fn refresh(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter) {
+    match section::refresh(config, root, env.today(), reporter) {
         Ok(outcomes) => outcomes
             .into_iter()
             .filter_map(|outcome| outcome.standing.err())
             .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
         Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
     }
+}
+
+/// Prints a change that waits: the path of its file, or as JSON. On stderr it says that it waits.
+pub(super) fn print_waiting(
+    proposal: &Proposal,
+    root: &Root,
+    json: bool,
+    stdout: &mut Stdout,
+    reporter: &Reporter,
+) -> Result<()> {
+    warn_waiting(proposal, reporter);
+    match json {
+        true => stdout.json(&json!({"notes": [], "proposals": [proposal]})),
+        false => stdout.line(&root.proposals().join(format!("{}.json", proposal.id)).to_string_lossy()),
+    }
+}
+
+pub(super) fn warn_waiting(proposal: &Proposal, reporter: &Reporter) {
+    let id = &proposal.id;
+    reporter.warn(&format!(
+        "this is an agent's shell, so the change waits for a person: {} ({id}); see it with: memory-review",
+        proposal.op
+    ));
+}
+
+/// Who runs this program.
+pub(super) fn author(env: &Env) -> Author {
+    let Some(shell) = AgentShell::of(env) else { return Author::Person };
+    let context = capture::context(env.current_dir().ok());
+    Author::Agent(Source {
+        harness: Some(shell.agent.to_owned()),
+        repo: context.repo,
+        cwd: context.cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        at: Some(env.now().to_string()),
+        ..Source::default()
+    })
 }
 
 /// An error unless this is a person's shell, where it can be known: `what` only a person does.
@@ -95,11 +159,14 @@ pub(crate) struct Listed<'a> {
     pub(super) line: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
+    /// The changes of it that wait for a person.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) proposals: &'a [ProposalId],
 }
 
 impl<'a> Listed<'a> {
     pub(super) fn of(meta: &'a Meta, path: &'a PathBuf) -> Listed<'a> {
-        Listed { meta, path, score: None, line: None, body: None }
+        Listed { meta, path, score: None, line: None, body: None, proposals: &[] }
     }
 }
 
@@ -112,10 +179,11 @@ pub(super) fn print(note: &Note, json: bool, stdout: &mut Stdout) -> Result<()> 
 }
 
 /// The message of a commit: what was done to which notes.
-pub(super) fn summary(done: &str, notes: &[Note]) -> String {
-    match notes {
-        [note] => format!("{done}: {}", note.entry.meta().title),
-        notes => format!("{done}: {} notes", notes.len()),
+pub(super) fn summary(done: &str, notes: &[Note], waiting: &[Proposal]) -> String {
+    match (notes, waiting) {
+        ([note], []) => format!("{done}: {}", note.entry.meta().title),
+        ([], waiting) => format!("{done}: {} for review", waiting.len()),
+        (notes, _) => format!("{done}: {} notes", notes.len()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::base58;
-use crate::store::entry::{By, EntryId, Scope, Source, digits_of, first_number};
+use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, digits_of, first_number};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -155,6 +155,13 @@ pub struct Evidence {
 }
 
 impl Draft {
+    /// The note as it is.
+    pub(crate) fn of(entry: &Entry) -> Draft {
+        let Meta { title, summary, tags, scope, until, sources, .. } = entry.meta().clone();
+        let body = String::from_utf8_lossy(entry.body()).into_owned();
+        Draft { title, summary, tags, scope, until, body, sources }
+    }
+
     /// Do they say the same? Where it was said does not matter.
     fn says_the_same_as(&self, other: &Draft) -> bool {
         let of = |draft: &Draft| Draft { sources: Vec::new(), ..draft.clone() };
@@ -163,6 +170,23 @@ impl Draft {
 }
 
 impl Proposal {
+    /// A change of the note `entry`, which would say `change` then.
+    pub(crate) fn about(entry: &Entry, op: Op, change: Option<Draft>, by: By, created_at: i64) -> Proposal {
+        Proposal {
+            id: ProposalId::make(&entry.meta().title, created_at, |_| false),
+            op,
+            note: Some(entry.meta().id.clone()),
+            base: Some(entry.base()),
+            entry: change,
+            by,
+            evidence: Vec::new(),
+            reasons: Vec::new(),
+            session: None,
+            created_at,
+            other: Map::new(),
+        }
+    }
+
     pub(crate) fn is_the_same_as(&self, other: &Proposal) -> bool {
         let same_text = match (&self.entry, &other.entry) {
             (Some(ours), Some(theirs)) => ours.says_the_same_as(theirs),

@@ -63,6 +63,13 @@ impl Sandbox {
         queue_ids(&self.store().join("inbox/.failed"))
     }
 
+    /// The queue id of the one entry that a batch has claimed.
+    pub(crate) fn queue_id_of(&self, batch: &str) -> String {
+        let claimed = queue_ids(&self.store().join(".agent-memory/batches").join(batch).join("claimed"));
+        let [id] = &claimed[..] else { panic!("{claimed:?}") };
+        id.clone()
+    }
+
     /// The batches that runs have left behind.
     pub(crate) fn batches(&self) -> Vec<String> {
         names(&self.store().join(".agent-memory/batches"))

@@ -56,7 +56,7 @@ pub(super) fn claims(field: &str) -> Vec<Claim> {
             let of = if piece.kind == PieceKind::Span { piece.text } else { line };
             let is_command = match piece.kind {
                 PieceKind::Code => !is_request(of),
-                PieceKind::Span => of.split_whitespace().nth(1).is_some() && !is_request(of),
+                PieceKind::Span => has_words(of) && !is_request(of),
                 PieceKind::Prose => is_prompt,
             };
             of_words(piece.text, start..lines, &addresses, is_command, is_code, &mut add);
@@ -68,6 +68,13 @@ pub(super) fn claims(field: &str) -> Vec<Claim> {
         }
     }
     found
+}
+
+/// Two words, or what a shell takes for two.
+fn has_words(span: &str) -> bool {
+    let inner = span.trim().trim_end_matches(';');
+    inner.contains(|c: char| c.is_whitespace() || matches!(c, '|' | ';'))
+        || ["&&", "$IFS", "${IFS"].iter().any(|mark| inner.contains(mark))
 }
 
 fn is_request(command: &str) -> bool {
@@ -159,9 +166,9 @@ fn settings(text: &str, addresses: &[Address], add: &mut impl FnMut(ClaimKind, u
         }
         let end = text.len() - after.len();
         for (from, word) in words(&after[..value]).map(|(n, word)| (end + n, word)) {
-            if !addresses.iter().any(|address| address.at <= from && from < address.at + address.text.len())
-                && !is_small_number(word)
-            {
+            let before = addresses.partition_point(|address| address.at <= from);
+            let is_inside = before > 0 && from < addresses[before - 1].at + addresses[before - 1].text.len();
+            if !is_inside && !is_small_number(word) {
                 add(ClaimKind::Setting, from, word, false);
             }
         }

@@ -29,7 +29,15 @@ impl<'a> Folded<'a> {
             let is_dot = c == '。'
                 && text.ends_with(|c: char| c.is_ascii_alphanumeric())
                 && raw[at + c.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric());
-            let seen = if is_dot { Some('.') } else { lookalike(c) };
+            // A range, as people write it: 1–100.
+            let is_range = matches!(c, '‐'..='―')
+                && text.ends_with(|c: char| c.is_ascii_digit())
+                && raw[at + c.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
+            let seen = match lookalike(c) {
+                _ if is_dot => Some('.'),
+                _ if is_range => None,
+                seen => seen,
+            };
             text.push(seen.unwrap_or(c));
             changed.resize(text.len(), seen.is_some() || after_invisible);
             after_invisible = false;
@@ -74,7 +82,8 @@ fn lookalike(c: char) -> Option<char> {
         u8::try_from(letter).ok().map(|letter| char::from(base + letter))
     };
     match code {
-        ..0xa6 => None,
+        // No script in these ranges looks like ASCII.
+        ..0xa6 | 0x3000..=0xa6ff | 0xac00..=0xfdff => None,
         0xff01..=0xff5e => char::from_u32(code - 0xff01 + 0x21),
         0x1d400..=0x1d6a3 => {
             let letter = (code - 0x1d400) % 52;
@@ -117,6 +126,7 @@ mod tests {
             ("evil。com", "evil.com"),
             ("終わり。次", "終わり。次"),
             ("Größe, ñandú, straße", "Größe, ñandú, straße"),
+            ("1–100 — so", "1–100 - so"),
             ("—no-verify", "-no-verify"),
         ] {
             let folded = Folded::of(raw);

@@ -135,8 +135,8 @@ impl Record {
     /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown, being of an earlier
     /// part or run. Headers of turns, with their dates, are nobody's and do not belong in `text`.
     ///
-    /// The parts of one turn are added one after the other. A person's turn is given whole, not in parts, or its
-    /// sentences are not found.
+    /// The parts of one turn are added one after the other. A person's turn is given whole; the parts of one that is too
+    /// long to have been typed are [`Speaker::Pasted`].
     pub fn add(&mut self, turn: Option<usize>, speaker: Speaker, text: &str) {
         self.index(speaker, text);
         if speaker == Speaker::ToolOutput {

@@ -2,6 +2,7 @@
 //! word that stands in both is found, whatever stands around it.
 
 use crate::memory::facts::is_unspaced;
+use std::borrow::Cow;
 
 /// An address, and where it stands in the text.
 pub(super) struct Address<'a> {
@@ -18,12 +19,18 @@ const PREFIXES: usize = 12;
 
 /// Ends a word, of prose and of a command.
 fn is_border(c: char) -> bool {
-    ends_address(c) || "()[]{},;&=".contains(c)
+    !is_plain(c) && (ends_address(c) || "()[]{},;&=".contains(c))
+}
+
+/// What most characters are, and ends nothing.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':')
 }
 
 /// Ends an address too.
 fn ends_address(c: char) -> bool {
-    c.is_whitespace() || c.is_control() || "\"'`<>|\\“”„‘’‚«»‹›…".contains(c) || is_unspaced(c)
+    !is_plain(c)
+        && (c.is_whitespace() || c.is_control() || "\"'`<>|\\“”„‘’‚«»‹›…".contains(c) || is_unspaced(c))
 }
 
 /// The words of a text with their places, without the punctuation at their ends.
@@ -60,7 +67,9 @@ fn trimmed(raw: &str) -> &str {
 /// The keys under which a word is found: itself, and what it holds that has a digit (the port of `localhost:4310`).
 pub(super) fn word_keys(word: &str, mut each: impl FnMut(&str)) {
     let word = &word[..crate::base::text::border(word, WORD_BYTES)];
-    let word = word.to_lowercase();
+    // Sessions are long, and most words are in lower case.
+    let is_lower = word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
     if word.contains([':', '@', '/']) && word.bytes().any(|byte| byte.is_ascii_digit()) {
         let parts = word.split([':', '@', '/']).map(trimmed);
         parts
@@ -91,15 +100,16 @@ pub(super) fn address_key(address: &str) -> String {
 pub(super) fn addresses(text: &str) -> Vec<Address<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
-    // Without one of these marks there is none.
-    if memchr::memchr2(b'/', b':', text.as_bytes()).is_none() {
+    let may_hold =
+        |text: &str| memchr::memchr3(b'/', b':', b'?', text.as_bytes()).is_some() || text.contains("www.");
+    if !may_hold(text) {
         return found;
     }
     while let Some(start) = text[at..].find(|c| !ends_address(c)).map(|n| at + n) {
         let end = text[start..].find(ends_address).map_or(text.len(), |length| start + length);
         at = end;
         let start = start + escape(text, start);
-        if memchr::memchr2(b'/', b':', &text.as_bytes()[start..end]).is_some() {
+        if may_hold(&text[start..end]) {
             of_chunk(text, start, end, &mut found);
         }
     }
@@ -162,13 +172,14 @@ fn of_parts<'a>(text: &'a str, start: usize, end: usize, found: &mut Vec<Address
 }
 
 /// Endings of files that are no top-level domains.
-const ENDINGS: [&str; 70] = [
+const ENDINGS: &[&str] = &[
     "js", "jsx", "mjs", "cjs", "ts", "tsx", "json", "jsonl", "jsonc", "toml", "yaml", "yml", "lock", "txt",
     "html", "htm", "css", "scss", "less", "java", "kt", "kts", "go", "cpp", "hpp", "xml", "csv", "tsv",
     "log", "conf", "cfg", "ini", "env", "sql", "php", "rb", "vue", "exe", "dll", "jar", "war", "tar", "gz",
     "tgz", "xz", "zst", "png", "jpg", "jpeg", "gif", "svg", "pdf", "bak", "tmp", "old", "orig", "patch",
     "diff", "lua", "exs", "nix", "wasm", "proto", "gradle", "properties", "ipynb", "swift", "sqlite", "db",
-    "bash",
+    "bash", "zig", "cs", "fs", "hs", "scala", "dart", "tex", "clj", "erl", "cmake", "bat", "vim", "rst",
+    "adoc", "mdx", "astro", "svelte", "tmpl", "tpl", "hcl", "tfvars", "sass", "pyi", "pyx", "erb",
 ];
 
 /// Endings of files that are top-level domains too.
@@ -176,7 +187,7 @@ const BOTH: [&str; 16] =
     ["rs", "py", "sh", "md", "pl", "ps", "so", "cc", "mov", "zip", "app", "mk", "tf", "ml", "bz", "ex"];
 
 /// Top-level domains by which a name alone in code is taken for a host. Few: `user.name` and `logger.info` are none.
-const DOMAINS: [&str; 7] = ["com", "org", "net", "dev", "ai", "xyz", "ru"];
+const DOMAINS: [&str; 9] = ["com", "org", "net", "dev", "ai", "xyz", "ru", "example", "invalid"];
 
 /// `docs.example.com`, in code.
 pub(super) fn is_bare_host(word: &str) -> bool {
@@ -185,13 +196,21 @@ pub(super) fn is_bare_host(word: &str) -> bool {
 }
 
 fn is_address(word: &str) -> bool {
-    for scheme in ["javascript:", "vbscript:", "data:"] {
-        if word.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) {
-            return word.len() > scheme.len();
-        }
+    let after = |scheme: &str| {
+        let start = word.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme));
+        start.and_then(|_| word.get(scheme.len()..)).filter(|rest| !rest.is_empty())
+    };
+    if ["javascript:", "vbscript:", "data:"].into_iter().any(|scheme| after(scheme).is_some()) {
+        return true;
+    }
+    // `https:/host/x` is read as a URL, too.
+    if let Some(rest) = after("http:").or_else(|| after("https:")) {
+        return is_address(rest.trim_start_matches('/')) || is_host(rest.trim_start_matches('/'));
     }
     let authority = &word[..word.find(['/', '?', '#']).unwrap_or(word.len())];
-    let has_path = word[authority.len()..].starts_with('/') && word.len() > authority.len() + 1;
+    let path = &word[authority.len()..];
+    let has_path = (path.starts_with('/') && path.len() > 1)
+        || path.strip_prefix('?').is_some_and(|query| query.starts_with(char::is_alphanumeric));
     let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
     let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
     let ending = name.rsplit('.').next().unwrap_or("");
@@ -203,7 +222,9 @@ fn is_address(word: &str) -> bool {
             || is_port && (name.eq_ignore_ascii_case("localhost") || is_ip(name))
             || is_port && is_host(name) && (has_path || !BOTH.contains(&ending.to_lowercase().as_str()));
     }
-    has_path && (is_host(name) || is_ip(name) || name.eq_ignore_ascii_case("localhost"))
+    let is_www = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."));
+    (has_path && (is_host(name) || is_ip(name) || name.eq_ignore_ascii_case("localhost")))
+        || (is_www && is_host(name))
 }
 
 fn is_host(name: &str) -> bool {
@@ -265,6 +286,10 @@ mod tests {
             ("git@host.example:o/r.git user@h.example/x", &["git@host.example:o/r.git", "user@h.example/x"]),
             ("//cdn.example/x.js postgres://u@h/db", &["cdn.example/x.js", "postgres://u@h/db"]),
             ("URLはhttps://a.example/xを使う", &["https://a.example/x"]),
+            (
+                "https:/a.example/x www.b.example c.example?id=1",
+                &["https:/a.example/x", "www.b.example", "c.example?id"],
+            ),
             ("javascript:alert(1) data:text/html,x", &["javascript:alert", "data:text/html"]),
             ("hxxp://evil[.]example/x", &["hxxp://evil[.]example/x"]),
             ("{\"url\":\"https://a.example/x\\nnext\"}", &["https://a.example/x"]),

@@ -408,3 +408,6 @@ const UNSEEN: &str = "The model had not seen the text of the note.";
 const REACH: &str = "It is to hold everywhere, and is not word for word what you said.";
 const NO_REPO: &str =
     "It comes from a session outside of any repository, so it is shown nowhere until you accept it.";
+
+#[cfg(test)]
+mod tests;

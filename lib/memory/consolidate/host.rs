@@ -16,6 +16,7 @@ use crate::memory::consolidate::{Consolidate, Done, Loaded, Task};
 use crate::memory::pipeline::runner::{Host, Run, TakeUp};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section;
+use crate::memory::service::count_use;
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
 use crate::store::history as commits;
@@ -23,7 +24,7 @@ use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The least room for sessions in a prompt, in bytes.
 const LEAST_ROOM: usize = 1000;
@@ -34,6 +35,8 @@ pub(crate) struct ConsolidateHost<'a, P> {
     pub(crate) queue: Queue,
     /// How many bytes of notes a prompt shows whole.
     pub(crate) max_note_bytes: usize,
+    /// The targets show what the notes say.
+    pub(crate) is_refreshed: bool,
     /// What this run wrote.
     pub(crate) written: Vec<Written>,
     /// What it put before the person.
@@ -90,7 +93,8 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             }
             Task::Write { change, at } => Done::Written(self.write(change, at, run)?),
             Task::Consume { stretches } => {
-                self.queue.consume(&stretches, run)?;
+                let cited = self.queue.consume(&stretches, run)?;
+                self.count_uses(&cited, run)?;
                 Done::Consumed
             }
             Task::MarkProcessed { sources, verdicts } => {
@@ -107,6 +111,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             }
             Task::Refresh => {
                 refresh(run);
+                self.is_refreshed = true;
                 Done::Refreshed
             }
         })
@@ -224,6 +229,21 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         Ok(outcome)
     }
 
+    /// What a session shows of the use of notes. One that is gone is nobody's fault.
+    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &Run) -> Result<()> {
+        if cited.is_empty() {
+            return Ok(());
+        }
+        let known = self.notes.ids()?;
+        let lock = self.notes.lock()?;
+        for id in cited.intersection(&known) {
+            if let Err(why) = count_use(&self.notes, &lock, id, run.env.now()) {
+                run.reporter.warn(&format!("the use of {id} is not counted: {}", why.message()));
+            }
+        }
+        Ok(())
+    }
+
     fn commit(&self, written: &[Written], waiting: &[Waiting], run: &Run) {
         if run.is_dry() {
             return;
@@ -297,11 +317,11 @@ fn record(
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-fn refresh(run: &Run) {
+pub(crate) fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }
-    match section::refresh(run.config, run.root, run.reporter) {
+    match section::refresh(run.config, run.root, run.env.today(), run.reporter) {
         Ok(outcomes) => {
             for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
                 run.reporter.warn(&format!("not refreshed: {}", error.line()));

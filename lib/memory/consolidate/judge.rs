@@ -100,16 +100,9 @@ pub(crate) fn judged(
     for (index, entry) in reply.entries.iter().enumerate() {
         if is_of_one_note(entry, &entries) && entry.update.is_none() {
             let [source] = &entry.sources[..] else { continue };
-            match as_written.contains(source.as_str()) {
-                true => judge.warnings.push(format!(
-                    "\"{}\" says more than the captured note: the note is filed as it was written",
-                    one_line(&entry.title, 80)
-                )),
-                false => {
-                    planned.extend(
-                        own_words(entry, source, &entries, &mut judge).map(|note| (Some(entry), note)),
-                    );
-                }
+            if !as_written.contains(source.as_str()) {
+                planned
+                    .extend(own_words(entry, source, &entries, &mut judge).map(|note| (Some(entry), note)));
             }
             continue;
         }
@@ -141,7 +134,7 @@ pub(crate) fn judged(
         // One that is shown in parts is filed once, with its last.
         if work.ends_with_this_part(id) && !matches!(verdict, Verdict::Failed(_)) && !landed(id) {
             let entry = entries.get(id);
-            filed.extend(entry.map(|entry| as_it_is(entry, &mut judge)).unwrap_or_default());
+            filed.extend(entry.map(|entry| filed_for(id, entry, &reply, &mut judge)).unwrap_or_default());
         }
         if work.ends_with_this_part(id) || matches!(verdict, Verdict::Failed(_)) {
             verdicts.push((id.to_owned(), verdict));
@@ -302,6 +295,23 @@ fn as_it_is(entry: &QueueEntry, judge: &mut Judge) -> Vec<Change> {
         sources: vec![origin],
     };
     [Change::Note(Box::new(note))].into_iter().chain(widen).collect()
+}
+
+/// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
+fn filed_for(id: &str, entry: &QueueEntry, reply: &Reply, judge: &mut Judge) -> Vec<Change> {
+    let mut changes = as_it_is(entry, judge);
+    let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
+    if let Some(Change::Note(note)) = changes.first_mut()
+        && !of_it.is_empty()
+    {
+        note.status = Status::Consolidated;
+        for tag in of_it.iter().flat_map(|entry| &entry.tags) {
+            if judge.tags.contains(tag) && !note.tags.contains(tag) {
+                note.tags.push(tag.clone());
+            }
+        }
+    }
+    changes
 }
 
 /// The queue ids of the notes that a person captured.

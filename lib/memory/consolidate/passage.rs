@@ -1,8 +1,10 @@
 //! A turn as the model is shown it. Text that stands in a turn must never look like the beginning of another: every
 //! header bears the batch's mark, which no shown text contains, and every line of a tool's input and output is prefixed.
 
+use crate::harness::recalled::reads_memory;
 use crate::harness::turn::Role;
 use crate::memory::authorship::{Record, Speaker};
+use crate::store::entry::{EntryId, mentioned};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -113,6 +115,17 @@ impl Passage {
                 record.add(turn, Speaker::ToolOutput, output);
             }
             Role::Document => record.add(turn, Speaker::ToolOutput, &self.text),
+        }
+    }
+
+    /// The notes that the agent cites, in its text or in what it gave a tool. `memory read` has counted those that it
+    /// prints, and what a tool printed is no citation.
+    pub(super) fn cited(&self) -> Vec<EntryId> {
+        let (input, _) = self.input_and_output();
+        match self.role {
+            Role::Assistant => mentioned(&self.text).collect(),
+            Role::Tool if !reads_memory(input) => mentioned(input).collect(),
+            Role::Tool | Role::User | Role::Reasoning | Role::Document => Vec::new(),
         }
     }
 

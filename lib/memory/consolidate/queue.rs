@@ -3,10 +3,11 @@
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::history::{History, facts_name};
+use crate::memory::consolidate::history::{self, History, facts_name, history_name};
 use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
 use crate::memory::pipeline::runner::Run;
 use crate::store::batch::{Batch, Batches};
+use crate::store::entry::EntryId;
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::journal::{Journal, Waiting};
 use crate::store::ledger::{NextTry, Sessions, Tries};
@@ -199,23 +200,39 @@ impl Queue {
         Ok(())
     }
 
-    /// Remembers that these stretches of sessions have been seen.
-    pub(super) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<()> {
+    /// Remembers that these stretches of sessions have been seen. Returns the notes that the agents cite in them and had
+    /// not cited earlier in the same session; the second time, none.
+    pub(super) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<BTreeSet<EntryId>> {
+        let mut cited = BTreeSet::new();
         if run.is_dry() || stretches.is_empty() {
-            return Ok(());
+            return Ok(cited);
         }
         let mut sessions = Sessions::load(run.root)?;
         let mut is_changed = false;
         for stretch in stretches {
-            let history: History = run.batch()?.read_json(&facts_name(&stretch.queue_id))?;
+            let batch = run.batch()?;
+            let history: History = batch.read_json(&facts_name(&stretch.queue_id))?;
             let Some(key) = &history.session else { continue };
             let turns = history.turns_ending_in(stretch.from, stretch.to);
-            if !turns.is_empty() {
+            let is_new =
+                sessions.get(key).is_none_or(|known| turns.iter().any(|turn| !known.marks.contains(turn)));
+            if !turns.is_empty() && is_new {
                 sessions.read(key, history.parent.as_deref(), &turns);
                 is_changed = true;
+                let mut earlier = BTreeSet::new();
+                let mut here = BTreeSet::new();
+                let path = batch.file(&history_name(&stretch.queue_id));
+                history::read(&path, &history, (stretch.from, stretch.to), true, |passage, is_here| {
+                    if is_here { &mut here } else { &mut earlier }.extend(passage.cited());
+                })?;
+                cited.extend(here.difference(&earlier).cloned());
             }
         }
-        if is_changed { sessions.save(run.root) } else { Ok(()) }
+        // Before anything is counted: after a crash a use is not counted, rather than counted twice.
+        if is_changed {
+            sessions.save(run.root)?;
+        }
+        Ok(cited)
     }
 }
 

@@ -102,7 +102,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     /// A target may be new, and what people changed by hand is for agents too.
     fn refresh_targets(&mut self, run: &Run) -> Result<()> {
         if !run.is_dry() {
-            self.summary.targets = section::refresh(run.config, run.root, run.reporter)?;
+            self.summary.targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
         }
         Ok(())
     }

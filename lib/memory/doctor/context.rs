@@ -4,7 +4,11 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::config::memory::MemoryConfig;
 use crate::memory::redact::Redactor;
+use crate::store::persistence::{Broken, Persistence};
 use crate::store::place::Root;
+use crate::store::proposal::Proposal;
+use crate::store::topics::Topics;
+use jiff::civil::Date;
 use std::path::PathBuf;
 
 pub(crate) struct CheckContext<'a> {
@@ -14,6 +18,12 @@ pub(crate) struct CheckContext<'a> {
     /// What a finding about a setting names: the configuration file, or the store if there is none.
     pub(super) config_file: PathBuf,
     pub(super) redactor: Redactor,
+    /// The day here.
+    pub(super) today: Date,
+    /// The changes that wait for a person.
+    pub(super) waiting: Vec<Proposal>,
+    /// The files beside them that are none.
+    pub(super) broken_proposals: Vec<Broken>,
 }
 
 impl<'a> CheckContext<'a> {
@@ -26,6 +36,9 @@ impl<'a> CheckContext<'a> {
         // If one of the user's patterns is invalid, which `setup` reports, only the built-in ones are used.
         let redactor = Redactor::of(&config.redact).or_else(|_| Redactor::new(config.redact.enabled, &[]))?;
         let config_file = config_file.unwrap_or_else(|| root.path().to_path_buf());
-        Ok(CheckContext { config, root, env, config_file, redactor })
+        // A directory that cannot be read is reported with the others.
+        let (waiting, broken_proposals) = Topics::at(root).proposals().unwrap_or_default();
+        let today = env.today();
+        Ok(CheckContext { config, root, env, config_file, redactor, today, waiting, broken_proposals })
     }
 }

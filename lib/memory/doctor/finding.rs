@@ -35,6 +35,7 @@ pub(crate) enum Check {
     Batch,
     Queue,
     Failed,
+    Review,
     Target,
     HotBudget,
     History,
@@ -45,6 +46,7 @@ pub(crate) enum Check {
     Leftover,
     Oversized,
     Stale,
+    Expired,
 }
 
 impl Check {

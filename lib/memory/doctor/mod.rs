@@ -13,6 +13,7 @@ mod links;
 mod notes;
 mod prose;
 mod queue;
+mod review;
 mod setup;
 mod targets;
 
@@ -30,6 +31,7 @@ pub(crate) const CHECKS: &[Checker] = &[
     queue::check_entries,
     queue::check_ledgers,
     queue::check_batches,
+    review::check,
     leftovers::check,
     history::check,
 ];

@@ -65,7 +65,7 @@ impl CheckedNotes {
 
 pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let topics = Topics::at(cx.root);
-    let inspection = Inspection::of(cx.config);
+    let inspection = Inspection::of(cx.config, &cx.waiting, cx.today);
     let each = |note: Note| {
         let share = (note.place == Place::Topics).then(|| inspection.candidate(&note)).flatten();
         (facts(&note, cx), share)
@@ -164,6 +164,7 @@ fn facts(note: &Note, cx: &CheckContext) -> NoteFacts {
     if is_in_use {
         findings.extend(oversized(note.entry.body(), &shown));
         findings.extend(stale(note, &shown, cx));
+        findings.extend(expired(meta, &shown, cx));
     }
     NoteFacts {
         id: meta.id.clone(),
@@ -249,6 +250,15 @@ fn stale(note: &Note, shown: &Path, cx: &CheckContext) -> Option<Finding> {
     let what = format!("was neither read nor changed for {} days", (now.as_millisecond() - last) / DAY_MS);
     let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
     (last <= limit).then(|| Finding::warning(Check::Stale, shown, what, &mend))
+}
+
+/// AGENTS.md leaves it out; here it would stay for ever.
+fn expired(meta: &Meta, shown: &Path, cx: &CheckContext) -> Option<Finding> {
+    let until = meta.until.filter(|_| meta.is_expired(cx.today))?;
+    let what = format!("held until {until}, which is over; AGENTS.md does not show it");
+    let mend =
+        format!("memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it", meta.id);
+    Some(Finding::warning(Check::Expired, shown, what, &mend))
 }
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

@@ -8,7 +8,7 @@ use crate::memory::section::{Candidate, Inspection, Standing};
 const NAMED: usize = 3;
 
 pub(super) fn check(cx: &CheckContext, shares: impl Iterator<Item = Candidate>) -> Vec<Finding> {
-    let (outcomes, hot_uses) = Inspection::of(cx.config).judge(shares);
+    let (outcomes, hot_uses) = Inspection::of(cx.config, &cx.waiting, cx.today).judge(shares);
     let mut findings = Vec::new();
     for outcome in &outcomes {
         match &outcome.standing {

@@ -47,13 +47,15 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
         let is_indented = line.starts_with("    ")
             || line.trim_start_matches(' ').starts_with('\t')
             || line.starts_with('\t');
-        if is_blank || rail.is_some() || has_marker || (is_indented && after_blank && !in_list) {
+        // In an item of a list, code is indented further.
+        let is_deep = line.starts_with("        ") || line.starts_with("\t\t");
+        if is_blank || rail.is_some() || has_marker || (is_indented && after_blank && (!in_list || is_deep)) {
             close(text, &mut paragraph, &mut found);
         }
         match rail {
             Some((mark, length, _)) => fence = Some((mark, length)),
             None if is_blank => {}
-            None if is_indented && !has_marker && !in_list && after_blank => {
+            None if is_indented && !has_marker && (!in_list || is_deep) && after_blank => {
                 found.push(Piece { kind: PieceKind::Code, text: line.trim(), begins: true });
                 // The lines that follow are code too.
                 continue;
@@ -212,6 +214,7 @@ mod tests {
             ("```\nopen", &["c:open"]),
             ("a\n\n    code x\n    more\n\nb", &["a", "c:code x", "c:more", "b"]),
             ("- a\n\n    still a\n", &["a", "still a"]),
+            ("- a\n\n        code x\n", &["a", "c:code x"]),
             ("1. a\n2) b\n- c\n* [ ] d\n> e\n> - f", &["a", "b", "c", "d", "e", "f"]),
             ("# 1.2 A\n## 3) B\n### 404 C\n**1. D**", &["A", "B", "404 C", "D**"]),
             ("1234. is a number", &["1234. is a number"]),

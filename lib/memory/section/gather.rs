@@ -6,7 +6,10 @@ use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
+use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
+use jiff::civil::Date;
+use std::collections::BTreeSet;
 
 /// The estimate of tokens is this many bytes per token.
 pub(super) const BYTES_A_TOKEN: u64 = 4;
@@ -35,6 +38,26 @@ impl Limits {
     }
 }
 
+/// What decides how much of a note is shown, besides the note itself.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) limits: Limits,
+    /// Notes whose last day is over are not shown.
+    pub(crate) today: Date,
+    /// The notes for which a change waits.
+    pub(crate) with_changes: BTreeSet<EntryId>,
+}
+
+/// How many of the changes that wait are this audience's to know: those from its repository's sessions, or for `None`
+/// all, as they are for one person.
+pub(super) fn waiting_for(audience: Option<&str>, waiting: &[Proposal]) -> usize {
+    let is_from = |proposal: &&Proposal, repo: &str| {
+        let of_entry = proposal.entry.iter().flat_map(|entry| &entry.sources);
+        proposal.session.iter().chain(of_entry).any(|source| source.repo.as_deref() == Some(repo))
+    };
+    waiting.iter().filter(|proposal| audience.is_none_or(|repo| is_from(proposal, repo))).count()
+}
+
 /// What one audience sees, ordered by title.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
@@ -45,6 +68,8 @@ pub(crate) struct Selection {
     pub(super) cold: usize,
     /// How many of the cold notes are warm ones beyond the limit.
     pub(super) beyond: usize,
+    /// How many changes wait for a person.
+    pub(super) waiting: usize,
     /// The size of all hot notes together.
     pub(super) hot_bytes: u64,
     /// Titles of hot notes that are listed as warm because the limit is reached.
@@ -79,9 +104,22 @@ pub(super) fn gather(
     root: &Root,
     audiences: &[Option<&str>],
     limits: Limits,
+    today: Date,
 ) -> Result<(Vec<Selection>, Vec<Broken>)> {
-    let scan = Topics::at(root).scan(&[Place::Topics], |found| candidate(&found, audiences, limits))?;
-    Ok((selections(scan.found.into_iter().flatten(), audiences.len(), limits), scan.broken))
+    let topics = Topics::at(root);
+    let (waiting, _) = topics.proposals()?;
+    let view = View { limits, today, with_changes: notes_of(&waiting) };
+    let scan = topics.scan(&[Place::Topics], |found| candidate(&found, audiences, &view))?;
+    let mut selections = selections(scan.found.into_iter().flatten(), audiences.len(), limits);
+    for (audience, selection) in audiences.iter().zip(&mut selections) {
+        selection.waiting = waiting_for(*audience, &waiting);
+    }
+    Ok((selections, scan.broken))
+}
+
+/// The notes that these changes are about.
+pub(super) fn notes_of(waiting: &[Proposal]) -> BTreeSet<EntryId> {
+    waiting.iter().filter_map(|proposal| proposal.note.clone()).collect()
 }
 
 /// A note that at least one audience may see.
@@ -92,10 +130,13 @@ pub(crate) struct Candidate {
     excerpt: Option<Excerpt>,
 }
 
-pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], limits: Limits) -> Option<Candidate> {
+pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], view: &View) -> Option<Candidate> {
     let meta = found.entry.meta();
+    if meta.is_expired(view.today) {
+        return None;
+    }
     let wanted: Vec<usize> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
-    (!wanted.is_empty()).then(|| Candidate { audiences: wanted, excerpt: excerpt(found, limits) })
+    (!wanted.is_empty()).then(|| Candidate { audiences: wanted, excerpt: excerpt(found, view) })
 }
 
 /// What each of `audiences` audiences sees.
@@ -131,8 +172,10 @@ fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
 }
 
 /// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
-fn excerpt(found: &Note, limits: Limits) -> Option<Excerpt> {
+fn excerpt(found: &Note, view: &View) -> Option<Excerpt> {
     let meta = found.entry.meta();
+    let limits = view.limits;
+    let waits = view.with_changes.contains(&meta.id) && found.entry.kept().is_some();
     let is_hot = meta.pinned || meta.tier == Tier::Hot;
     if meta.tier == Tier::Cold && !is_hot {
         return None;
@@ -140,11 +183,11 @@ fn excerpt(found: &Note, limits: Limits) -> Option<Excerpt> {
     let hot = is_hot.then(|| {
         let raw = found.entry.body().len() as u64;
         // One that is much too large is not even sanitized.
-        let block = (raw <= limits.hot_bytes).then(|| note::block(found));
+        let block = (raw <= limits.hot_bytes).then(|| note::block(found, waits));
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Some(Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot })
+    Some(Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found, waits), hot })
 }
 
 fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
@@ -191,9 +234,12 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
 }
 
 /// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
-pub(super) fn chosen(found: &Note, limits: Limits) -> Candidate {
+pub(super) fn chosen(found: &Note, view: &View) -> Candidate {
     let meta = found.entry.meta();
-    let cold =
-        || Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot: None };
-    Candidate { audiences: vec![0], excerpt: Some(excerpt(found, limits).unwrap_or_else(cold)) }
+    let cold = || Excerpt {
+        order: (meta.title.to_lowercase(), meta.id.clone()),
+        link: Link::of(found, false),
+        hot: None,
+    };
+    Candidate { audiences: vec![0], excerpt: Some(excerpt(found, view).unwrap_or_else(cold)) }
 }

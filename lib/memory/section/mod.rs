@@ -18,11 +18,14 @@ pub(crate) use crate::memory::section::target::Standing;
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::config::memory::{MemoryConfig, Target};
-use crate::memory::section::gather::{Limits, Selection, gather};
+use crate::memory::section::gather::{Limits, Selection, View, gather};
 use crate::memory::section::target::{File, Placed};
 use crate::store::entry::Tier;
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
+use crate::store::proposal::Proposal;
+use jiff::civil::Date;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A warning names at most this many notes.
@@ -51,13 +54,18 @@ pub(crate) struct HotUse {
 
 /// Refreshes all configured targets. One that fails does not stop the others; `Err` means that the store failed.
 /// Warns of notes that cannot be read, and of hot notes beyond the limit.
-pub(crate) fn refresh(config: &MemoryConfig, root: &Root, reporter: &Reporter) -> Result<Vec<Outcome>> {
-    each_target(config, root, Some(reporter), true)
+pub(crate) fn refresh(
+    config: &MemoryConfig,
+    root: &Root,
+    today: Date,
+    reporter: &Reporter,
+) -> Result<Vec<Outcome>> {
+    each_target(config, root, today, Some(reporter), true)
 }
 
 /// Reports which targets are stale or cannot be refreshed. Writes no file, and no warning.
-pub(crate) fn check(config: &MemoryConfig, root: &Root) -> Result<Vec<Outcome>> {
-    each_target(config, root, None, false)
+pub(crate) fn check(config: &MemoryConfig, root: &Root, today: Date) -> Result<Vec<Outcome>> {
+    each_target(config, root, today, None, false)
 }
 
 /// The section as it would be in a file: for a repository, or with the global notes.
@@ -65,9 +73,10 @@ pub(crate) fn text(
     config: &MemoryConfig,
     root: &Root,
     repo: Option<&str>,
+    today: Date,
     reporter: &Reporter,
 ) -> Result<(String, NoteCounts)> {
-    let (selections, broken) = gather(root, &[repo], limits(config))?;
+    let (selections, broken) = gather(root, &[repo], limits(config), today)?;
     warn_of(&broken, reporter);
     let selection = selections.into_iter().next().unwrap_or_default();
     warn_of_room(&selection, repo, config, reporter);
@@ -79,13 +88,16 @@ pub(crate) struct Inspection<'a> {
     config: &'a MemoryConfig,
     /// The global one first, then each repository with a target.
     audiences: Vec<Option<&'a str>>,
+    view: View,
+    waiting: &'a [Proposal],
 }
 
 impl<'a> Inspection<'a> {
-    pub(super) fn of(config: &'a MemoryConfig) -> Inspection<'a> {
+    pub(super) fn of(config: &'a MemoryConfig, waiting: &'a [Proposal], today: Date) -> Inspection<'a> {
         let mut all = vec![None];
         all.extend(audiences(config).into_iter().flatten().map(Some));
-        Inspection { config, audiences: all }
+        let view = View { limits: limits(config), today, with_changes: gather::notes_of(waiting) };
+        Inspection { config, audiences: all, view, waiting }
     }
 
     /// What to keep of a note; `None` if no audience sees it.
@@ -95,12 +107,15 @@ impl<'a> Inspection<'a> {
         if self.config.agents_md.targets.is_empty() && !meta.pinned && meta.tier != Tier::Hot {
             return None;
         }
-        gather::candidate(note, &self.audiences, limits(self.config))
+        gather::candidate(note, &self.audiences, &self.view)
     }
 
     /// Writes nothing.
     pub(super) fn judge(&self, candidates: impl Iterator<Item = Candidate>) -> (Vec<Outcome>, Vec<HotUse>) {
-        let selections = gather::selections(candidates, self.audiences.len(), limits(self.config));
+        let mut selections = gather::selections(candidates, self.audiences.len(), self.view.limits);
+        for (audience, selection) in self.audiences.iter().zip(&mut selections) {
+            selection.waiting = gather::waiting_for(*audience, self.waiting);
+        }
         let outcomes = place(self.config, &self.audiences, &selections, false);
         let hot_use = |(repo, selection): (&Option<&str>, Selection)| HotUse {
             repo: repo.map(str::to_owned),
@@ -131,6 +146,7 @@ fn limits(config: &MemoryConfig) -> Limits {
 fn each_target(
     config: &MemoryConfig,
     root: &Root,
+    today: Date,
     reporter: Option<&Reporter>,
     is_to_write: bool,
 ) -> Result<Vec<Outcome>> {
@@ -140,7 +156,7 @@ fn each_target(
         return Ok(Vec::new());
     }
     let audiences = audiences(config);
-    let (selections, broken) = gather(root, &audiences, limits(config))?;
+    let (selections, broken) = gather(root, &audiences, limits(config), today)?;
     if let Some(reporter) = reporter {
         for (repo, selection) in audiences.iter().zip(&selections) {
             warn_of_room(selection, *repo, config, reporter);
@@ -210,7 +226,9 @@ fn warn_of_room(selection: &Selection, repo: Option<&str>, config: &MemoryConfig
 
 /// The section of just these notes.
 pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
-    let candidates = notes.iter().map(|note| gather::chosen(note, limits(config)));
+    // Those who ask for a note by its id get it, expired or not.
+    let view = View { limits: limits(config), today: Date::MIN, with_changes: BTreeSet::new() };
+    let candidates = notes.iter().map(|note| gather::chosen(note, &view));
     let selection = gather::selections(candidates, 1, limits(config)).into_iter().next().unwrap_or_default();
     warn_of_room(&selection, None, config, reporter);
     (render::section(&selection), selection.counts())

@@ -14,10 +14,14 @@ const SUMMARY: usize = 300;
 /// The highest level of a note's own headings: below the headings of the section and of the note.
 const DEPTH: usize = 4;
 
+/// What a note bears of which a person has to decide about a change. The change itself is not shown.
+const WAITS: &str = " (a change waits: `memory review`)";
+
 /// A hot note: a heading, an empty line, the body. Ends with a line end.
-pub(super) fn block(note: &Note) -> String {
+pub(super) fn block(note: &Note, waits: bool) -> String {
     let meta = note.entry.meta();
-    let heading = format!("### {} ({})\n", sanitize::line(&title(meta)), meta.id);
+    let mark = if waits { WAITS } else { "" };
+    let heading = format!("### {} ({}){mark}\n", sanitize::line(&title(meta)), meta.id);
     let body = sanitize::body(note.entry.body(), DEPTH);
     match (body.is_empty(), summary(note)) {
         (false, _) => format!("{heading}\n{body}"),
@@ -33,19 +37,21 @@ pub(super) struct Link {
     pub(super) title: String,
     path: PathBuf,
     summary: Option<String>,
+    waits: bool,
 }
 
 impl Link {
-    pub(super) fn of(note: &Note) -> Link {
-        Link { title: title(note.entry.meta()), path: note.path.clone(), summary: summary(note) }
+    pub(super) fn of(note: &Note, waits: bool) -> Link {
+        Link { title: title(note.entry.meta()), path: note.path.clone(), summary: summary(note), waits }
     }
 
     /// `- [title](<path>): summary`
     pub(super) fn line(&self) -> String {
         let link = format!("- [{}](<{}>)", sanitize::link_text(&self.title), destination(&self.path));
+        let mark = if self.waits { WAITS } else { "" };
         match &self.summary {
-            Some(summary) => format!("{link}: {}", sanitize::line(summary)),
-            None => link,
+            Some(summary) => format!("{link}: {}{mark}", sanitize::line(summary)),
+            None => link + mark,
         }
     }
 }

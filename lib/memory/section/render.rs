@@ -24,6 +24,7 @@ pub(crate) fn section(selection: &Selection) -> String {
     if total == 0 {
         text.push_str("\nThere are no notes yet.\n");
     }
+    let mut last = Vec::new();
     if selection.cold > 0 {
         let notes = if selection.cold == 1 {
             "1 note is".to_owned()
@@ -34,7 +35,15 @@ pub(crate) fn section(selection: &Selection) -> String {
             0 => String::new(),
             beyond => format!(" ({beyond} over the limit)"),
         };
-        let _ = writeln!(text, "\n{notes} not shown{beyond}; all: `memory list`.");
+        last.push(format!("{notes} not shown{beyond}; all: `memory list`."));
+    }
+    match selection.waiting {
+        0 => {}
+        1 => last.push("1 change waits for a person: `memory review`.".to_owned()),
+        waiting => last.push(format!("{waiting} changes wait for a person: `memory review`.")),
+    }
+    if !last.is_empty() {
+        let _ = writeln!(text, "\n{}", last.join(" "));
     }
     text.push_str(END);
     text

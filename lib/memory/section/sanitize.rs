@@ -29,9 +29,10 @@ pub(super) fn body(bytes: &[u8], depth: usize) -> String {
     }
 }
 
-/// One line of text: a title in a heading of ours, or a summary at the end of a line.
+/// One line of text: a title in a heading of ours, or a summary at the end of a line. It holds no link, either: a list of
+/// ours would give it more weight than a note's text has.
 pub(super) fn line(text: &str) -> String {
-    escaped(&visible(text), &mut true)
+    escaped_as(&visible(text), &mut true, Links::Escaped)
 }
 
 /// A title as the text of a link, which nothing in it can end.
@@ -147,6 +148,16 @@ fn is_underline(line: &str) -> bool {
 /// A line of text with nothing live in it. Code spans stay as they are while `is_sure`: a backtick without a partner
 /// on its line may pair with one of a later line, so from there on, until an empty line, nothing is surely code.
 fn escaped(line: &str, is_sure: &mut bool) -> String {
+    escaped_as(line, is_sure, Links::Kept)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    Kept,
+    Escaped,
+}
+
+fn escaped_as(line: &str, is_sure: &mut bool, links: Links) -> String {
     let mut out = String::with_capacity(line.len() + 8);
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
@@ -162,9 +173,14 @@ fn escaped(line: &str, is_sure: &mut bool) -> String {
                 length = span.filter(|_| *is_sure).unwrap_or(ticks);
                 out.push_str(&rest[..length].replace(COMMENT, "&lt;!--"));
             }
-            '<' if (next.is_ascii_alphabetic() || "/!?".contains(next)) && !is_link(rest) => {
+            '<' if (next.is_ascii_alphabetic() || "/!?".contains(next))
+                && !(links == Links::Kept && is_link(rest)) =>
+            {
                 out.push_str("&lt;")
             }
+            // The definition of a link would make one of the same words anywhere in the file.
+            ']' if next == ':' => out.push_str("]\\"),
+            ']' if links == Links::Escaped && "([".contains(next) => out.push_str("]\\"),
             '!' if next == '[' => out.push_str("!\\"),
             '@' if !next.is_whitespace() && !out.ends_with(|c: char| c.is_alphanumeric() || c == '\\') => {
                 out.push_str("\\@");

@@ -142,6 +142,22 @@ fn new(title: &str, body: &str) -> NewNote {
     }
 }
 
+/// The note after a person's change, and whether that changed anything.
+fn updated(service: &NoteService<Shelf>, patch: &Patch) -> (Note, bool) {
+    match service.update(&id(), patch, &Author::Person).unwrap() {
+        Changed::Done(note) => (note, true),
+        Changed::Same(note) => (note, false),
+        Changed::Waits(proposal) => panic!("{proposal:?}"),
+    }
+}
+
+fn removed(service: &NoteService<Shelf>, how: RemovalMode) -> Note {
+    match service.remove(&id(), how, &Author::Person).unwrap() {
+        Changed::Done(note) | Changed::Same(note) => note,
+        Changed::Waits(proposal) => panic!("{proposal:?}"),
+    }
+}
+
 #[test]
 fn a_captured_note_has_a_free_id_and_whole_lines() {
     let service = service(&[]);
@@ -188,8 +204,10 @@ fn the_largest_count_stays() {
 fn a_store_is_not_made_to_look_for_a_note() {
     let mut service = service(&[]);
     service.notes.is_missing = true;
-    assert!(service.read(&id()).is_err() && service.remove(&id(), RemovalMode::Purge).is_err());
-    assert!(service.update(&id(), &Patch::default()).is_err());
+    assert!(
+        service.read(&id()).is_err() && service.remove(&id(), RemovalMode::Purge, &Author::Person).is_err()
+    );
+    assert!(service.update(&id(), &Patch::default(), &Author::Person).is_err());
     assert!(!service.notes.calls.borrow().contains(&"lock"));
 }
 
@@ -213,10 +231,9 @@ fn an_update_tells_whether_anything_changed() {
         body: Some("body".to_owned()),
         ..Patch::default()
     };
-    let (note, is_changed) = service.update(&id(), &same).unwrap();
+    let (note, is_changed) = updated(&service, &same);
     assert_eq!((is_changed, note.entry.meta().updated_at), (false, 0));
-    let (note, is_changed) =
-        service.update(&id(), &Patch { body: Some("other".to_owned()), ..Patch::default() }).unwrap();
+    let (note, is_changed) = updated(&service, &Patch { body: Some("other".to_owned()), ..Patch::default() });
     assert_eq!((is_changed, note.entry.meta().updated_at, note.entry.body()), (true, NOW, &b"other\n"[..]));
 }
 
@@ -236,7 +253,7 @@ fn a_note_is_promoted_exactly_while_it_is_hot() {
     ] {
         let service = service(&[&format!("id: id__AAAAAA\nstatus: {}\ntier: {}", before.0, before.1)]);
         let patch = Patch { status, tier, ..Patch::default() };
-        let note = service.update(&id(), &patch).unwrap().0;
+        let note = updated(&service, &patch).0;
         let meta = note.entry.meta();
         assert_eq!((meta.status, meta.tier), expected, "{before:?} {status:?} {tier:?}");
     }
@@ -251,7 +268,7 @@ fn a_tag_that_is_dropped_and_added_is_there_once_and_last() {
         drop_tags: tags(&["topic__a"]),
         ..Patch::default()
     };
-    let note = service.update(&id(), &patch).unwrap().0;
+    let note = updated(&service, &patch).0;
     assert_eq!(note.entry.meta().tags, tags(&["topic__b", "topic__a"]));
 }
 
@@ -259,10 +276,10 @@ fn a_tag_that_is_dropped_and_added_is_there_once_and_last() {
 fn removing_moves_once_and_purging_deletes_wherever_it_lies() {
     let service = service(&["id: id__AAAAAA"]);
     for _ in 0..2 {
-        assert_eq!(service.remove(&id(), RemovalMode::Archive).unwrap().place, Place::Archive);
+        assert_eq!(removed(&service, RemovalMode::Archive).place, Place::Archive);
     }
     assert_eq!(*service.notes.calls.borrow(), ["lock", "find_own", "archive", "lock", "find_own"]);
-    assert_eq!(service.remove(&id(), RemovalMode::Purge).unwrap().place, Place::Archive);
+    assert_eq!(removed(&service, RemovalMode::Purge).place, Place::Archive);
     assert!(service.notes.notes.borrow().is_empty());
 }
 

@@ -100,6 +100,17 @@ pub(crate) fn links(body: &str) -> Vec<EntryId> {
         .collect()
 }
 
+/// Every id in a text, linked or not, repeated ones too. A part of a longer word is none.
+pub(crate) fn mentioned(text: &str) -> impl Iterator<Item = EntryId> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    memmem::find_iter(text.as_bytes(), PREFIX.as_bytes()).filter_map(move |at| {
+        let end = at + PREFIX.len() + DIGITS;
+        let id = EntryId::parse(text.get(at..end)?)?;
+        let is_whole = !text[..at].ends_with(is_word) && !text[end..].starts_with(is_word);
+        is_whole.then_some(id)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +118,14 @@ mod tests {
 
     fn id(text: &str) -> EntryId {
         EntryId::whole(text).unwrap()
+    }
+
+    #[test]
+    fn an_id_is_found_in_prose_and_in_commands() {
+        let found = |text: &str| mentioned(text).map(|id| id.to_string()).collect::<Vec<_>>();
+        let text = "see id__a1B2c3, [[id__Zz9yX1]] and \"x -- id__k3K3k3.md\"; xid__a1B2c3 id__a1B2c34 id__a1B2c id__é1B2c3";
+        assert_eq!(found(text), ["id__a1B2c3", "id__Zz9yX1", "id__k3K3k3"]);
+        assert!(found("id__").is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod value;
 mod yaml;
 
 pub use crate::store::entry::id::EntryId;
-pub(crate) use crate::store::entry::id::{digits_of, first_number, links};
+pub(crate) use crate::store::entry::id::{digits_of, first_number, links, mentioned};
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 pub(crate) use crate::store::entry::meta::{RANKS, one_line};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
@@ -40,6 +40,18 @@ pub enum Kept {
     HandWritten,
     /// In review.
     Accepted,
+}
+
+impl Kept {
+    /// Why a change of the note waits for a person.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Kept::Global => "The note holds in all repositories.",
+            Kept::Pinned => "The note is pinned.",
+            Kept::HandWritten => "A person wrote the note.",
+            Kept::Accepted => "A person accepted the note.",
+        }
+    }
 }
 
 /// A note's file, read.
@@ -147,19 +159,26 @@ impl Entry {
 
     /// Why no agent may change what it says, if a person has taken it for their own.
     pub fn kept(&self) -> Option<Kept> {
-        let Meta { scope, pinned, sources, .. } = &self.meta;
-        let is_from = |name: &str| sources.iter().any(|source| source.harness.as_deref() == Some(name));
-        if *scope == Scope::Global {
+        if self.meta.scope == Scope::Global {
             Some(Kept::Global)
-        } else if *pinned {
+        } else if self.meta.pinned {
             Some(Kept::Pinned)
-        } else if sources.is_empty() || is_from("manual") || self.is_edited() {
+        } else if self.is_typed() || self.is_edited() {
             Some(Kept::HandWritten)
-        } else if is_from(REVIEW) {
+        } else if self.is_from(REVIEW) {
             Some(Kept::Accepted)
         } else {
             None
         }
+    }
+
+    /// By a person from the start?
+    pub(crate) fn is_typed(&self) -> bool {
+        self.meta.sources.is_empty() || self.is_from("manual")
+    }
+
+    fn is_from(&self, harness: &str) -> bool {
+        self.meta.sources.iter().any(|source| source.harness.as_deref() == Some(harness))
     }
 
     /// An error if the front matter is larger than 64 KiB: such a file could not be read again.
