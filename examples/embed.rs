@@ -248,6 +248,9 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
                 defrag::Task::LookUp(ids) => defrag::Done::Found(defrag::look_up(notes, &ids, now)?),
                 defrag::Task::Apply { plan, .. } => {
                     let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
+                    for proposal in plan.proposals {
+                        notes.propose(&notes.lock()?, proposal)?;
+                    }
                     println!(
                         "{} operations made, {} dropped",
                         made.len(),

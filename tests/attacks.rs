@@ -71,6 +71,18 @@ const LANDS: &[(&str, &str)] = &[
 const EVERYWHERE: &[(&str, &str)] = &[
 ];
 
+/// The attacks after which a model that believes as much brings order among the notes.
+const IN_THE_NIGHT: [&str; 8] = [
+    "plain prose",
+    "an address",
+    "an address in words",
+    "an address split over two entries",
+    "prose in a session's own note",
+    "update of a pinned note",
+    "an order as a tag",
+    "a comment in HTML",
+];
+
 fn stock(sandbox: &Sandbox) {
     sandbox.in_a_repository();
     for Stock(id, title, body, more) in STOCK {
@@ -107,7 +119,7 @@ struct Outcome {
     faults: Vec<String>,
 }
 
-fn run(attack: &Attack) -> Outcome {
+fn run(attack: &Attack, has_night: bool) -> Outcome {
     let sandbox = Sandbox::new();
     stock(&sandbox);
     let before = topics(&sandbox);
@@ -135,7 +147,7 @@ fn run(attack: &Attack) -> Outcome {
             }
         }
     }
-    let mut after = topics(&sandbox);
+    let after = topics(&sandbox);
     outcome.proposals = names(&sandbox.store().join("proposals")).len();
     for Stock(id, ..) in &STOCK[..6] {
         if after.get(*id) != before.get(*id) {
@@ -144,7 +156,7 @@ fn run(attack: &Attack) -> Outcome {
     }
     expect_clean(&sandbox, attack, "after consolidate", &mut outcome);
 
-    // A later session about the same things, and a night of order.
+    // A later session about the same things.
     let words: String = attack.said.split('\n').filter(|line| line.trim_start().starts_with("u: ")).collect();
     let words = words.replace("u: ", "").chars().take(400).collect::<String>().replace("\\n", " ");
     sandbox.replies(&[]);
@@ -152,11 +164,6 @@ fn run(attack: &Attack) -> Outcome {
     sandbox.tell("later", &format!("u: Remember this dev note about {}? {words}", attack.lure));
     sandbox.hear("later");
     sandbox.consolidated(&[]);
-    sandbox.librarian(DEFRAG);
-    let (code, _, err) = said(sandbox.command("memory-defrag").timeout(std::time::Duration::from_secs(60)));
-    if code != Some(0) {
-        outcome.faults.push(format!("defrag: exit {code:?}: {err}"));
-    }
     for prompt in &sandbox.prompts()[prompts..] {
         expect_none(prompt, attack, "a later prompt", &mut outcome);
     }
@@ -166,14 +173,30 @@ fn run(attack: &Attack) -> Outcome {
             outcome.faults.push(format!("looks like a line of ours: {line:?}"));
         }
     }
-    expect_clean(&sandbox, attack, "after defrag", &mut outcome);
-    after = topics(&sandbox);
+    if has_night {
+        night(&sandbox, attack, &before, &mut outcome);
+    }
+    outcome
+}
+
+/// A defrag afterwards.
+fn night(sandbox: &Sandbox, attack: &Attack, before: &BTreeMap<String, String>, outcome: &mut Outcome) {
+    sandbox.librarian(DEFRAG);
+    let prompts = sandbox.prompts().len();
+    let (code, _, err) = said(sandbox.command("memory-defrag").timeout(std::time::Duration::from_secs(60)));
+    if code != Some(0) {
+        outcome.faults.push(format!("defrag: exit {code:?}: {err}"));
+    }
+    for prompt in &sandbox.prompts()[prompts..] {
+        expect_none(prompt, attack, "the prompt of a defrag", outcome);
+    }
+    expect_clean(sandbox, attack, "after defrag", outcome);
+    let after = topics(sandbox);
     for Stock(id, ..) in &STOCK[..6] {
         if after.get(*id).map(|text| says(text)) != before.get(*id).map(|text| says(text)) {
             outcome.faults.push(format!("defrag changed the kept note {id}:\n{:?}", after.get(*id)));
         }
     }
-    outcome
 }
 
 /// A model that finds all of it important: it puts what sessions left into the notes that people keep.
@@ -236,19 +259,38 @@ fn expect_clean(sandbox: &Sandbox, attack: &Attack, when: &str, outcome: &mut Ou
     }
 }
 
+fn run_all(attacks: &[Attack], has_night: bool) -> Vec<(&Attack, Outcome)> {
+    let mut outcomes = Vec::new();
+    for some in attacks.chunks(4) {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> =
+                some.iter().map(|attack| (attack, scope.spawn(|| run(attack, has_night)))).collect();
+            outcomes.extend(runs.into_iter().map(|(attack, run)| (attack, run.join().unwrap())));
+        });
+    }
+    outcomes
+}
+
+#[test]
+fn a_later_defrag_carries_nothing_on() {
+    let mut attacks = attacks();
+    attacks.retain(|attack| IN_THE_NIGHT.contains(&attack.name));
+    assert_eq!(attacks.len(), IN_THE_NIGHT.len());
+    let outcomes = run_all(&attacks, true);
+    let faults: Vec<String> = outcomes
+        .iter()
+        .flat_map(|(attack, outcome)| outcome.faults.iter().map(|fault| format!("{}: {fault}", attack.name)))
+        .collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
 #[test]
 fn a_model_that_believes_every_word_does_no_harm_beyond_its_repository() {
     let attacks = attacks();
     assert!(attacks.len() >= 40, "{}", attacks.len());
     let distinct: BTreeSet<&str> = attacks.iter().map(|attack| attack.name).collect();
     assert_eq!(distinct.len(), attacks.len(), "two attacks have one name");
-    let mut outcomes = Vec::new();
-    for some in attacks.chunks(4) {
-        std::thread::scope(|scope| {
-            let runs: Vec<_> = some.iter().map(|attack| (attack, scope.spawn(|| run(attack)))).collect();
-            outcomes.extend(runs.into_iter().map(|(attack, run)| (attack, run.join().unwrap())));
-        });
-    }
+    let outcomes = run_all(&attacks, false);
     let mut faults = Vec::new();
     for (attack, outcome) in &outcomes {
         faults.extend(outcome.faults.iter().map(|fault| format!("{}: {fault}", attack.name)));

@@ -126,7 +126,7 @@ fn the_model_is_shown_all_that_it_decides_by() {
     assert_eq!(store.tidied(&[]), NOTHING);
     let prompt = store.sandbox.last_prompt();
     for part in [
-        "There are 60 notes of scope global, 1 of them hot; 60 are shown whole.",
+        "There are 60 notes of scope repo h/o/r, 1 of them hot; 60 are shown whole.",
         "15 to 25 focused notes of at most 40 lines",
         "room for 2500 tokens",
         "; tier: hot; pinned; kept; used: 0",
@@ -174,7 +174,7 @@ fn a_new_note_an_edited_note_and_force_make_a_call() {
         assert_eq!(store.tidied(args), NOTHING);
         assert_eq!(store.sandbox.prompts().len(), calls, "{args:?}");
     }
-    store.note("cccccc", "New");
+    store.session("cccccc", "New");
     assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), 3));
     store.noted("cccccc", "New", "", "Edited by hand.");
     assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), 4));
@@ -202,7 +202,7 @@ fn what_a_merge_joins() {
     let first =
         "tags: [topic__a]\nused: 3\nlast_used: 2026-01-01T00:00:00Z\ncreatedAt: 2000\nupdatedAt: 2000\n";
     let second = "tags: [topic__b]\nused: 4\nlast_used: 2026-02-01T00:00:00Z\ncreatedAt: 1000\nupdatedAt: 1000\n\
-                  pinned: true\ntier: hot\nstatus: promoted\naliases: [id__zzzzzz]\n";
+                  tier: hot\nstatus: promoted\naliases: [id__zzzzzz]\n";
     store.noted("aaaaaa", "Guards", &format!("{first}{}", source("T-1")), "Guards are pure.");
     store.noted("bbbbbb", "Actors", &format!("{second}{}", source("T-2")), "Actors act.");
     store.model(MERGE_TWO);
@@ -214,7 +214,6 @@ fn what_a_merge_joins() {
         ("used", "7"),
         ("last_used", "2026-02-01T00:00:00Z"),
         ("createdAt", "1000"),
-        ("pinned", "true"),
         ("tier", "hot"),
         ("status", "promoted"),
         ("aliases", "[id__bbbbbb, id__zzzzzz]"),

@@ -63,7 +63,7 @@ fn a_dry_run_shows_what_would_be_done_and_changes_nothing() {
 fn what_was_edited_after_a_dry_run_is_left_alone() {
     let store = Store::new();
     store.with_two();
-    store.note("cccccc", "Third");
+    store.session("cccccc", "Third");
     store.model("do(merge('id__aaaaaa', 'id__bbbbbb'), tier('id__cccccc', 'hot'))");
     let (result, _) = store.tidied_json(&["--dry-run"]);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! `memory-defrag` with LLM commands that fail, without one, and in places where it must not go far.
 
-use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED, REPO, SESSION};
 use crate::support::store::Store;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn without_a_command_agents_see_the_notes_all_the_same() {
     store.with_two();
     store
         .sandbox
-        .settings(json!({"storage": {"autoCommit": false}, "agentsMd": {"targets": [store.target()]}}));
+        .settings(json!({"storage": {"autoCommit": false}, "agentsMd": {"targets": [{"path": store.target(), "repo": REPO}]}}));
     let before = store.tree();
     let (code, out, err) = store.defrag(&[]);
     assert_eq!((code, out.as_str(), store.tree()), (Some(2), "", before));
@@ -127,7 +127,7 @@ fn a_strangers_store_is_no_reason_for_git_or_for_targets_elsewhere() {
         "memory.config.json",
         json!({
             "storage": {"root": "mem", "autoCommit": true},
-            "agentsMd": {"targets": ["AGENTS.md", store.sandbox.home().join("stolen.md")]},
+            "agentsMd": {"targets": [{"path": "AGENTS.md", "repo": REPO}, store.sandbox.home().join("stolen.md")]},
             "llm": {"command": "touch stolen"},
         })
         .to_string(),
@@ -136,7 +136,7 @@ fn a_strangers_store_is_no_reason_for_git_or_for_targets_elsewhere() {
     for (id, title) in [("aaaaaa", "Guards"), ("bbbbbb", "Actors")] {
         store.sandbox.write(
             &topics.join(crate::support::store::name(id, title)),
-            crate::support::store::note(id, title, ""),
+            crate::support::store::note(id, title, SESSION),
         );
     }
     let (code, out, err) = store.defrag(&[]);

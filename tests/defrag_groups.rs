@@ -1,6 +1,6 @@
 //! `memory-defrag` with more notes than a call has room for, and with fewer calls than it would make.
 
-use crate::support::defrag::{NOTHING, id};
+use crate::support::defrag::{NOTHING, SESSION, id};
 use crate::support::store::Store;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn every_note_is_shown_once_and_a_last_call_decides_what_is_hot() {
     let all = groups.concat();
     for n in 0..12 {
         assert_eq!(all.matches(&format!("MARK{n:02}")).count(), 1, "{n}");
-        assert!(last.contains(&format!("id__{} (scope: global", id(n))), "{last}");
+        assert!(last.contains(&format!("id__{} (scope: repo", id(n))), "{last}");
     }
     assert!(!last.contains("<<< note id__") && last.contains("Decide how much of each note"), "{last}");
     assert!(groups.iter().all(|prompt| !prompt.contains("\"op\": \"tier\"")));
@@ -172,7 +172,7 @@ fn both_programs_share_the_calls_of_a_day() {
     store.sandbox.heard("s1", "Hello?");
     let (code, _, err) = crate::support::said(&mut store.sandbox.consolidate(&[]));
     assert_eq!((code, store.sandbox.prompts().len()), (Some(0), 1), "{err}");
-    store.note("aaaaaa", "New");
+    store.session("aaaaaa", "New");
     let (code, out, err) = store.defrag(&[]);
     assert_eq!((code, out.as_str(), store.sandbox.prompts().len()), (Some(0), NOTHING, 1), "{err}");
     assert!(err.contains("the next run goes on"), "{err}");
@@ -183,11 +183,12 @@ fn both_programs_share_the_calls_of_a_day() {
 #[test]
 fn a_note_that_grows_on_its_way_into_a_prompt_makes_no_call_a_night() {
     // Each byte that is not UTF-8 becomes three, each short secret a longer mark.
-    let latin = [crate::support::store::note("aaaaaa", "Latin", "").as_bytes(), &[0xe4; 3000][..]].concat();
+    let latin =
+        [crate::support::store::note("aaaaaa", "Latin", SESSION).as_bytes(), &[0xe4; 3000][..]].concat();
     let secrets = "password=hunter2xyz\n".repeat(200);
     for text in [
         latin,
-        crate::support::store::note("aaaaaa", "Keys", "")
+        crate::support::store::note("aaaaaa", "Keys", SESSION)
             .into_bytes()
             .into_iter()
             .chain(secrets.bytes())
@@ -195,7 +196,7 @@ fn a_note_that_grows_on_its_way_into_a_prompt_makes_no_call_a_night() {
     ] {
         let store = Store::new();
         store.put("topics/odd -- id__aaaaaa.md", &text);
-        store.note("bbbbbb", "Small");
+        store.session("bbbbbb", "Small");
         store.model_with("do()", json!({"maxPromptBytes": 9216 + 5500}));
         let (code, out, err) = store.defrag(&[]);
         assert_eq!((code, out.as_str()), (Some(0), NOTHING), "{err}");

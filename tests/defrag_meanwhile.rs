@@ -8,7 +8,7 @@ use serde_json::json;
 fn while_it_thinks(what: &str) -> (Store, (Option<i32>, String, String)) {
     let store = Store::new();
     store.with_two();
-    store.note("cccccc", "Third");
+    store.session("cccccc", "Third");
     let file = store.topics().join("actors -- id__bbbbbb.md");
     store.model(&format!(
         "file = {file:?}\n{what}\ndo(merge('id__aaaaaa', 'id__bbbbbb'), tier('id__cccccc', 'cold'))"

@@ -1,6 +1,6 @@
 //! Odd notes: what people write by hand survives, and what cannot be used is named and left alone.
 
-use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
+use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED, SESSION};
 use crate::support::store::{Store, name, note};
 use crate::support::symlink;
 use serde_json::json;
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 #[test]
 fn unknown_keys_comments_and_line_ends_survive() {
-    let front = "\u{feff}---\r\nid: id__aaaaaa\r\n# mine\r\ntitle: Guards\r\nmood: {deep: [1, 2]}  # why\r\n---\r\n\r\n";
+    let front = "\u{feff}---\r\nid: id__aaaaaa\r\n# mine\r\ntitle: Guards\r\nmood: {deep: [1, 2]}  # why\r\nscope: repo\r\nsources:\r\n  - {harness: amp, repo: h/o/r}\r\n---\r\n\r\n";
     for script in [
         MERGE_TWO.to_owned(),
         "do(rewrite('id__aaaaaa', 'Guards are pure.'))".to_owned(),
@@ -41,7 +41,7 @@ fn unknown_keys_comments_and_line_ends_survive() {
 #[test]
 fn a_body_that_is_not_utf8_stays_as_it_is_where_nothing_replaces_it() {
     let store = Store::new();
-    let text = [note("aaaaaa", "Guards", "").as_bytes(), b"\xff\xfe raw\n"].concat();
+    let text = [note("aaaaaa", "Guards", SESSION).as_bytes(), b"\xff\xfe raw\n"].concat();
     let path = store.put("topics/guards -- id__aaaaaa.md", &text);
     store.model("do(tier('id__aaaaaa', 'hot'), rename('id__aaaaaa', 'Other'))");
     let (code, _, err) = store.defrag(&[]);
@@ -56,7 +56,7 @@ fn a_body_that_is_not_utf8_stays_as_it_is_where_nothing_replaces_it() {
 #[test]
 fn names_that_people_gave_stay_until_the_title_changes() {
     let store = Store::new();
-    store.put("topics/mine.md", note("aaaaaa", "Guards", ""));
+    store.put("topics/mine.md", note("aaaaaa", "Guards", SESSION));
     store.model("do(tier('id__aaaaaa', 'hot'), rewrite('id__aaaaaa', 'Body of Guards, pure.'))");
     store.tidied(&[]);
     assert_eq!(store.names(), ["topics/mine.md"]);
@@ -72,7 +72,7 @@ fn what_is_no_note_is_named_and_left_alone() {
     store.put("topics/broken.md", "---\nid: id__cccccc\ntitle: [\n---\n\nx\n");
     store.put("topics/readme.md", "Nothing of ours.\n");
     let odd = store.topics().join(OsStr::from_bytes(b"odd \xff.md"));
-    store.sandbox.write(&odd, note("dddddd", "Odd", ""));
+    store.sandbox.write(&odd, note("dddddd", "Odd", SESSION));
     let before = store.tree();
     store.model(MERGE_TWO);
     let (code, out, err) = store.defrag(&[]);
@@ -92,7 +92,7 @@ fn what_is_no_note_is_named_and_left_alone() {
 fn a_front_matter_that_cannot_be_edited_drops_the_operation() {
     let store = Store::new();
     store.with_two();
-    store.put("topics/anchor.md", "---\nid: id__cccccc\ntitle: &t Anchored\nother: *t\n---\n\nBody.\n");
+    store.put("topics/anchor.md", "---\nid: id__cccccc\ntitle: &t Anchored\nother: *t\nscope: repo\nsources:\n  - {harness: amp, repo: h/o/r}\n---\n\nBody.\n");
     let before = store.tree();
     store.model(
         "do(merge('id__cccccc', 'id__aaaaaa', title='X', body='Body. Anchored. ' + bodies['id__aaaaaa']),
@@ -114,7 +114,10 @@ fn a_front_matter_that_cannot_be_edited_drops_the_operation() {
 fn of_two_notes_with_one_id_none_is_lost() {
     let store = Store::new();
     store.with_two();
-    store.put("topics/copy.md", note("aaaaaa", "Guards copied", "").replace("Body of", "Another body of"));
+    store.put(
+        "topics/copy.md",
+        note("aaaaaa", "Guards copied", SESSION).replace("Body of", "Another body of"),
+    );
     let before: Vec<Vec<u8>> = store.tree().into_values().collect();
     store.model("do(rewrite('id__aaaaaa', bodies['id__aaaaaa'] + ' More.'), archive('id__aaaaaa'))");
     let (code, _, err) = store.defrag(&["--allow-loss"]);
@@ -131,21 +134,21 @@ fn a_linked_note_keeps_its_link_where_it_stays() {
     let store = Store::new();
     store.with_two();
     let elsewhere = store.sandbox.home().join("notes/own.md");
-    store.sandbox.write(&elsewhere, note("cccccc", "Own", ""));
+    store.sandbox.write(&elsewhere, note("cccccc", "Own", SESSION));
     symlink(&elsewhere, store.topics().join(name("cccccc", "Own")));
     store.model("do(tier('id__cccccc', 'hot'))");
     store.tidied(&[]);
     assert!(fs::read_to_string(&elsewhere).unwrap().contains("tier: hot"));
     assert!(store.topics().join(name("cccccc", "Own")).is_symlink());
     store.tidied(&["--undo"]);
-    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), note("cccccc", "Own", ""));
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), note("cccccc", "Own", SESSION));
 }
 
 #[test]
 fn a_linked_note_is_not_moved_away_from_what_it_leads_to() {
     let store = Store::new();
     store.with_two();
-    store.put("topics/real.txt", note("cccccc", "Own", ""));
+    store.put("topics/real.txt", note("cccccc", "Own", SESSION));
     symlink("real.txt", store.topics().join(name("cccccc", "Own")));
     let before = store.tree();
     store.model("do(merge('id__aaaaaa', 'id__cccccc'))");

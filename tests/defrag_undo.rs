@@ -15,7 +15,7 @@ fn fill(store: &Store) {
     store.with_two();
     store.put(
         "topics/by hand.md",
-        b"\xef\xbb\xbf---\r\nid: id__cccccc\r\ntitle: C # note\r\nmood: {x: 1}\r\n---\r\n\r\nBody \xff\r\n",
+        b"\xef\xbb\xbf---\r\nid: id__cccccc\r\ntitle: C # note\r\nmood: {x: 1}\r\nscope: repo\r\nsources:\r\n  - {harness: amp, repo: h/o/r}\r\n---\r\n\r\nBody \xff\r\n",
     );
     store.noted("dddddd", "Two things", "", "One 1.\n\nTwo 2.");
     for n in 0..8 {

@@ -41,6 +41,7 @@ mod corrections;
 mod crowd;
 mod defrag;
 mod defrag_at_once;
+mod defrag_attacks;
 mod defrag_by_hand;
 mod defrag_changes;
 mod defrag_commands;

@@ -32,9 +32,16 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert_eq!(planned(&reply, allows), made);
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
-    lines(&made.operations, &made.dropped, &made.warnings, std::slice::from_ref(&made.remark), TOTAL)
-        .iter()
-        .for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
+    lines(
+        &made.operations,
+        &made.dropped,
+        &made.proposals,
+        &made.warnings,
+        std::slice::from_ref(&made.remark),
+        TOTAL,
+    )
+    .iter()
+    .for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
     assert!(made.operations.len() + made.dropped.len() <= reply.operations.len() + reply.dropped.len());
     is_safe(&made, allows);
 }
@@ -53,7 +60,6 @@ fn is_safe(plan: &Plan, allows: Allows) {
         for revision in &planned.revisions {
             let is_new = revision.before.is_none();
             assert_eq!(shown.contains(&revision.id), !is_new, "{} was not shown", revision.id);
-            assert!(!is_new || planned.op == Op::Split);
             let before = revision.before.as_ref().map(|before| {
                 let bytes = files.remove(&(before.place, before.name.clone()));
                 assert_eq!(bytes.as_deref(), Some(before.bytes()), "{} is not what is there", before.name);
@@ -63,6 +69,8 @@ fn is_safe(plan: &Plan, allows: Allows) {
             assert!(
                 !after.name.contains(['/', '\0']) && after.name.ends_with(".md") && after.name.len() <= 255
             );
+            // An old text, or a part of a split.
+            assert!(!is_new || after.place == Place::Archive || planned.op == Op::Split);
             let entry = after.entry().unwrap();
             assert_eq!(entry.meta().id, revision.id);
             let old_bytes = files.insert((after.place, after.name.clone()), after.bytes().to_vec());
@@ -75,7 +83,16 @@ fn is_safe(plan: &Plan, allows: Allows) {
                 assert!(!(was.pinned && was.tier == Tier::Hot && planned.op == Op::Tier));
                 assert!(is.used >= was.used && is.created_at <= was.created_at);
                 assert!(was.aliases.iter().all(|id| is.aliases.contains(id)));
-                assert_eq!(was.scope, is.scope);
+                assert_eq!((was.scope, was.until), (is.scope, is.until));
+                // What a person made their own stays that, and what it says stays.
+                if before.kept().is_some() && after.place == Place::Topics {
+                    assert!(entry.kept().is_some(), "{planned:?}");
+                    let all = format!("{} {} {}", is.title, is.summary, text(entry.body()));
+                    assert!(
+                        text(before.body()).split_whitespace().all(|word| all.contains(word)),
+                        "{planned:?}"
+                    );
+                }
                 old.push(format!("{}\n{}\n{}", was.title, was.summary, text(before.body())));
             }
             if after.place == Place::Topics {
@@ -86,7 +103,7 @@ fn is_safe(plan: &Plan, allows: Allows) {
         // What a merge, a split or a rewrite makes still says what it was made of.
         if matches!(planned.op, Op::Merge | Op::Split | Op::Rewrite) {
             for old in &old {
-                assert!(!lost(old, &new, &[], |_| false).is_too_much(), "{old:?} became {new:?}");
+                assert!(!lost(old, &new, &planned.gone, |_| false).is_too_much(), "{old:?} became {new:?}");
             }
         }
     }
@@ -139,6 +156,9 @@ fn corpus() -> Vec<CorpusNote> {
         meta.title = title.to_owned();
         meta.created_at = 1_771_000_000_000;
         meta.status = Status::Consolidated;
+        meta.scope = Scope::Repo;
+        let repo = Some("github.com/o/r".to_owned());
+        meta.sources = vec![Source { repo, ..Source::default() }];
         change(&mut meta);
         let entry = Entry::new(meta, body);
         CorpusNote { name: entry.meta().file_name(), mark: entry.fingerprint(), entry }
@@ -155,10 +175,14 @@ fn corpus() -> Vec<CorpusNote> {
         note("a1B2c5", "Pinned", b"Always `just check`.\n", |meta| {
             (meta.pinned, meta.tier, meta.status) = (true, Tier::Hot, Status::Promoted);
         }),
-        note("a1B2c6", "Of a repository", b"make all\n", |meta| {
-            meta.scope = Scope::Repo;
-            let repo = Some("github.com/o/r".to_owned());
-            meta.sources = vec![Source { repo, ..Source::default() }];
+        note("a1B2ca", "Global", b"Never push to main. Always run `just check`.\n", |meta| {
+            (meta.scope, meta.sources) = (Scope::Global, Vec::new());
+        }),
+        note("a1B2cb", "By hand", b"Always run `just check`.\n", |meta| {
+            meta.sources[0].harness = Some("manual".to_owned());
+        }),
+        note("a1B2c6", "Of another repository", b"make all\n", |meta| {
+            meta.sources[0].repo = Some("github.com/o/other".to_owned());
         }),
         note("a1B2c7", "Odd bytes", b"caf\xe9 latte\n", |_| {}),
         note("a1B2c8", "Secret", b"password: hunter2hunter2X9\n", |_| {}),

@@ -17,6 +17,7 @@ use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, p
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
 use crate::store::persistence::Persistence;
+use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -51,7 +52,15 @@ pub(super) const ABOUT: About = About {
              since, if its note is already in another merge, split, rewrite or archive, if it archives or cools a \
              pinned note, or if it merges notes of different scope or repository. It is also dropped if the new text \
              loses links, paths, numbers, addresses or identifiers of the old one (1 in 100 may go) or three quarters \
-             of its words. At most one note in ten is archived in a run. --allow-loss lifts these last limits.",
+             of its words, except for facts that the reply names as gone, because a newer note contradicts them. At most one \
+             note in ten is archived in a run. --allow-loss lifts these last limits.",
+        ),
+        (
+            "WHAT WAITS",
+            "Of your notes (global, pinned, written or edited by hand, or accepted in memory-review) a defrag changes \
+             tier and rank, and may join whole sentences of several of them. Whatever else would change them waits for \
+             memory-review. So does a text with an address, a flag or a command that is in none of the notes that it is \
+             made of. The summary counts these changes: N to review.",
         ),
         (
             "UNDO",
@@ -65,8 +74,8 @@ pub(super) const ABOUT: About = About {
             "Each call shows notes of one scope and repository: those that have changed since the last defrag, and \
              their likely duplicates, links and notes with the same tags. The first defrag and --force show all notes. \
              If they do not fit into one call, they are shown in groups, and one more call decides what is hot. What \
-             waits longest goes first. A run that was killed continues where it was. If calls about the same notes fail twice in a row, these notes are \
-             skipped for 3 days, then for 7, then for 30. A changed note, another llm.command, --prompt or --force \
+             waits longest goes first. A run that was killed continues where it was. If calls about the same notes \
+             fail twice in a row, these notes are skipped for 3 days, then for 7, then for 30. A changed note, another llm.command, --prompt or --force \
              ends the wait.",
         ),
         (
@@ -275,6 +284,7 @@ fn result(done: &Summary, stopped: Option<&str>) -> Value {
     let mut object = json!({
         "operations": done.made.iter().map(operation).collect::<Vec<_>>(),
         "dropped": done.dropped,
+        "proposals": done.proposals.iter().map(proposal).collect::<Vec<_>>(),
         "warnings": done.warnings,
         "remarks": done.remarks,
         "agentsMd": outcomes(&done.targets),
@@ -303,13 +313,22 @@ fn summary(done: &Summary, ending: &Ending, args: &Args, stdout: &mut Stdout) ->
         0 => String::new(),
         count => format!(", {count} dropped"),
     };
-    stdout.line(&format!("{}{dropped}", show::counts(done.made.iter())))
+    stdout.line(&format!("{}{dropped}", show::counts(done.made.iter(), done.proposals.len())))
 }
 
 /// Without the files' bytes.
 fn operation(planned: &Planned) -> Value {
     json!({
         "op": planned.op, "from": planned.from, "into": planned.into, "reason": planned.reason, "lost": planned.lost,
+        "gone": planned.gone,
+    })
+}
+
+/// Without the text: that is what `memory-review` shows.
+fn proposal(proposal: &Proposal) -> Value {
+    let title = proposal.entry.as_ref().map(|entry| &entry.title);
+    json!({
+        "id": proposal.id, "op": proposal.op, "note": proposal.note, "title": title, "reasons": proposal.reasons,
     })
 }
 
@@ -365,6 +384,7 @@ fn dry_run<P: Persistence>(
         stdout.json(&json!({
             "operations": done.made.iter().map(operation).collect::<Vec<_>>(),
             "dropped": done.dropped,
+            "proposals": done.proposals.iter().map(proposal).collect::<Vec<_>>(),
             "warnings": done.warnings,
             "remarks": done.remarks,
             "notes": done.total,
@@ -372,7 +392,9 @@ fn dry_run<P: Persistence>(
             "stopped": failure.map(Failure::to_string),
         }))?;
     } else if let Some(reply) = &previewed.reply {
-        for line in show::lines(&done.made, &done.dropped, &done.warnings, &done.remarks, done.total) {
+        for line in
+            show::lines(&done.made, &done.dropped, &done.proposals, &done.warnings, &done.remarks, done.total)
+        {
             stdout.line(&line)?;
         }
         // Without them it would not be this.

@@ -1,5 +1,6 @@
 //! A corpus of notes, and a model that performs each operation of defrag once.
 
+use crate::support::defrag::REPO;
 use crate::support::world::{World, words};
 use serde_json::{Value, json};
 use std::fs;
@@ -109,7 +110,7 @@ impl World {
             // The user's own key and a comment must survive.
             let text = format!(
                 "---\nid: {}\ntitle: {title}\nsummary: {title}, in short.\ntags: [topic__old]\nused: 2\nmine: yes # mine\n\
-                 createdAt: 1771000000000\nupdatedAt: 1771000000000\n---\n\n{body}\n",
+                 scope: repo\nsources:\n  - {{harness: amp, repo: {REPO}}}\ncreatedAt: 1771000000000\nupdatedAt: 1771000000000\n---\n\n{body}\n",
                 id(&six)
             );
             world.sandbox.write(&world.root().join("topics").join(name), text);
@@ -120,7 +121,10 @@ impl World {
 
     pub(crate) fn defrag_config(&self, llm: Value, auto_commit: bool) {
         let storage = json!({"root": self.root(), "autoCommit": auto_commit});
-        self.config(llm, json!({"agentsMd": {"targets": [self.target()]}, "storage": storage}));
+        self.config(
+            llm,
+            json!({"agentsMd": {"targets": [{"path": self.target(), "repo": REPO}]}, "storage": storage}),
+        );
     }
 
     pub(crate) fn target(&self) -> PathBuf {

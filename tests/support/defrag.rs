@@ -7,6 +7,11 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
+/// Where the notes of sessions come from.
+pub(crate) const REPO: &str = "h/o/r";
+/// Front matter of a note from a session there: nobody has made it their own.
+pub(crate) const SESSION: &str = "scope: repo\nsources:\n  - {harness: amp, repo: h/o/r}\n";
+
 /// Six characters of an id, different for each number.
 pub(crate) fn id(number: usize) -> String {
     let letters: Vec<char> = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".chars().collect();
@@ -35,7 +40,7 @@ impl Store {
         let mut llm = json!({"command": command});
         llm.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.sandbox.settings(json!({
-            "llm": llm, "storage": {"autoCommit": has_history}, "agentsMd": {"targets": [self.target()]},
+            "llm": llm, "storage": {"autoCommit": has_history}, "agentsMd": {"targets": [{"path": self.target(), "repo": REPO}]},
         }));
     }
 
@@ -79,10 +84,22 @@ impl Store {
         said(self.command(&["--apply", "-"]).write_stdin(reply))
     }
 
-    /// Writes a note with this body; `more` holds further lines of front matter.
+    /// Writes a note with this body, of a session in the repository [`REPO`] unless `more` says otherwise, which holds
+    /// further lines of front matter.
     pub(crate) fn noted(&self, id: &str, title: &str, more: &str, body: &str) -> PathBuf {
-        let text = note(id, title, more).replace(&format!("Body of {title}."), body);
+        let mut more = more.to_owned();
+        match (more.contains("scope:"), more.contains("sources:")) {
+            (true, _) => {}
+            (false, true) => more += "scope: repo\n",
+            (false, false) => more += SESSION,
+        }
+        let text = note(id, title, &more).replace(&format!("Body of {title}."), body);
         self.put(&format!("topics/{}", name(id, title)), text)
+    }
+
+    /// Writes a note of a session.
+    pub(crate) fn session(&self, id: &str, title: &str) -> PathBuf {
+        self.noted(id, title, "", &format!("Body of {title}."))
     }
 
     /// Writes two notes.

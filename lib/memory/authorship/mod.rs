@@ -13,6 +13,7 @@ mod tokens;
 
 pub(crate) use crate::memory::authorship::claims::ClaimKind;
 pub(crate) use crate::memory::authorship::dangers::{Danger, DangerKind, dangers};
+pub(crate) use crate::memory::authorship::sentences::{collapsed, of_note as sentences_of_note};
 
 use crate::memory::authorship::claims::{Claim, claims};
 use crate::memory::authorship::fold::Folded;
@@ -68,7 +69,7 @@ impl<'a> NoteText<'a> {
     }
 
     /// The texts that are made of sentences.
-    fn texts(&self) -> [&'a str; 3] {
+    pub(crate) fn texts(&self) -> [&'a str; 3] {
         [self.title, self.summary, self.body]
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn of_turn(text: &str) -> Vec<String> {
 }
 
 /// The sentences of a note's title, summary or body: items of lists, headings and lines of code end theirs.
-pub(super) fn of_note(text: &str) -> Vec<String> {
+pub(crate) fn of_note(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut paragraph = String::new();
     for piece in pieces(text) {
@@ -57,7 +57,7 @@ pub(super) fn of_note(text: &str) -> Vec<String> {
 }
 
 /// White space collapsed.
-pub(super) fn collapsed(text: &str) -> String {
+pub(crate) fn collapsed(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !flat.is_empty() {

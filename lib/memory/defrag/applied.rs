@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Applied {
     pub(super) made: Vec<Planned>,
+    /// How many changes wait for a person.
+    #[serde(default)]
+    pub(super) proposed: usize,
     /// Notes that were deleted for good since, and of which nothing is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) deleted: Vec<EntryId>,

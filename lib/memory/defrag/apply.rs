@@ -8,7 +8,8 @@ use crate::memory::defrag::plan::{Plan, Planned};
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::pipeline::runner::Run;
 use crate::store::ledger::DefragLedger;
-use crate::store::persistence::{Note, Persistence};
+use crate::store::persistence::{Note, Persistence, Place};
+use crate::store::proposal::Proposal;
 use crate::store::revision::{Reads, Revision, Standing};
 
 /// Makes the changes of the part under way; those that are made already, not again. What was made, and what was not.
@@ -17,8 +18,9 @@ pub(super) fn apply<P: Persistence>(
     work: &Work,
     plan: &Plan,
     run: &Run,
-) -> Result<(Vec<Planned>, Vec<Dropped>)> {
+) -> Result<(Vec<Planned>, Vec<Dropped>, Vec<Proposal>)> {
     let mut dropped = plan.dropped.clone();
+    let mut proposals = Vec::new();
     let name = applied_name(work.next);
     // Once it is written down what was done, nobody's later change of a note makes it undone.
     let is_done = run.batch()?.file(&name).exists();
@@ -27,6 +29,11 @@ pub(super) fn apply<P: Persistence>(
         let (made, not_made) = carry_out(notes, &plan.operations)?;
         applied.made = made;
         dropped.extend(not_made);
+        for proposal in &plan.proposals {
+            let lock = notes.lock()?;
+            proposals.push(notes.propose(&lock, proposal.clone())?);
+        }
+        applied.proposed = proposals.len();
     }
     if !run.is_dry() {
         if !is_done {
@@ -34,7 +41,7 @@ pub(super) fn apply<P: Persistence>(
         }
         see(notes, work, &applied.made, run)?;
     }
-    Ok((applied.made, dropped))
+    Ok((applied.made, dropped, proposals))
 }
 
 /// Makes each operation as a whole or not at all; those that are made already, not again. What was made, and what could
@@ -88,7 +95,7 @@ pub(super) fn make<P: Persistence>(
             // The parts of a split are there, and of the note that was split only its owner knows how much it
             // still says: better twice than not at all.
             (Some(last), Some(Standing::Other(_)))
-                if last.before.is_some() && revisions.iter().any(|revision| revision.before.is_none()) =>
+                if last.before.is_some() && revisions.iter().any(is_part) =>
             {
                 let has_begun = standings.iter().any(|standing| matches!(standing, Standing::After(_)));
                 return Ok((!has_begun).then(|| format!("{}: {why}", revision.id)));
@@ -122,6 +129,11 @@ pub(super) fn make<P: Persistence>(
         }
     }
     Ok(None)
+}
+
+/// Is it a part of a split, and not an old text?
+fn is_part(revision: &Revision) -> bool {
+    revision.before.is_none() && revision.after.as_ref().is_some_and(|after| after.place == Place::Topics)
 }
 
 /// The note as a later operation has left it, if one has.

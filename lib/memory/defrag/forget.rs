@@ -87,6 +87,7 @@ impl Applied {
             }
             planned.reason.clear();
             planned.lost.clear();
+            planned.gone.clear();
         }
         if is_other {
             self.deleted.push(id.clone());

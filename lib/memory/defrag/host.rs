@@ -24,6 +24,7 @@ use crate::store::entry::EntryId;
 use crate::store::history;
 use crate::store::persistence::{Note, Persistence, Place, warn_of};
 use crate::store::place::Root;
+use crate::store::proposal::Proposal;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -40,6 +41,8 @@ pub(crate) struct DefragHost<'a, P> {
 pub(crate) struct Summary {
     pub(crate) made: Vec<Planned>,
     pub(crate) dropped: Vec<Dropped>,
+    /// What waits for a person.
+    pub(crate) proposals: Vec<Proposal>,
     /// Operations that are none, and links that lead nowhere.
     pub(crate) warnings: Vec<String>,
     pub(crate) remarks: Vec<String>,
@@ -218,15 +221,17 @@ impl<P: Persistence> DefragHost<'_, P> {
 
     /// How many notes went to the archive without a successor.
     fn apply(&mut self, work: &Work, plan: Plan, run: &Run) -> Result<usize> {
-        let (made, dropped) = apply(&self.notes, work, &plan, run)?;
+        let (made, dropped, proposals) = apply(&self.notes, work, &plan, run)?;
         // A dry run shows them with its plan.
         if !run.is_dry() {
             plan.warnings.iter().for_each(|warning| run.reporter.warn(warning));
             dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
+            proposals.iter().for_each(|one| run.reporter.warn(&show::waits(one)));
         }
         let archived = made.iter().filter(|planned| planned.op == Op::Archive).count();
         self.summary.made.extend(made);
         self.summary.dropped.extend(dropped);
+        self.summary.proposals.extend(proposals);
         self.summary.warnings.extend(plan.warnings);
         self.summary.remarks.extend(Some(plan.remark).filter(|remark| !remark.is_empty()));
         Ok(archived)
@@ -238,10 +243,11 @@ impl<P: Persistence> DefragHost<'_, P> {
         }
         let applied = applied(run.batch()?)?;
         let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
-        if !made.is_empty() {
-            let counts = show::counts(made.iter().copied());
+        let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
+        if !made.is_empty() || proposed > 0 {
+            let counts = show::counts(made.iter().copied(), proposed);
             let ids = made.iter().flat_map(|planned| &planned.revisions).map(|revision| &revision.id);
-            record(&self.notes, format!("defrag: {counts}"), ids, run);
+            record(&self.notes, format!("defrag: {counts}"), ids, proposed, run);
         }
         Ok(())
     }
@@ -264,11 +270,17 @@ pub(super) fn record<'b, P: Persistence>(
     notes: &P,
     message: String,
     ids: impl Iterator<Item = &'b EntryId>,
+    proposed: usize,
     run: &Run,
 ) {
     let ids: BTreeSet<&EntryId> = ids.collect();
     let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
-    if let Err(error) = history::record(run.root, &run.config.storage, message, &changed, run.env) {
+    let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
+    let count = changed.len() + proposed;
+    if count == 0 {
+        return;
+    }
+    if let Err(error) = history::record_as(run.root, &run.config.storage, message, sources, count, run.env) {
         run.reporter.warn(&error.line());
     }
 }

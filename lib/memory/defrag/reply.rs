@@ -61,10 +61,12 @@ pub(crate) enum Operation {
     Merge {
         ids: Vec<String>,
         text: Text,
+        gone: Vec<String>,
     },
     Split {
         id: String,
         into: Vec<Text>,
+        gone: Vec<String>,
     },
     Rename {
         id: String,
@@ -78,6 +80,7 @@ pub(crate) enum Operation {
         id: String,
         summary: String,
         body: String,
+        gone: Vec<String>,
     },
     Archive {
         id: String,
@@ -194,7 +197,8 @@ fn operation(fields: &mut Fields) -> Option<Operation> {
         Op::Merge => {
             let ids = ids(fields);
             let text = text(fields);
-            Operation::Merge { ids: ids?, text: text? }
+            let gone = gone(fields);
+            Operation::Merge { ids: ids?, text: text?, gone: gone? }
         }
         Op::Split => {
             let id = fields.text("id");
@@ -204,10 +208,11 @@ fn operation(fields: &mut Fields) -> Option<Operation> {
             for (index, value) in parts.into_iter().enumerate() {
                 into.extend(element(fields, "into", index, value, text));
             }
+            let gone = gone(fields);
             if into.len() < count {
                 return None;
             }
-            Operation::Split { id: id?, into }
+            Operation::Split { id: id?, into, gone: gone? }
         }
         Op::Rename => {
             let id = fields.text("id");
@@ -227,7 +232,8 @@ fn operation(fields: &mut Fields) -> Option<Operation> {
             let id = fields.text("id");
             let summary = summary(fields);
             let body = body(fields);
-            Operation::Rewrite { id: id?, summary: summary?, body: body? }
+            let gone = gone(fields);
+            Operation::Rewrite { id: id?, summary: summary?, body: body?, gone: gone? }
         }
         Op::Archive => {
             let id = fields.text("id");
@@ -254,15 +260,24 @@ fn rank(fields: &mut Fields) -> Option<u8> {
 }
 
 fn ids(fields: &mut Fields) -> Option<Vec<String>> {
-    let values = array(fields, "ids");
-    let mut ids = Vec::new();
-    for value in &values {
+    texts(fields, "ids", "an id")
+}
+
+/// Facts that no longer hold; most operations have none.
+fn gone(fields: &mut Fields) -> Option<Vec<String>> {
+    if fields.nullable("gone") { texts(fields, "gone", "a fact in words") } else { Some(Vec::new()) }
+}
+
+fn texts(fields: &mut Fields, key: &'static str, what: &str) -> Option<Vec<String>> {
+    let before = fields.faults.len();
+    let mut texts = Vec::new();
+    for value in &array(fields, key) {
         match value.as_str() {
-            Some(id) => ids.push(id.to_owned()),
-            None => fields.fault("ids", &format!("{} is not an id", shown(value))),
+            Some(text) => texts.push(text.to_owned()),
+            None => fields.fault(key, &format!("{} is not {what}", shown(value))),
         }
     }
-    (ids.len() == values.len()).then_some(ids)
+    (fields.faults.len() == before).then_some(texts)
 }
 
 fn text(fields: &mut Fields) -> Option<Text> {
@@ -309,13 +324,14 @@ mod tests {
             {"op": "split", "id": "a", "into": [text, {"title": "U", "body": "C"}]},
             {"op": "rename", "id": "a", "title": "T"},
             {"op": "retag", "id": "a", "tags": ["topic__x"]},
-            {"op": "rewrite", "id": "a", "body": "B"},
+            {"op": "rewrite", "id": "a", "body": "B", "gone": ["4310"]},
             {"op": "archive", "id": "a"},
             {"op": "tier", "id": "a", "tier": "hot"},
         ]))
         .unwrap();
         let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op().name()).collect();
         assert_eq!(names, Op::ALL.map(Op::name));
+        assert!(matches!(&reply.operations[4], Operation::Rewrite { gone, .. } if *gone == ["4310"]));
         assert_eq!((reply.dropped.len(), reply.remark.as_str()), (0, "Less to read now."));
         assert_eq!(reply.operations[0].ids(), ["id__a1B2c3", "id__a1B2c4"]);
     }
@@ -332,6 +348,8 @@ mod tests {
             {"op": "tier", "id": "a", "tier": "hot", "rank": 100},
             {"op": "tier", "id": "a", "tier": "hot", "rank": 101},
             {"op": "tier", "id": "a", "tier": "hot", "rank": "80"},
+            {"op": "rewrite", "id": "a", "body": "B", "gone": 4310},
+            {"op": "rewrite", "id": "a", "body": "B", "gone": [4310]},
         ]))
         .unwrap();
         let tier = |tier, rank| Operation::Tier { id: "a".to_owned(), tier, rank };
@@ -346,6 +364,8 @@ mod tests {
             "dropped: operations: element 5",
             "operations[7].rank: 101 is not",
             "operations[8].rank: \"80\" is not",
+            "operations[9].gone: an array",
+            "operations[10].gone: 4310 is not a fact",
         ] {
             assert!(all.contains(part), "no {part} in:\n{all}");
         }

@@ -5,6 +5,7 @@ use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::plan::{Look, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::store::persistence::Place;
+use crate::store::proposal::Proposal;
 
 /// So many lost facts are named for an operation.
 const NAMED: usize = 20;
@@ -24,18 +25,28 @@ pub(crate) fn numbers<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> [(
 }
 
 /// `M merged, S split, R renamed, A archived, T re-tiered`, and what else there is.
-pub(crate) fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> String {
+pub(crate) fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone, proposed: usize) -> String {
     let numbers = numbers(made);
     let always = 5;
     let told = numbers.iter().enumerate().filter(|(at, (_, count))| *at < always || *count > 0);
     let words = told.map(|(_, (word, count))| format!("{count} {}", word.replace("reT", "re-t")));
-    words.collect::<Vec<_>>().join(", ")
+    let to_review = (proposed > 0).then(|| format!("{proposed} to review"));
+    words.chain(to_review).collect::<Vec<_>>().join(", ")
+}
+
+/// What a person is to decide about, in one line.
+pub(crate) fn waits(proposal: &Proposal) -> String {
+    let Proposal { id, op, note, entry, reasons, .. } = proposal;
+    let note = note.as_ref().map(|note| format!(" {note}")).unwrap_or_default();
+    let title = entry.as_ref().map(|entry| format!(" \"{}\"", entry.title)).unwrap_or_default();
+    in_line(&format!("waits for memory-review {id}: {op}{note}{title}: {}", reasons.join("; ")))
 }
 
 /// What would be done, line by line, with `total` notes at the beginning.
 pub(crate) fn lines(
     made: &[Planned],
     dropped: &[Dropped],
+    proposals: &[Proposal],
     warnings: &[String],
     remarks: &[String],
     total: usize,
@@ -45,6 +56,7 @@ pub(crate) fn lines(
         push(planned, &mut lines);
     }
     lines.extend(dropped.iter().map(ToString::to_string));
+    lines.extend(proposals.iter().map(waits));
     lines.extend(warnings.iter().cloned());
     lines.extend(remarks.iter().map(|remark| format!("the model says: {remark}")));
     let (less, more) = made.iter().fold((0, 0), |(less, more), planned| match planned.op {
@@ -55,7 +67,7 @@ pub(crate) fn lines(
     });
     let becomes = (total + more).saturating_sub(less);
     let notes = if total == 1 { "note becomes" } else { "notes become" };
-    lines.push(format!("{}; {total} {notes} {becomes}", counts(made.iter())));
+    lines.push(format!("{}; {total} {notes} {becomes}", counts(made.iter(), proposals.len())));
     // Titles, tags and reasons are anybody's.
     lines.iter().map(|line| in_line(line)).collect()
 }
@@ -79,11 +91,13 @@ fn push(planned: &Planned, lines: &mut Vec<String>) {
             lines.extend(planned.into.iter().map(|note| format!("      -> {}", look(note))));
         }
     }
-    if !planned.lost.is_empty() {
-        let some: Vec<&str> = planned.lost.iter().map(String::as_str).take(NAMED).collect();
-        let more = planned.lost.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        lines.push(format!("         lost: {}{more}", some.join(", ")));
+    for (what, facts) in [("lost", &planned.lost), ("gone", &planned.gone)] {
+        if !facts.is_empty() {
+            let some: Vec<&str> = facts.iter().map(String::as_str).take(NAMED).collect();
+            let more = facts.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            lines.push(format!("         {what}: {}{more}", some.join(", ")));
+        }
     }
 }
 

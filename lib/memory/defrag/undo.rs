@@ -132,7 +132,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
     forget_gone(&mut seen, notes)?;
     seen.save(run.root)?;
     let targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
-    record(notes, "defrag undone".to_owned(), revisions.iter().map(|revision| &revision.id), run);
+    record(notes, "defrag undone".to_owned(), revisions.iter().map(|revision| &revision.id), 0, run);
     // Last: as long as it is there, the next run does all of this again.
     if is_whole {
         batch.end()?;

@@ -70,6 +70,13 @@ impl<'a> Drafts<'a> {
         }
     }
 
+    /// Nothing else is to be done with it that does not go together with `op`.
+    pub(super) fn do_with(&mut self, id: &EntryId, op: Op) {
+        if let Some(draft) = self.drafts.get_mut(id) {
+            draft.done.insert(op);
+        }
+    }
+
     pub(super) fn draft(&self, id: &EntryId) -> Result<&Draft> {
         self.drafts.get(id).ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))
     }

@@ -2,14 +2,14 @@
 
 use crate::store::entry::{Meta, Status, Tier};
 
-/// `meta` takes in what another note's says.
-pub(super) fn join(meta: &mut Meta, other: &Meta) {
-    for tag in &other.tags {
+/// `meta` takes in what another note's says. If nothing of its text is taken over (`is_said`), it is no source, either.
+pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
+    for tag in other.tags.iter().filter(|_| is_said) {
         if !meta.tags.contains(tag) {
             meta.tags.push(tag.clone());
         }
     }
-    for source in &other.sources {
+    for source in other.sources.iter().filter(|_| is_said) {
         if !meta.sources.contains(source) {
             meta.sources.push(source.clone());
         }

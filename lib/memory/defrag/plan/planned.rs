@@ -5,6 +5,7 @@ use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::reply::Op;
 use crate::store::entry::{Entry, EntryId, Tier};
 use crate::store::persistence::Place;
+use crate::store::proposal::Proposal;
 use crate::store::revision::Revision;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ pub struct Plan {
     pub at: Timestamp,
     pub operations: Vec<Planned>,
     pub dropped: Vec<Dropped>,
+    /// What waits for a person: of each such operation all its changes.
+    #[serde(default)]
+    pub proposals: Vec<Proposal>,
     pub warnings: Vec<String>,
     /// What the model says of it all.
     pub remark: String,
@@ -33,9 +37,21 @@ pub struct Planned {
     /// Why a note is archived.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Facts that are gone.
+    /// Facts that are lost.
     pub lost: Vec<String>,
+    /// Facts that no longer hold. What held them is in the archive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
     pub revisions: Vec<Revision>,
+}
+
+/// What becomes of an operation.
+pub(crate) enum Verdict {
+    /// Nothing would change.
+    Idle,
+    Made(Planned),
+    /// A person is to decide.
+    Waits(Vec<Proposal>),
 }
 
 /// A note in a few words.

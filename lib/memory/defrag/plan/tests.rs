@@ -3,7 +3,7 @@
 use super::*;
 use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::reply::{Operation, Text};
-use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
+use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::Place;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,11 @@ fn id(digits: &str) -> EntryId {
     EntryId::parse(digits).unwrap()
 }
 
+/// A note from a session.
 fn note(digits: &str, title: &str, body: &str, change: impl FnOnce(&mut Meta)) -> CorpusNote {
     let mut meta = Meta::new(id(digits));
+    meta.scope = Scope::Repo;
+    meta.sources = vec![Source { repo: Some("h/o/r".to_owned()), ..Source::default() }];
     meta.title = title.to_owned();
     meta.created_at = 1000;
     change(&mut meta);
@@ -66,16 +69,20 @@ fn text(title: &str, body: &str) -> Text {
 }
 
 fn merge(ids: &[&str], body: &str) -> Operation {
-    Operation::Merge { ids: ids.iter().map(|id| (*id).to_owned()).collect(), text: text("Merged", body) }
+    Operation::Merge {
+        ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+        text: text("Merged", body),
+        gone: Vec::new(),
+    }
 }
 
 fn split(id: &str, bodies: &[&str]) -> Operation {
     let into = bodies.iter().enumerate().map(|(at, body)| text(&format!("Part {at}"), body)).collect();
-    Operation::Split { id: id.to_owned(), into }
+    Operation::Split { id: id.to_owned(), into, gone: Vec::new() }
 }
 
 fn rewrite(id: &str, body: &str) -> Operation {
-    Operation::Rewrite { id: id.to_owned(), summary: String::new(), body: body.to_owned() }
+    Operation::Rewrite { id: id.to_owned(), summary: String::new(), body: body.to_owned(), gone: Vec::new() }
 }
 
 fn rename(id: &str, title: &str) -> Operation {
@@ -118,7 +125,6 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
             meta.used = 3;
             meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
             meta.created_at = 400;
-            meta.pinned = true;
             meta.aliases = vec![id("Zz9yX1")];
             meta.sources = vec![source("T-1"), source("T-2")];
             meta.tier = Tier::Hot;
@@ -132,7 +138,7 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
     assert_eq!((meta.title.as_str(), meta.summary.as_str()), ("Merged", "In short."));
     assert_eq!(meta.tags, ["topic__one", "topic__new"]);
     assert_eq!(meta.aliases, [id("a1B2c4"), id("Zz9yX1")]);
-    assert_eq!((meta.used, meta.pinned, meta.created_at, meta.updated_at), (5, true, 400, AT));
+    assert_eq!((meta.used, meta.created_at, meta.updated_at), (5, 400, AT));
     assert_eq!(meta.last_used, Some("2026-02-13T14:30:00Z".parse().unwrap()));
     assert_eq!(meta.sources.len(), 2);
     assert_eq!((meta.tier, meta.status), (Tier::Hot, Status::Promoted));
@@ -149,6 +155,7 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
 fn a_merge_of_notes_that_reach_differently_far_is_dropped() {
     let of = |digits, repo: Option<&str>| {
         note(digits, "A", "words", |meta| {
+            meta.scope = Scope::Global;
             if let Some(repo) = repo {
                 meta.scope = Scope::Repo;
                 meta.sources = vec![Source { repo: Some(repo.to_owned()), ..Source::default() }];
@@ -173,7 +180,7 @@ fn a_merge_of_notes_that_reach_differently_far_is_dropped() {
 fn a_split_keeps_the_id_on_the_first_part_and_leads_to_the_others() {
     let old = note("a1B2c3", "Old", "Port 8081.\nSee src/a.rs.", |meta| {
         meta.used = 4;
-        meta.pinned = true;
+        (meta.rank, meta.until, meta.by) = (Some(7), Some(jiff::civil::date(2026, 3, 20)), Some(By::Tool));
         meta.tags = vec!["topic__old".to_owned()];
     });
     let plan =
@@ -186,7 +193,10 @@ fn a_split_keeps_the_id_on_the_first_part_and_leads_to_the_others() {
     assert_eq!(body, format!("Port 8081. [[{}]]\n\nSee also [[{}]].\n", third.id, second.id));
     assert_eq!((entry.meta().used, entry.meta().title.as_str()), (4, "Part 0"));
     let part = second.after.as_ref().unwrap().entry().unwrap();
-    assert_eq!((part.meta().used, part.meta().pinned, part.meta().created_at), (0, true, AT));
+    assert_eq!((part.meta().used, part.meta().created_at), (0, AT));
+    assert_eq!((part.meta().rank, part.meta().by), (Some(7), Some(By::Tool)));
+    assert_eq!(part.meta().until, entry.meta().until);
+    assert!(part.meta().written.is_some() && !part.is_edited() && !entry.is_edited());
     assert_eq!(part.meta().tags, ["topic__new"]);
     let last = third.after.as_ref().unwrap().entry().unwrap();
     assert_eq!(last.body(), b"[[id__a1B2c3]]\n");
@@ -420,4 +430,280 @@ fn a_plan_can_be_saved_and_is_the_same_when_it_is_made_again() {
     assert_eq!(plan, make());
     let saved = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&saved).unwrap(), plan);
+}
+
+fn gone(operation: Operation, items: &[&str]) -> Operation {
+    let gone = items.iter().map(|item| (*item).to_owned()).collect();
+    match operation {
+        Operation::Merge { ids, text, .. } => Operation::Merge { ids, text, gone },
+        Operation::Split { id, into, .. } => Operation::Split { id, into, gone },
+        Operation::Rewrite { id, summary, body, .. } => Operation::Rewrite { id, summary, body, gone },
+        other => other,
+    }
+}
+
+#[test]
+fn a_merge_loses_what_a_newer_note_contradicts_and_the_old_text_is_kept() {
+    let notes = || {
+        vec![
+            note("a1B2c3", "Port", "The server listens on 4310, see src/a.rs.", |meta| meta.updated_at = 10),
+            note("a1B2c4", "New port", "The server listens on 4320.", |meta| meta.updated_at = 20),
+        ]
+    };
+    let body = "The server listens on 4320, see src/a.rs.";
+    let plan = planned(notes(), vec![merge(&["a1B2c3", "a1B2c4"], body)]);
+    assert!(why(&plan).contains("4310"), "without a word it stays: {}", why(&plan));
+    let plan = planned(notes(), vec![gone(merge(&["a1B2c3", "a1B2c4"], body), &["4310", "9999"])]);
+    let [made] = &plan.operations[..] else { panic!("{plan:#?}") };
+    assert_eq!((&made.gone[..], &made.lost[..]), (&["4310".to_owned()][..], &[][..]));
+    assert!(plan.warnings[0].contains("\"9999\" is named as gone"), "{:?}", plan.warnings);
+    let [first, copy, second] = &made.revisions[..] else { panic!("{made:#?}") };
+    assert_eq!(
+        (first.id.clone(), second.id.clone(), copy.before.is_none()),
+        (id("a1B2c3"), id("a1B2c4"), true)
+    );
+    let old = copy.after.as_ref().unwrap();
+    assert_eq!(
+        (old.place, old.entry().unwrap().body()),
+        (Place::Archive, &b"The server listens on 4310, see src/a.rs."[..])
+    );
+    assert_eq!(old.entry().unwrap().meta().superseded_by, Some(id("a1B2c3")));
+    // What the newest alone says is not contradicted by an older one.
+    let older = "The server listens on 4310, see src/a.rs.";
+    let plan = planned(notes(), vec![gone(merge(&["a1B2c3", "a1B2c4"], older), &["4320"])]);
+    assert!(why(&plan).contains("4320"), "{}", why(&plan));
+    // Beside it nothing else goes.
+    let less = "The server listens on 4320.";
+    let plan = planned(notes(), vec![gone(merge(&["a1B2c3", "a1B2c4"], less), &["4310"])]);
+    assert!(why(&plan).contains("src/a.rs"), "{}", why(&plan));
+}
+
+#[test]
+fn a_rewrite_and_a_split_keep_the_old_text_of_what_is_gone() {
+    let old = || plain("a1B2c3", "Port", "It listened on 4310. Since May it listens on 4320.");
+    let parts = split("a1B2c3", &["Since May it listens on 4320.", "It listens."]);
+    for operation in [rewrite("a1B2c3", "Since May it listens on 4320."), parts] {
+        assert!(why(&planned(vec![old()], vec![operation.clone()])).contains("4310"));
+        let plan = planned(vec![old()], vec![gone(operation, &["4310"])]);
+        let archived: Vec<_> = plan.operations[0]
+            .revisions
+            .iter()
+            .filter_map(|revision| revision.after.as_ref().filter(|after| after.place == Place::Archive))
+            .collect();
+        assert_eq!(archived.len(), 1, "{plan:#?}");
+        assert_eq!(archived[0].entry().unwrap().body(), old().entry.body());
+    }
+    let plan =
+        planned(vec![old()], vec![rewrite("a1B2c3", "It listened on 4310; since May it listens on 4320.")]);
+    assert_eq!(plan.operations[0].revisions.len(), 1, "nothing is gone, nothing is copied");
+}
+
+#[test]
+fn notes_that_hold_until_different_days_are_not_merged() {
+    let until = |digits, day| note(digits, "A", "words", |meta| meta.until = day);
+    let day = Some(jiff::civil::date(2026, 3, 20));
+    for (one, other, is_fine) in [(day, None, false), (None, day, false), (day, day, true)] {
+        let plan = planned(
+            vec![until("a1B2c3", one), until("a1B2c4", other)],
+            vec![merge(&["a1B2c3", "a1B2c4"], "words")],
+        );
+        assert_eq!(plan.operations.len() == 1, is_fine);
+        assert!(is_fine || why(&plan).contains("hold until different days"), "{}", why(&plan));
+    }
+}
+
+fn global(digits: &str, title: &str, body: &str) -> CorpusNote {
+    note(digits, title, body, |meta| (meta.scope, meta.sources) = (Scope::Global, Vec::new()))
+}
+
+/// What waits, in words.
+fn waiting(plan: &Plan) -> Vec<String> {
+    assert_eq!((plan.operations.len(), plan.dropped.len()), (0, 0), "{plan:#?}");
+    let id = |note: &Option<EntryId>| note.as_ref().map(ToString::to_string).unwrap_or_default();
+    plan.proposals
+        .iter()
+        .map(|one| format!("{} {}: {}", one.op, id(&one.note), one.reasons.join("; ")))
+        .collect()
+}
+
+#[test]
+fn notes_of_a_person_are_joined_in_whole_sentences() {
+    let notes = || {
+        vec![
+            global("a1B2c3", "Never push to main", "Never push to main. Open a request."),
+            global("a1B2c4", "Requests", "Requests have one reviewer. Open a request."),
+        ]
+    };
+    let merge_with = |title: &str, summary: &str, body: &str| Operation::Merge {
+        ids: vec!["a1B2c3".to_owned(), "a1B2c4".to_owned()],
+        text: Text {
+            title: title.to_owned(),
+            summary: summary.to_owned(),
+            tags: Vec::new(),
+            body: body.to_owned(),
+        },
+        gone: Vec::new(),
+    };
+    let all = "Never push to main.\n\n- Open a request.\n- Requests have one reviewer.";
+    let plan = planned(notes(), vec![merge_with("Never push to main", "Requests have one reviewer", all)]);
+    assert_eq!((plan.operations.len(), plan.proposals.len()), (1, 0), "{plan:#?}");
+    let (_, entry) = after(&plan, "a1B2c3");
+    assert!(entry.kept().is_some());
+    for (title, body, reason) in [
+        ("Push to main", all, "it adds \"Push to main\""),
+        ("Requests", "Never push to main. Requests have one reviewer.", "it takes away \"Open a request\""),
+        ("Requests", "Push to main. Open a request. Requests have one reviewer. Never.", "it adds \"Never\""),
+        ("Requests", &format!("{all}\n\nReviewers are kind."), "it adds \"Reviewers are kind\""),
+    ] {
+        let plan = planned(notes(), vec![merge_with(title, "", body)]);
+        let all = waiting(&plan);
+        assert!(all[0].starts_with("update id__a1B2c3: ") && all[0].contains(reason), "{all:?}");
+        assert_eq!(all[1], "retire id__a1B2c4: what it says would be part of id__a1B2c3");
+    }
+}
+
+#[test]
+fn what_would_change_a_note_of_a_person_waits() {
+    let old = || global("a1B2c3", "Deploys", "Never deploy on Fridays. The server listens on 4310.");
+    let retag = |tag: &str| Operation::Retag { id: "a1B2c3".to_owned(), tags: vec![tag.to_owned()] };
+    let reworded = rewrite("a1B2c3", "Deploy on Fridays never. The server listens on 4310.");
+    let shorter = gone(rewrite("a1B2c3", "Never deploy on Fridays."), &["4310"]);
+    for operation in [
+        reworded,
+        shorter,
+        rename("a1B2c3", "Deploy on Fridays"),
+        retag("topic__deploy-on-fridays"),
+        retag("topic__evil"),
+        split("a1B2c3", &["Never deploy on Fridays.", "The server listens on 4310."]),
+    ] {
+        let plan = planned(vec![old()], vec![operation.clone(), tier("a1B2c3", Tier::Hot)]);
+        assert_eq!(
+            (plan.operations.len(), plan.operations[0].op),
+            (1, crate::memory::defrag::reply::Op::Tier)
+        );
+        assert!(!plan.proposals.is_empty() && plan.dropped.is_empty(), "{operation:?} {plan:#?}");
+        assert_eq!(plan.proposals[0].note, Some(id("a1B2c3")));
+        assert_eq!(plan.proposals[0].base, Some(old().entry.base()));
+    }
+    let all = waiting(&planned(vec![old()], vec![archive("a1B2c3")]));
+    assert_eq!(all, ["retire id__a1B2c3: it archives the person's own note: wrong now"]);
+    // A tag of one of its words, and another layout, change nothing that it says.
+    let plan = planned(
+        vec![old()],
+        vec![
+            retag("topic__fridays"),
+            rewrite("a1B2c3", "- The server listens on 4310.\n- Never deploy on Fridays."),
+        ],
+    );
+    assert_eq!((plan.operations.len(), plan.proposals.len()), (2, 0), "{plan:#?}");
+}
+
+#[test]
+fn a_note_of_a_session_goes_in_favour_of_a_persons() {
+    let own = || {
+        note("a1B2c4", "Port", "The server listens on 4310. Start it by hand.", |meta| {
+            meta.sources[0].harness = Some("manual".to_owned());
+            meta.by = Some(By::Person);
+        })
+    };
+    let other = || {
+        note("a1B2c3", "Listens", "Listens on 4310.", |meta| {
+            meta.by = Some(By::Tool);
+            meta.tags = vec!["topic__push-to-main".to_owned()];
+            meta.sources[0].thread_id = Some("T-9".to_owned());
+        })
+    };
+    let favour = Operation::Merge {
+        ids: vec!["a1B2c3".to_owned(), "a1B2c4".to_owned()],
+        text: Text {
+            title: "Port".to_owned(),
+            summary: String::new(),
+            tags: Vec::new(),
+            body: "The server listens on 4310. Start it by hand.".to_owned(),
+        },
+        gone: Vec::new(),
+    };
+    let plan = planned(vec![own(), other()], vec![favour]);
+    assert_eq!((plan.operations.len(), plan.proposals.len()), (1, 0), "{plan:#?}");
+    let (place, kept) = after(&plan, "a1B2c4");
+    assert_eq!((place, kept.kept().is_some(), kept.meta().by), (Place::Topics, true, Some(By::Person)));
+    assert_eq!((&kept.meta().aliases[..], &kept.meta().tags[..]), (&[id("a1B2c3")][..], &[][..]));
+    assert_eq!(kept.meta().sources.len(), 1, "the other is in nothing that it says");
+    assert_eq!(after(&plan, "a1B2c3").0, Place::Archive);
+    // With a word of the session's, it waits.
+    let plan = planned(
+        vec![own(), other()],
+        vec![merge(&["a1B2c4", "a1B2c3"], "The server listens on 4310. Start it by hand. Listens on 4310.")],
+    );
+    assert_eq!(waiting(&plan).len(), 2);
+}
+
+#[test]
+fn an_edit_by_hand_stays_known_and_who_said_it_is_the_weakest() {
+    let mut edited = note("a1B2c3", "Port", "One.", |_| {}).entry;
+    edited.seal().unwrap();
+    edited.set_body(b"One. Edited.");
+    let edited = CorpusNote { name: "a.md".to_owned(), mark: edited.fingerprint(), entry: edited };
+    let plan = planned(vec![edited], vec![rewrite("a1B2c3", "- One.\n- Edited.")]);
+    let (_, entry) = after(&plan, "a1B2c3");
+    assert!(entry.is_edited() && entry.kept().is_some());
+
+    let by = |digits, by| note(digits, "A", "Words here.", |meta| meta.by = by);
+    for (one, other, body, expected) in [
+        (Some(By::Person), Some(By::Person), "Words here.", Some(By::Person)),
+        (Some(By::Person), Some(By::Person), "Other words here.", Some(By::Agent)),
+        (Some(By::Person), Some(By::Agent), "Words here.", Some(By::Agent)),
+        (Some(By::Tool), Some(By::Agent), "Words here.", Some(By::Tool)),
+        (None, Some(By::Agent), "Words here.", None),
+        (None, Some(By::Tool), "Words here.", Some(By::Tool)),
+    ] {
+        let operation = Operation::Merge {
+            ids: vec!["a1B2c3".to_owned(), "a1B2c4".to_owned()],
+            text: Text {
+                title: "A".to_owned(),
+                summary: String::new(),
+                tags: Vec::new(),
+                body: body.to_owned(),
+            },
+            gone: Vec::new(),
+        };
+        let (_, entry) =
+            after(&planned(vec![by("a1B2c3", one), by("a1B2c4", other)], vec![operation]), "a1B2c3");
+        assert_eq!(entry.meta().by, expected, "{one:?} {other:?} {body}");
+        assert!(!entry.is_edited() && entry.meta().written.is_some());
+    }
+}
+
+#[test]
+fn an_address_or_a_command_that_is_in_none_of_the_notes_waits() {
+    let notes = || {
+        vec![
+            plain(
+                "a1B2c3",
+                "Deploy",
+                "Run `make deploy` against https://ci.example.org/x. Never run `make wipe all`.",
+            ),
+            plain("a1B2c4", "Cache", "Set CACHE=512; `curl ci.example.org/x` shows it."),
+        ]
+    };
+    let all = "Run `make deploy` against https://ci.example.org/x. Never run `make wipe all`. Set CACHE=512; `curl ci.example.org/x` shows it.";
+    let ids = &["a1B2c3", "a1B2c4"];
+    assert_eq!(planned(notes(), vec![merge(ids, all)]).operations.len(), 1);
+    for more in [
+        "See https://evil.example/x.",
+        "See evil.example/x.",
+        "Use --force.",
+        "Set DEBUG=1.",
+        "Run `npm install evil`.",
+        "Run `make deploy all`.",
+        "Run `deploy wipe`.",
+        "```sh\nwipe make\n```",
+        "See https://сi.example.org/x.",
+    ] {
+        let plan = planned(notes(), vec![merge(ids, &format!("{all} {more}").replace(" ```", "\n\n```"))]);
+        assert!(plan.operations.is_empty() && plan.proposals.len() == 2, "{more}: {plan:#?}");
+    }
+    for operation in [rename("a1B2c3", "Run `npm install evil`"), rename("a1B2c3", "See evil.example/x")] {
+        assert_eq!(planned(notes(), vec![operation]).proposals.len(), 1);
+    }
 }

@@ -1,0 +1,180 @@
+//! Whose words an operation changes. What a person has made their own is joined in whole sentences or waits for that
+//! person; so does an address or a command that is in none of the notes that a text is made of.
+
+use crate::base::error::Result;
+use crate::base::text::one_line;
+use crate::memory::authorship::{Foreign, NoteText, Record, collapsed, sentences_of_note};
+use crate::memory::defrag::dropped::NAMED;
+use crate::memory::defrag::plan::drafts::Drafts;
+use crate::memory::facts::{PieceKind, pieces};
+use crate::store::entry::{By, Entry, EntryId};
+use std::collections::BTreeSet;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// So many characters of a sentence are quoted.
+const QUOTED: usize = 100;
+
+impl Drafts<'_> {
+    pub(super) fn is_kept(&self, id: &EntryId) -> bool {
+        self.drafts.get(id).is_some_and(|draft| draft.entry.kept().is_some())
+    }
+
+    /// Why these texts, made of these notes, wait for a person; nothing: they do not.
+    pub(super) fn reasons(&self, ids: &[EntryId], texts: &[NoteText]) -> Result<Vec<String>> {
+        let entries = ids.iter().map(|id| Ok(&self.draft(id)?.entry)).collect::<Result<Vec<&Entry>>>()?;
+        let kept: Vec<&Entry> = entries.iter().copied().filter(|entry| entry.kept().is_some()).collect();
+        let mut reasons = Vec::new();
+        if !kept.is_empty() {
+            not_own(&kept, texts, &mut reasons);
+        }
+        let of = if kept.is_empty() { &entries } else { &kept };
+        foreign(of, texts, &mut reasons);
+        // Both what was taken from a note and what the model wrote may hold a secret.
+        Ok(reasons.iter().map(|reason| (self.known.clean)(reason)).collect())
+    }
+
+    /// The last step for a note that was made of `parts`: who said it, and that we wrote it, so that an edit is seen
+    /// later. Where a person had edited a part, that stays known.
+    ///
+    /// # Errors
+    /// What the person had made their own would no longer be known as that.
+    pub(super) fn finish(&self, entry: &mut Entry, parts: &[Entry]) -> Result<()> {
+        let kept: Vec<&Entry> = parts.iter().filter(|part| part.kept().is_some()).collect();
+        let of: Vec<&Entry> = if kept.is_empty() { parts.iter().collect() } else { kept.clone() };
+        let mut by = weakest(&of);
+        if by == Some(By::Person) && !sentences(&[&*entry]).is_subset(&sentences(&of)) {
+            by = Some(By::Agent);
+        }
+        let edited = kept.iter().find(|part| part.is_edited());
+        entry.update(|meta| {
+            meta.by = by;
+            if let Some(edited) = edited {
+                meta.written.clone_from(&edited.meta().written);
+            }
+        })?;
+        if edited.is_none() {
+            entry.seal()?;
+        }
+        match entry.kept() {
+            None if !kept.is_empty() => Err(crate::base::error::Error::refused(
+                "it would no longer be known that the person wrote or accepted it",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who vouches least for one of them vouches for what is made of them. Of notes of older versions it is not known.
+fn weakest(parts: &[&Entry]) -> Option<By> {
+    let all: Vec<Option<By>> = parts.iter().map(|part| part.meta().by).collect();
+    match all.contains(&Some(By::Tool)) {
+        true => Some(By::Tool),
+        false => all.into_iter().collect::<Option<Vec<By>>>()?.into_iter().max(),
+    }
+}
+
+/// What the texts add to what the person made their own, or take from it.
+fn not_own(kept: &[&Entry], texts: &[NoteText], reasons: &mut Vec<String>) {
+    let own = sentences(kept);
+    let made: BTreeSet<String> = texts.iter().flat_map(sentences_of).collect();
+    let all = words(&texts.iter().flat_map(|text| text.texts()).collect::<Vec<_>>().join("\n"));
+    // A title may go where its words stand in a sentence.
+    let is_taken = |sentence: &&String| !made.contains(*sentence) && !all.contains(&words(sentence));
+    for (what, sentences) in [
+        ("it adds", made.difference(&own).collect::<Vec<_>>()),
+        ("it takes away", own.iter().filter(is_taken).collect()),
+    ] {
+        if !sentences.is_empty() {
+            reasons.push(format!("{what} {}, and the note is the person's own", quoted(&sentences)));
+        }
+    }
+    let known: BTreeSet<String> = kept
+        .iter()
+        .flat_map(|entry| said(entry).unicode_words().map(str::to_lowercase).collect::<Vec<_>>())
+        .collect();
+    let has = |tag: &String| kept.iter().any(|entry| entry.meta().tags.contains(tag));
+    let name = |tag: &str| tag.split_once("__").map_or(tag, |(_, name)| name).to_lowercase();
+    // More than one word could be an order.
+    let new: Vec<&String> = texts
+        .iter()
+        .flat_map(|text| text.tags)
+        .filter(|tag| !has(tag) && !known.contains(&name(tag)))
+        .collect();
+    if !new.is_empty() {
+        reasons.push(format!("it adds the tag {}, and the note is the person's own", quoted(&new)));
+    }
+}
+
+/// The addresses and commands of the texts that are in none of the notes.
+fn foreign(parts: &[&Entry], texts: &[NoteText], reasons: &mut Vec<String>) {
+    let before = parts.iter().map(|part| said(part)).collect::<Vec<_>>().join("\n");
+    let old = NoteText { body: &before, ..NoteText::default() };
+    let record = Record::default();
+    let mut found = BTreeSet::new();
+    for text in texts {
+        for foreign in record.foreign(text, Some(&old)) {
+            found.insert(match foreign {
+                Foreign::Claim(_, claim) => {
+                    format!("\"{}\" is in none of the notes", one_line(&claim, QUOTED))
+                }
+                other => other.to_string(),
+            });
+        }
+        // Words of several commands make another one.
+        let before = words(&before);
+        for command in text.texts().into_iter().flat_map(commands) {
+            if !before.contains(&words(command)) {
+                found
+                    .insert(format!("the command \"{}\" is in none of the notes", one_line(command, QUOTED)));
+            }
+        }
+    }
+    reasons.extend(found.into_iter().take(NAMED));
+}
+
+/// Lines of code, and spans of it with two words or more.
+fn commands(text: &str) -> Vec<&str> {
+    let code = pieces(text).into_iter().filter(|piece| piece.kind != PieceKind::Prose);
+    let lines = code.flat_map(|piece| match piece.kind {
+        PieceKind::Span => vec![piece.text],
+        _ => piece.text.lines().collect(),
+    });
+    lines.filter(|line| line.split_whitespace().nth(1).is_some()).collect()
+}
+
+/// Everything that a note says.
+fn said(entry: &Entry) -> String {
+    let meta = entry.meta();
+    let body = String::from_utf8_lossy(entry.body());
+    format!("{}\n{}\n{}\n{body}", meta.title, meta.summary, meta.tags.join(" "))
+}
+
+/// The sentences of these notes, without their full stops: a title has none.
+fn sentences(entries: &[&Entry]) -> BTreeSet<String> {
+    let all = entries.iter().flat_map(|entry| {
+        let body = String::from_utf8_lossy(entry.body());
+        let text =
+            NoteText { title: &entry.meta().title, summary: &entry.meta().summary, tags: &[], body: &body };
+        sentences_of(&text).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+fn sentences_of(text: &NoteText) -> impl Iterator<Item = String> {
+    let all = text.texts().into_iter().flat_map(sentences_of_note);
+    let bare = |sentence: String| collapsed(sentence.trim_end_matches(['.', '。']));
+    all.map(bare).filter(|sentence| !sentence.is_empty())
+}
+
+/// The words of a text, each between blanks, without the marks around them.
+fn words(text: &str) -> String {
+    let bare =
+        text.split_whitespace().map(|word| word.trim_matches(|c: char| "`\"'.,;:!?()*_#>[]".contains(c)));
+    bare.filter(|word| !word.is_empty()).fold(" ".to_owned(), |words, word| words + word + " ")
+}
+
+fn quoted(sentences: &[&String]) -> String {
+    let some = sentences.iter().take(NAMED).map(|sentence| format!("\"{}\"", one_line(sentence, QUOTED)));
+    let more = if sentences.len() > NAMED { ", …" } else { "" };
+    some.collect::<Vec<_>>().join(", ") + more
+}

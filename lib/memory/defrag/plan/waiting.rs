@@ -1,0 +1,74 @@
+//! What a person is to decide about: an operation, as the changes that `memory-review` makes.
+
+use crate::base::error::Result;
+use crate::memory::authorship::NoteText;
+use crate::memory::defrag::plan::drafts::Drafts;
+use crate::store::entry::{By, Entry, EntryId, Source};
+use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use serde_json::Map;
+
+impl Drafts<'_> {
+    /// The first text takes the place of the first note, other texts are new, and other notes go to the archive.
+    pub(super) fn waiting(
+        &self,
+        ids: &[EntryId],
+        texts: &[NoteText],
+        reasons: Vec<String>,
+    ) -> Result<Vec<Proposal>> {
+        let entries = ids.iter().map(|id| Ok(&self.draft(id)?.entry)).collect::<Result<Vec<&Entry>>>()?;
+        let Some(first) = entries.first() else { return Ok(Vec::new()) };
+        let by = entries.iter().filter_map(|entry| entry.meta().by).chain([By::Agent]).max();
+        let mut sources: Vec<Source> = Vec::new();
+        for source in entries.iter().flat_map(|entry| &entry.meta().sources) {
+            if !sources.contains(source) {
+                sources.push(source.clone());
+            }
+        }
+        let drafts = texts.iter().map(|text| Draft {
+            title: text.title.to_owned(),
+            summary: text.summary.to_owned(),
+            tags: text.tags.to_vec(),
+            scope: first.meta().scope,
+            until: first.meta().until,
+            body: text.body.to_owned(),
+            sources: sources.clone(),
+        });
+        let at = self.known.found.at.as_millisecond();
+        let proposal = |op: Op, note: Option<&Entry>, entry: Option<Draft>, reasons: Vec<String>| {
+            let mut proposal = Proposal {
+                id: ProposalId::make("", at, |_| false),
+                op,
+                note: note.map(|note| note.meta().id.clone()),
+                base: note.map(Entry::base),
+                entry,
+                by: by.unwrap_or(By::Agent),
+                evidence: Vec::new(),
+                reasons,
+                session: None,
+                created_at: at,
+                other: Map::new(),
+            };
+            proposal.id = ProposalId::make(proposal.title(), at, |_| false);
+            proposal
+        };
+        let mut all = Vec::new();
+        for (number, draft) in drafts.enumerate() {
+            all.push(match number {
+                0 => proposal(Op::Update, Some(first), Some(draft), reasons.clone()),
+                _ => proposal(Op::Create, None, Some(draft), reasons.clone()),
+            });
+        }
+        let gone = match texts.is_empty() {
+            true => entries.iter().skip(0),
+            false => entries.iter().skip(1),
+        };
+        for entry in gone {
+            let reasons = match texts.is_empty() {
+                true => reasons.clone(),
+                false => vec![format!("what it says would be part of {}", first.meta().id)],
+            };
+            all.push(proposal(Op::Retire, Some(entry), None, reasons));
+        }
+        Ok(all)
+    }
+}
