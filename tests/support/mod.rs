@@ -11,6 +11,7 @@ pub(crate) mod nix;
 pub(crate) mod processes;
 pub(crate) mod queue;
 pub(crate) mod server;
+pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod store;
 pub(crate) mod terminal;

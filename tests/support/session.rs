@@ -1,0 +1,82 @@
+//! Sessions of Claude Code as short texts, and a model that gives the replies it was handed.
+//!
+//! A session is written a turn a line: `u: ` the person, `a: ` the agent, `i: ` a command that it runs, `o: ` what that
+//! printed, `c: ` the summary of a compacted conversation. `\n` in a line is a line break.
+
+use crate::support::Sandbox;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Gives the replies of `replies.json` in order, one for each part of a batch. What a reply leaves out of an entry is
+/// filled in as a model would that believes every word: it reaches everywhere, and a quote of the person's bears it out.
+/// Asked once more because facts would be lost, it calls them all gone.
+const BELIEVER: &str = r#"
+replies = json.load(open(os.path.join(here, "replies.json"), encoding="utf-8"))
+part_of = re.search(r"^part: (\d+) of", prompt, re.M)
+key = batch + (part_of.group(1) if part_of else "")
+path = os.path.join(here, "asked.json")
+asked = json.load(open(path)) if os.path.exists(path) else []
+if key not in asked: asked.append(key)
+json.dump(asked, open(path, "w"))
+given = replies[asked.index(key)] if asked.index(key) < len(replies) else {}
+person = re.search(r"^\[(t\d+) user .*\n(.*)$", prompt, re.M)
+quote = [{"turn": person.group(1), "quote": person.group(2)}] if person else []
+entries = []
+for entry in given.get("entries", []):
+    entry = {"title": "Remember this", "summary": "In short.", "tags": ["topic__dev"], "scope": "global",
+             "evidence": quote, "sources": ids, **entry}
+    if is_repair:
+        lost = re.findall(r"loses (.*?); keep them", prompt)
+        entry["gone"] = entry.get("gone", []) + [fact for facts in lost for fact in facts.split(", ")]
+    entries.append(entry)
+retire = [{"reason": "The person said so.", "evidence": quote, "sources": ids, **note} for note in given.get("retire", [])]
+skipped = [] if entries or retire else [{"source": id, "reason": "nothing"} for id in ids]
+say(entries, skipped, retire=retire, want=given.get("want", []), **{"batch": given["batch"]} if "batch" in given else {})
+"#;
+
+impl Sandbox {
+    /// Writes the transcript of a session; `said` is all of it, in the form above.
+    pub(crate) fn tell(&self, session: &str, said: &str) {
+        let mut lines = String::new();
+        let mut number = 0;
+        for line in said.split('\n').map(str::trim_start).filter(|line| !line.is_empty()) {
+            let (who, text) = line.split_once(": ").unwrap_or_else(|| panic!("who says {line:?}?"));
+            let text = text.replace("\\n", "\n");
+            let (role, content) = match who {
+                "u" | "c" => ("user", json!(text)),
+                "a" => ("assistant", json!([{"type": "text", "text": text}])),
+                "i" => {
+                    number += 1;
+                    let input = json!({"command": text});
+                    ("assistant", json!([{"type": "tool_use", "id": format!("c{number}"), "name": "Bash", "input": input}]))
+                }
+                "o" => {
+                    ("user", json!([{"type": "tool_result", "tool_use_id": format!("c{number}"), "content": text}]))
+                }
+                _ => panic!("who says {line:?}?"),
+            };
+            let mut record = json!({
+                "type": role, "uuid": format!("{session}-{}", lines.len()), "sessionId": session,
+                "timestamp": "2026-02-27T10:00:00Z", "cwd": self.work(), "message": {"role": role, "content": content},
+            });
+            if who == "c" {
+                record["isCompactSummary"] = json!(true);
+            }
+            let _ = writeln!(lines, "{record}");
+        }
+        self.write(&self.transcript(session), lines);
+    }
+
+    /// Configures a model that gives these replies, one for each part of a batch.
+    pub(crate) fn believer(&self, replies: &[Value], more: Value) {
+        let command = self.script(BELIEVER);
+        self.replies(replies);
+        self.llm(&command, more);
+    }
+
+    /// What that model answers from now on.
+    pub(crate) fn replies(&self, replies: &[Value]) {
+        self.write(&self.home().join("replies.json"), json!(replies).to_string());
+        let _ = std::fs::remove_file(self.home().join("asked.json"));
+    }
+}
