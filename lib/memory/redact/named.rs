@@ -198,6 +198,9 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     while end > start && b".,:!?".contains(&bytes[end - 1]) {
         end -= 1;
     }
+    if end - start > VALUE {
+        return None;
+    }
     let word = &bytes[start..end];
     let literal = context.plain || context.colon && at_line_end(bytes, end);
     // An identifier is a value only outside of code, or if no person would write it.

@@ -8,6 +8,9 @@ use crate::memory::redact::value::{chosen, password as passes, placeholder, rand
 /// The most words between what is named and what is said of it: "the password of the new server is now …".
 const WORDS: usize = 8;
 
+/// The longest secret that a sentence holds, in bytes.
+const LONGEST: usize = 160;
+
 /// Words and signs after which the secret comes.
 const CONNECTORS: &[&str] = &[
     "is", "was", "be", "are", "to", "as", "equals", "becomes", "lautet", "ist", "war", "est", "es", "é", "è",
@@ -48,6 +51,10 @@ pub(super) fn token(near: &mut Near) {
             && random(said.text)
             && !placeholder(said.text)
     };
+    // `token=…` is a name and its value.
+    if near.bytes.get(near.end) == Some(&b'=') {
+        return;
+    }
     if let Some((start, end)) = said(near, made) {
         near.push(start, end, "token");
     }
@@ -218,7 +225,11 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Said<'_>> {
         let end = memchr::memmem::find(inside, close.as_bytes())?;
         return Some(Said { text: &inside[..end], start: open.len(), quoted: connected, connected });
     }
-    let stop = |byte: &u8| byte.is_ascii_whitespace() || b"\"`\\<>|,;".contains(byte) || *byte >= 0xE3;
+    let stop = |byte: &u8| {
+        matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'`' | b'\\' | b'<' | b'>' | b'|' | b',' | b';')
+            || *byte >= 0xE3
+    };
+    let rest = &rest[..rest.len().min(LONGEST)];
     let mut end = rest.iter().position(stop).unwrap_or(rest.len());
     let start = leading(&rest[..end], b"(*");
     while end > start && b".:)]*'?".contains(&rest[end - 1]) {

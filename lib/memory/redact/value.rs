@@ -60,6 +60,9 @@ pub(super) fn password(value: &[u8]) -> bool {
 
 /// Did a person make it up, where nothing else says that it is not code: no number, no name with a number?
 pub(super) fn chosen(value: &[u8]) -> bool {
+    if value.len() > WORDY {
+        return false;
+    }
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
     let joins = |byte: &u8| b"()[]{}<>\"'`,;|\\$=&".contains(byte);
     // `self.password2`, `path/to/file2`, `Kind::Two2`
@@ -70,7 +73,6 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     let sign = core.iter().any(|byte| b"!#%^*+?@~".contains(byte));
     (digits > 0 || sign)
         && digits < value.len()
-        && value.len() <= 64
         && !value.iter().any(joins)
         && !path
         && !dotted
