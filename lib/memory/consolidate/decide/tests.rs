@@ -10,7 +10,9 @@ const OTHER: &str = "h/o/other";
 
 /// A note with this front matter besides id and title.
 fn note(more: &str, body: &str) -> Entry {
-    let text = format!("---\nid: id__AAAAAA\ntitle: The port\nsummary: Which port.\ntags: [topic__x]\n{more}---\n\n{body}\n");
+    let text = format!(
+        "---\nid: id__AAAAAA\ntitle: The port\nsummary: Which port.\ntags: [topic__x]\n{more}---\n\n{body}\n"
+    );
     Entry::parse(text.into_bytes()).unwrap()
 }
 
