@@ -262,56 +262,34 @@ fn leftovers_of_a_killed_run_are_removed_and_other_files_are_not() {
 }
 
 #[test]
-fn a_strangers_store_reaches_no_file_outside_its_directory() {
+fn a_strangers_configuration_diverts_nothing() {
     let sandbox = Sandbox::new();
-    let text = |id: &str, title: &str| format!("---\nid: id__{id}\ntitle: {title}\n---\n\nx\n");
-    let work = fs::canonicalize(sandbox.work()).unwrap();
+    let text = |id: &str, title: &str| format!("---\nid: id__{id}\ntitle: {title}\ntier: hot\n---\n\nx\n");
+    let own = sandbox.home().join(".local/share/agent-memory");
     sandbox.file("notes/topics/x -- id__AAAAAA.md", text("AAAAAA", "Theirs"));
+    sandbox.write(&own.join("topics/y -- id__BBBBBB.md"), text("BBBBBB", "Mine"));
     sandbox.write(&sandbox.home().join(".codex/AGENTS.md"), "mine\n");
-    sandbox.file("deep/CLAUDE.md", "mine\n");
-    let own = json!({"agentsMd": {"targets": ["~/.codex/AGENTS.md", sandbox.work().join("deep/CLAUDE.md"), work.join("link.md")]}});
-    sandbox.settings(own);
-    sandbox.file(
-        "memory.config.json",
-        json!({"storage": {"root": "notes"}, "agentsMd": {"targets": ["AGENTS.md", "../out.md", "x.sh"]}})
-            .to_string(),
-    );
-    symlink(sandbox.home().join(".codex/AGENTS.md"), sandbox.work().join("link.md"));
-    let (code, out, err) = said(&mut sandbox.command(PROGRAM));
-    assert_eq!(code, Some(0), "{err}");
-    let expected = format!(
-        "written\t{}\nmade\t{}\n",
-        work.join("deep/CLAUDE.md").display(),
-        work.join("AGENTS.md").display()
-    );
-    assert_eq!(out, expected);
-    assert!(
-        err.contains("so these settings in it are ignored: agentsMd.targets[1], agentsMd.targets[2];"),
-        "{err}"
-    );
-    assert!(fs::read_to_string(work.join("AGENTS.md")).unwrap().contains("- [Theirs]"));
-    assert_eq!(fs::read_to_string(sandbox.home().join(".codex/AGENTS.md")).unwrap(), "mine\n");
-    // The same for a file on the command line.
-    symlink(sandbox.home().join(".codex"), sandbox.work().join("out"));
-    let outside = sandbox.home().join("new.md");
-    for target in
-        [outside.to_str().unwrap(), "../home/new.md", "out/AGENTS.md", "out/new.md", ".git/x.md", "link.md"]
-    {
-        let (code, out, err) = said(sandbox.command(PROGRAM).args(["--target", target]));
-        assert_eq!((code, out.as_str()), (Some(1), ""), "{target}");
-        assert!(
-            err.contains("is outside of the current directory, whose configuration names the store"),
-            "{err}"
-        );
-    }
-    assert!(!outside.exists() && names(&sandbox.home().join(".codex")) == ["AGENTS.md"]);
-    let (code, out, _) = said(sandbox.command(PROGRAM).args(["--target", "deep/new.md"]));
-    assert_eq!((code, out), (Some(0), format!("made\t{}\n", work.join("deep/new.md").display())));
-    // Once trusted, it is like the user's own.
-    let (code, _, err) =
-        said(sandbox.command(PROGRAM).args(["--target", "out/new.md"]).env("AGENT_MEMORY_TRUST", "1"));
-    assert_eq!((code, err.as_str()), (Some(0), ""));
-    assert_eq!(fs::read_to_string(sandbox.home().join(".codex/AGENTS.md")).unwrap(), "mine\n");
+    sandbox.settings(json!({"agentsMd": {"targets": ["~/.codex/AGENTS.md"]}}));
+    let theirs = json!({"storage": {"root": "notes"}, "agentsMd": {"targets": ["AGENTS.md"]}});
+    sandbox.file("memory.config.json", theirs.to_string());
+    let named = format!("{}\" is not trusted, so ", sandbox.work().join("memory.config.json").display());
+
+    let (code, _, err) = said(&mut sandbox.command(PROGRAM));
+    assert!(code == Some(0) && err.matches(&named).count() == 1 && err.lines().count() == 1, "{err}");
+    let section = fs::read_to_string(sandbox.home().join(".codex/AGENTS.md")).unwrap();
+    assert!(section.contains("Mine") && !section.contains("Theirs"), "{section}");
+    assert!(!sandbox.work().join("AGENTS.md").exists());
+    let (_, out, err) = said(&mut sandbox.command("memory-list"));
+    assert!(out.contains("Mine") && !out.contains("Theirs") && err.contains(&named), "{out}{err}");
+    assert_eq!(said(sandbox.command("memory-read").arg("AAAAAA")).0, Some(1));
+    // The hook says so, too, and queues where the next run looks.
+    let hook = json!({"hook_event_name": "SessionEnd", "session_id": "s", "transcript_path": "/t.jsonl",
+                      "cwd": sandbox.work(), "reason": "other"});
+    let mut capture = sandbox.command("memory-capture");
+    let (code, out, err) = said(capture.args(["--harness", "claude-code"]).write_stdin(hook.to_string()));
+    assert!(code == Some(0) && out.starts_with(own.join("inbox").to_str().unwrap()), "{out}{err}");
+    assert!(err.contains(&named), "{err}");
+    assert_eq!(names(&sandbox.work().join("notes")), ["topics"]);
 }
 
 #[test]

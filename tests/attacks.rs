@@ -123,8 +123,10 @@ const LANDS: &[(&str, &str)] = &[
 ];
 
 /// The attacks whose text holds everywhere, and why.
-const EVERYWHERE: &[(&str, &str)] =
-    &[("a short text pasted bare", "a short text that stands alone in the person's turn looks like the person's own")];
+const EVERYWHERE: &[(&str, &str)] = &[(
+    "a short text pasted bare",
+    "a short text that stands alone in the person's turn looks like the person's own",
+)];
 
 /// The attacks after which a model that believes as much brings order among the notes.
 const IN_THE_NIGHT: [&str; 8] = [
@@ -158,7 +160,9 @@ fn topics(sandbox: &Sandbox) -> BTreeMap<String, String> {
 /// What a note says and how far it reaches, without what defrag may set and counters.
 fn says(text: &str) -> String {
     let is_set = |line: &&str| {
-        !["tier:", "rank:", "status:", "used:", "last_used:", "updatedAt:"].iter().any(|key| line.starts_with(key))
+        !["tier:", "rank:", "status:", "used:", "last_used:", "updatedAt:"]
+            .iter()
+            .any(|key| line.starts_with(key))
     };
     text.lines().filter(is_set).collect::<Vec<_>>().join("\n")
 }
@@ -178,7 +182,8 @@ fn run(attack: &Attack, has_night: bool) -> Outcome {
     let sandbox = Sandbox::new();
     stock(&sandbox);
     let before = topics(&sandbox);
-    let more = if attack.prompt_bytes > 0 { json!({"maxPromptBytes": attack.prompt_bytes}) } else { json!({}) };
+    let more =
+        if attack.prompt_bytes > 0 { json!({"maxPromptBytes": attack.prompt_bytes}) } else { json!({}) };
     sandbox.believer(&attack.replies, more);
     let mut outcome = Outcome::default();
     let mut number = 0;
@@ -226,7 +231,9 @@ fn run(attack: &Attack, has_night: bool) -> Outcome {
     }
     if let Some(prompt) = sandbox.prompts().first() {
         let is_line_end = |c: char| "\n\r\u{b}\u{c}\u{1c}\u{1d}\u{1e}\u{85}\u{2028}\u{2029}".contains(c);
-        if let Some(line) = prompt.split(is_line_end).find(|line| line.contains("FORGED") && !line.starts_with("| ")) {
+        if let Some(line) =
+            prompt.split(is_line_end).find(|line| line.contains("FORGED") && !line.starts_with("| "))
+        {
             outcome.faults.push(format!("looks like a line of ours: {line:?}"));
         }
     }
@@ -390,7 +397,11 @@ fn ordinary_work_lands_without_review() {
         });
     }
     let landed = rows.len() - waiting.len();
-    say(&format!("{landed} of {} honest notes land, {globals} of them everywhere; not:\n{}", rows.len(), waiting.join("\n")));
+    say(&format!(
+        "{landed} of {} honest notes land, {globals} of them everywhere; not:\n{}",
+        rows.len(),
+        waiting.join("\n")
+    ));
     assert!(landed * 10 >= rows.len() * 9, "{landed} of {}: {waiting:#?}", rows.len());
 }
 

@@ -100,19 +100,27 @@ Max Tokens:        4096
 #[test]
 fn show_leaves_out_what_is_not_set() {
     let sandbox = Sandbox::new();
+    let log = sandbox.log_path("a");
+    let memory = |enabled: bool, last_n: u32| {
+        format!(
+            "Memory Enabled:    {enabled}\nMemory Path:       {}\nMemory LastN:      {last_n}\nMemory MaxEntries: 0\n",
+            log.display()
+        )
+    };
+    let (on, off) = (memory(true, 0), memory(false, 7));
     let cases = [
         ("", ""),
         ("[memory]", ""),
         ("[memory]\nenabled = false\nlast_n = 0", ""),
-        ("[memory]\nenabled = true", "Memory Enabled: true\n"),
-        ("[memory]\nlast_n = 7", "Memory Enabled: false\nMemory LastN:   7\n"),
+        ("[memory]\nenabled = true", on.as_str()),
+        ("[memory]\nlast_n = 7", off.as_str()),
         ("[params]\ntemperature = 0", "Temperature: 0\n"),
     ];
     for (more, rows) in cases {
         sandbox.agent_file("a", &format!("name = 'a'\nmodel = 'p/m'\n{more}"));
         let width = rows.lines().map(|row| row.find(": ").unwrap() + 2).max().unwrap_or(7).max(7);
         let row = |label: &str, value: &str| {
-            let width = if rows.contains("LastN") || rows.contains("Enabled") { 16 } else { width };
+            let width = if rows.contains("LastN") { 19 } else { width };
             format!("{label:width$}{value}\n")
         };
         let expected = row("Name:", "a") + &row("Model:", "p/m") + rows;

@@ -31,6 +31,39 @@ fn a_note_becomes_one_file_and_its_path_is_printed() {
 }
 
 #[test]
+fn no_secret_waits_in_the_queue() {
+    let sandbox = Sandbox::new();
+    let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
+    let config = format!("[remote \"origin\"]\n\turl = https://git.example.com/{token}/things.git\n");
+    sandbox.file(".git/config", config);
+    sandbox.file(".git/HEAD", "ref: refs/heads/main\n");
+    let (title, body) = (format!("Use {token}"), format!("The password is Tiger2019! and {token}"));
+    let path = out(&mut sandbox.capture(&["--title", &title, "--body", &body]));
+    let entry = fs::read_to_string(path.trim_end()).unwrap();
+    assert!(!entry.contains(&token) && !entry.contains("Tiger2019"), "{entry}");
+    let entry = entry_at(&path);
+    assert_eq!(entry["retrieval"]["title"], "Use [redacted:github-token]");
+    assert_eq!(entry["context"]["repo"], "git.example.com/[redacted:github-token]/things");
+    // That of a session is not the user's text, but its repository has an address, too.
+    let path = out(&mut sandbox.capture(&["--harness", "amp", "--thread-id", "T-1"]));
+    assert!(!fs::read_to_string(path.trim_end()).unwrap().contains(&token));
+}
+
+#[test]
+fn a_store_is_private_whatever_the_umask_and_whoever_made_it() {
+    let sandbox = Sandbox::new();
+    for dir in ["", "inbox", "topics", "archive", ".agent-memory", ".git"] {
+        fs::create_dir_all(sandbox.store().join(dir)).unwrap();
+        crate::support::set_mode(&sandbox.store().join(dir), 0o755);
+    }
+    out(&mut sandbox.capture(&BOTH));
+    for dir in ["inbox", "topics", "archive", ".agent-memory", ".git"] {
+        assert_eq!(mode(&sandbox.store().join(dir)), 0o700, "{dir}");
+    }
+    assert_eq!(mode(&sandbox.store()), 0o755, "the user's own choice");
+}
+
+#[test]
 fn json_is_the_entry_with_its_id_and_path() {
     let sandbox = Sandbox::new();
     let args = ["--harness", "amp", "--thread-id", "T-1", "--json"];

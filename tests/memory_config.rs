@@ -150,7 +150,7 @@ fn path_prints_where_the_file_would_be() {
     sandbox.file("memory.config.json", "{}");
     let (_, out, err) = said(&mut command(&sandbox, &["path"]));
     assert_eq!(out, format!("{}\n", own(&sandbox).display()));
-    let stranger = format!("\"{}\" is not trusted, and only adds to:\n", here(&sandbox).display());
+    let stranger = format!("\"{}\" is not trusted, and only lowers caps of:\n", here(&sandbox).display());
     assert!(err.starts_with(&stranger), "{err}");
 }
 
@@ -188,15 +188,8 @@ fn an_untrusted_file_stays_in_its_directory_and_only_lowers_limits() {
     assert_eq!((err.lines().count(), left_out.split(", ").count()), (1, 10), "{err}");
     assert!(left_out.ends_with(" more"), "{left_out}");
     assert!(!format!("{all}{err}").contains("evil"), "{all}{err}");
-    let work = fs::canonicalize(sandbox.work()).unwrap();
-    assert_eq!(
-        *value(&all, "agentsMd.targets"),
-        json!([
-            {"path": sandbox.home().join(".codex/AGENTS.md")},
-            {"path": work.join("AGENTS.md")},
-            {"path": work.join("docs/new.md")},
-        ])
-    );
+    let own_target = json!([{"path": sandbox.home().join(".codex/AGENTS.md")}]);
+    assert_eq!(*value(&all, "agentsMd.targets"), own_target);
     for (key, expected) in [
         ("llm.command", json!("mine")),
         ("llm.timeoutSeconds", json!(60)),
@@ -211,40 +204,27 @@ fn an_untrusted_file_stays_in_its_directory_and_only_lowers_limits() {
     }
     let file = here(&sandbox).display().to_string();
     assert_eq!(all["llm.maxCallsPerRun"]["source"], format!("{file} (not trusted)"));
-    assert_eq!(
-        all["agentsMd.targets"]["source"],
-        format!("{}, {file} (not trusted)", own(&sandbox).display())
-    );
+    assert_eq!(all["agentsMd.targets"]["source"], own(&sandbox).display().to_string());
 }
 
 #[test]
-fn the_store_of_an_untrusted_file_is_inside_its_directory() {
+fn an_untrusted_file_chooses_neither_the_store_nor_a_target() {
     let sandbox = Sandbox::new();
-    let inside = sandbox.work().join("CLAUDE.md");
-    let targets = json!({"agentsMd": {"targets": ["~/.codex/AGENTS.md", inside]}});
-    sandbox.write(&own(&sandbox), targets.to_string());
-    let set = |root: &str| {
-        let file = json!({"agentsMd": {"targets": [{"path": "a.md", "repo": "h/o/n"}, "CLAUDE.md"]},
-                          "storage": {"root": root}});
-        sandbox.file("memory.config.json", file.to_string());
-        show(&sandbox)
-    };
-    let work = fs::canonicalize(sandbox.work()).unwrap();
-    let (all, err) = set("notes/deep");
-    assert_eq!(err, "");
-    assert_eq!(*value(&all, "storage.root"), json!(work.join("notes/deep")));
-    assert_eq!(*value(&all, "storage.autoCommit"), false);
-    let expected = json!([{"path": inside}, {"path": work.join("a.md"), "repo": "h/o/n"}]);
-    assert_eq!(*value(&all, "agentsMd.targets"), expected);
     symlink(sandbox.home(), sandbox.work().join("out"));
-    for root in ["..", "out", "out/new", "~/notes", "/", ".git/notes", ".GIT", "new/../.."] {
-        let (all, err) = set(root);
+    for root in ["notes/deep", ".notes", "..", "out", "~/notes", "/", ".git/notes"] {
+        let file = json!({"storage": {"root": root}, "agentsMd": {"targets": ["CLAUDE.md"]}});
+        sandbox.file("memory.config.json", file.to_string());
+        let (all, err) = show(&sandbox);
         assert!(
-            err.contains("so these settings in it are ignored: storage.root, agentsMd.targets[0];"),
+            err.contains("so these settings in it are ignored: agentsMd.targets, storage.root;"),
             "{root}: {err}"
         );
+        assert!(err.lines().count() == 1 && err.contains("to trust it, set AGENT_MEMORY_TRUST=1"), "{err}");
         assert_eq!(all["storage.root"]["source"], "default", "{root}");
-        assert_eq!(*value(&all, "storage.autoCommit"), true);
+        assert_eq!(
+            (value(&all, "storage.autoCommit"), value(&all, "agentsMd.targets")),
+            (&json!(true), &json!([]))
+        );
     }
 }
 

@@ -585,15 +585,16 @@ fn a_configuration_that_cannot_be_read_is_the_programs_own_error() {
 }
 
 #[test]
-fn an_untrusted_store_is_reported_and_not_fixed() {
+fn an_untrusted_configuration_is_reported_and_its_store_is_not_touched() {
     let store = Store::new();
     store.sandbox.file("memory.config.json", r#"{"storage": {"root": "notes"}}"#);
     store.sandbox.file("notes/topics/wrong.md", note("AAAAAA", "x", "tier: hot\n"));
-    set_mode(&store.sandbox.work(), 0o700);
-    let (code, out, _) = store.run("memory-doctor", &["--fix"]);
+    let (code, out, err) = store.run("memory-doctor", &["--fix"]);
     assert_eq!(code, Some(0), "{out}");
-    assert!(out.contains("a file that is not trusted names this store"), "{out}");
-    assert!(out.contains("3 warnings in 1 note\n"), "{out}");
+    assert!(
+        out.contains("memory.config.json is not trusted: nothing in it counts but lower caps"),
+        "{out}{err}"
+    );
     assert_eq!(names(&store.sandbox.work().join("notes/topics")), ["wrong.md"]);
     assert!(!store.sandbox.work().join("notes/.agent-memory").exists());
 }
@@ -658,7 +659,17 @@ mod history {
             told(&store),
             "warning .git/index.lock git's lock was left behind, so no commit can be made"
         );
-        fs::remove_file(lock).unwrap();
+        let head = store.put(".git/HEAD.lock", "");
+        let reference = store.put(".git/refs/heads/main.lock", "");
+        age(&head, HOUR);
+        age(&reference, HOUR);
+        let (_, out, _) = store.run("memory-doctor", &["--fix"]);
+        assert_eq!(out.matches("git's lock was left behind, so no commit could be made").count(), 3, "{out}");
+        assert!(
+            [&lock, &head, &reference]
+                .iter()
+                .all(|lock| out.contains(lock.to_str().unwrap()) && !lock.exists())
+        );
 
         let identity = store.sandbox.home().join(".gitconfig");
         fs::write(&identity, "[user]\nuseConfigOnly = true\n").unwrap();

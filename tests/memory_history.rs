@@ -252,20 +252,21 @@ fn the_history_can_be_switched_off() {
 }
 
 #[test]
-fn a_store_from_an_untrusted_configuration_is_never_committed() {
+fn an_untrusted_configuration_changes_neither_the_store_nor_its_hook() {
     let store = Store::with_history();
+    store.note("AAAAAA", "One");
     store.sandbox.file("memory.config.json", r#"{"storage": {"root": "theirs", "commitHook": "touch ran"}}"#);
-    store.sandbox.file("theirs/topics/one -- id__AAAAAA.md", note("AAAAAA", "One", ""));
-    let (code, out, err) = store.run("memory-update", &["AAAAAA", "--pin"]);
+    store.sandbox.file("theirs/topics/one -- id__AAAAAA.md", note("AAAAAA", "Theirs", ""));
+    let (code, out, err) = store.run("memory-update", &["AAAAAA", "--summary", "s"]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("/work/theirs/topics/") && err.contains("is not trusted"), "{out}{err}");
+    assert!(!out.contains("/theirs/") && err.contains("is not trusted"), "{out}{err}");
     let theirs = store.sandbox.work().join("theirs");
-    assert!(!theirs.join(".git").exists() && !theirs.join("ran").exists());
+    assert!(store.root().join(".git").exists() && !theirs.join(".git").exists());
+    assert!(!theirs.join("ran").exists() && !store.root().join("ran").exists());
     // Once trusted, it is like the user's own.
     let mut command = store.sandbox.command("memory-update");
     let output = command.args(["AAAAAA", "--unpin"]).env("AGENT_MEMORY_TRUST", "1").output().unwrap();
     assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
-    assert!(theirs.join("ran").exists());
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl AgentLog {
         let limit = memory.max_entries();
         let count = if limit > 0 { run_log::count(&path)?.entries } else { 0 };
         if limit > 0 && count >= limit {
-            reporter.warn(&format!(
+            reporter.warn_always(&format!(
                 "agent \"{name}\" memory has {count} entries (max_entries: {limit}). Run 'axe gc {name}' to trim."
             ));
         }

@@ -29,6 +29,26 @@ pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o700)
 }
 
+/// Takes a directory of ours away from everybody else. One that belongs to another user stays as it is.
+#[cfg(unix)]
+pub(crate) fn make_private(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    // A symlink was made by a person, and leads to a directory that is not ours.
+    let Ok(metadata) = dir.symlink_metadata() else { return Ok(()) };
+    if !metadata.is_dir() || metadata.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    match fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700)) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn make_private(_dir: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -96,6 +116,20 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
 /// the file is as it was.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_with(path, bytes, |_| Ok(()))
+}
+
+/// The same, and it is on disk when this returns.
+pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let is_new = path.symlink_metadata().is_err();
+    append_with(path, bytes, |file| file.sync_data())?;
+    match path.parent() {
+        Some(parent) if is_new => sync_dir(parent),
+        _ => Ok(()),
+    }
+}
+
+fn append_with(path: &Path, bytes: &[u8], sync: fn(&fs::File) -> io::Result<()>) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_dir(parent)?;
     }
@@ -114,7 +148,10 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     whole.extend_from_slice(bytes);
     let _whole = signal::shield();
     let written = match file.write(&whole) {
-        Ok(n) if n == whole.len() => return Ok(()),
+        Ok(n) if n == whole.len() => match sync(&file) {
+            Ok(()) => return Ok(()),
+            Err(e) => e,
+        },
         Ok(n) => io::Error::new(
             io::ErrorKind::StorageFull,
             format!("only {n} of {} bytes could be written to \"{}\"", whole.len(), path.display()),

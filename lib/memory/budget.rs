@@ -11,6 +11,8 @@ use std::path::PathBuf;
 
 /// The longest line of the ledger that is read, in bytes. Ours have a few hundred.
 const LINE_CAP: u64 = 64 << 10;
+/// Fewer bytes than any call has in the ledger: what cannot be read counts as one call for each so many.
+const SHORTEST: usize = 100;
 
 pub(crate) struct CallBudget {
     ledger: PathBuf,
@@ -28,6 +30,8 @@ struct Counted {
     /// The offset of the first line that has not been counted, in bytes.
     end: u64,
     made: u64,
+    /// Bytes of lines that could not be read.
+    unreadable: u64,
 }
 
 /// A line of `calls.jsonl`. Each call has two: one before it is made and one after.
@@ -149,7 +153,8 @@ impl CallBudget {
         if self.ledger.is_symlink() {
             return Err(self.unusable(&std::io::Error::other("it is a symlink")));
         }
-        file::append(&self.ledger, &text).map_err(|e| self.unusable(&e))
+        // A call that was paid for is not forgotten after a power cut.
+        file::append_synced(&self.ledger, &text).map_err(|e| self.unusable(&e))
     }
 
     fn unusable(&self, e: &std::io::Error) -> Error {
@@ -160,7 +165,14 @@ impl CallBudget {
         .hint("repair the file, or move it away")
     }
 
-    /// How many calls began on the UTC day of `now`. An unreadable line counts as one: better one call too few.
+    /// How many bytes of the ledger cannot be read.
+    pub(crate) fn unreadable(&self, now: Timestamp) -> Result<u64> {
+        self.made_today(now)?;
+        Ok(self.counted.get().unreadable)
+    }
+
+    /// How many calls began on the UTC day of `now`. What cannot be read counts as calls that are spent, as many as it
+    /// may have held: better too few calls than too many.
     fn made_today(&self, now: Timestamp) -> Result<u64> {
         #[derive(Deserialize)]
         struct ReadLine {
@@ -187,9 +199,11 @@ impl CallBudget {
                 self.counted.set(counted);
                 return Ok(counted.made);
             }
-            let more = match serde_json::from_slice::<ReadLine>(&line) {
+            let read = serde_json::from_slice::<ReadLine>(&line);
+            let unreadable = if read.is_err() { line.trim_ascii().len() as u64 } else { 0 };
+            let more = match read {
                 Ok(line) => u64::from(line.event == CallEvent::Started && day(line.at) == today),
-                Err(_) => u64::from(!line.trim_ascii().is_empty()),
+                Err(_) => line.trim_ascii().len().div_ceil(SHORTEST) as u64,
             };
             if !line.ends_with(b"\n") && (line.len() as u64) < LINE_CAP {
                 // The last line is not complete yet: it counts now, and is read again next time.
@@ -197,6 +211,7 @@ impl CallBudget {
                 return Ok(counted.made + more);
             }
             counted.made += more;
+            counted.unreadable += unreadable;
             counted.end += line.len() as u64;
         }
     }
@@ -285,6 +300,24 @@ mod tests {
             CallBudget::of(&root, 9, 9).allowance(time("2026-02-28T15:00:00Z")).unwrap(),
             Allowance::Left(7)
         );
+    }
+
+    #[test]
+    fn a_garbled_ledger_gives_no_fresh_day() {
+        let (_dir, root) = store();
+        let ledger = root.state().join("calls.jsonl");
+        let now = time("2026-02-28T15:00:00Z");
+        let budget = CallBudget::of(&root, 99, 99);
+        for _ in 0..20 {
+            budget.start(CALL, now).unwrap();
+            budget.end(CALL, now, Duration::from_millis(12), 34, "ok").unwrap();
+        }
+        let length = fs_err::metadata(&ledger).unwrap().len() as usize;
+        for garbage in [vec![0; length], vec![b'x'; length]] {
+            file::install(&ledger, &garbage, 0o600).unwrap();
+            let budget = CallBudget::of(&root, 99, 20);
+            assert_eq!(budget.allowance(now).unwrap(), Allowance::Spent(Spent::Day(20)));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::scaffold;
+use crate::store::run_log;
 use std::io;
 use std::process::{Command, ExitCode};
 
@@ -85,7 +86,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         Action::List => list(args.json, env, &reporter, stdout)?,
         Action::Show(name) => {
             let agent = agent::load(&name, env, &reporter)?;
-            if args.json { stdout.json(&as_json(&name, &agent))? } else { show(&name, &agent, stdout)? }
+            if args.json { stdout.json(&as_json(&name, &agent))? } else { show(&name, &agent, env, stdout)? }
         }
         Action::Init(name) => init(&name, env, stdout)?,
         Action::Edit(name) => return edit(&name, env, &reporter),
@@ -112,7 +113,7 @@ fn as_json(name: &AgentName, agent: &Agent) -> Agent {
 }
 
 /// `Label: value`, values in one column, only what is set.
-fn show(name: &AgentName, agent: &Agent, stdout: &mut Stdout) -> Result<()> {
+fn show(name: &AgentName, agent: &Agent, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let number = |value: i64| if value == 0 { String::new() } else { value.to_string() };
     let Agent { sub_agents_config: calls, memory, params, .. } = agent;
     let parallel = if calls.parallel { "yes" } else { "no" };
@@ -133,9 +134,9 @@ fn show(name: &AgentName, agent: &Agent, stdout: &mut Stdout) -> Result<()> {
     if memory.enabled || !memory.path.is_empty() || memory.last_n != 0 || memory.max_entries != 0 {
         rows.extend([
             ("Memory Enabled", memory.enabled.to_string()),
-            ("Memory Path", memory.path.clone()),
-            ("Memory LastN", number(memory.last_n)),
-            ("Memory MaxEntries", number(memory.max_entries)),
+            ("Memory Path", run_log::path(name, memory, env)?.display().to_string()),
+            ("Memory LastN", memory.last_n.to_string()),
+            ("Memory MaxEntries", memory.max_entries.to_string()),
             ("Memory MaxTaskChars", number(memory.max_task_chars)),
         ]);
     }

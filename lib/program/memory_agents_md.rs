@@ -158,7 +158,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         return print(repo.as_deref(), section, args.json, stdout).map(|()| ExitCode::SUCCESS);
     }
     if is_named {
-        let target = |path| Ok(Target { path: memory::may_write(path, &config, env)?, repo: repo.clone() });
+        let target = |path| Ok(Target { path, repo: repo.clone() });
         config.agents_md.targets = wanted.into_iter().map(target).collect::<Result<_>>()?;
     }
     let outcomes = match args.is_check {

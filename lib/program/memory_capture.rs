@@ -11,7 +11,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
-use crate::config::memory;
+use crate::config::memory::{self, Redact};
 use crate::harness::shell::AgentShell;
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
@@ -166,9 +166,15 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let config = || memory::load(args.config.as_deref(), env, &reporter);
     match plan {
         Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
-        Plan::Write(entry) => write_note(entry, &config()?, args.json, env, &reporter, stdout),
-        Plan::Queue { entry, quiet } => {
-            let waiting = queue(&entry, &config()?)?;
+        Plan::Write(mut entry) => {
+            let config = config()?;
+            redact(&mut entry, &config.redact)?;
+            write_note(entry, &config, args.json, env, &reporter, stdout)
+        }
+        Plan::Queue { mut entry, quiet } => {
+            let config = config()?;
+            redact(&mut entry, &config.redact)?;
+            let waiting = queue(&entry, &config)?;
             match args.json {
                 true => print_json(&waiting, stdout),
                 false if quiet => Ok(()),
@@ -249,6 +255,22 @@ fn entry(retrieval: Retrieval, harness: Harness, context: Context, env: &Env) ->
     QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context }
 }
 
+/// Replaces the secrets in what a person or an agent wrote, and in the address of the repository. The queue keeps the
+/// text, also after it was processed.
+fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
+    if let Retrieval::Inline { title, body, tags, .. } = &mut entry.retrieval {
+        let redactor = Redactor::of(settings)?;
+        (*title, *body) = (redactor.cleaned(title), redactor.cleaned(body));
+        // A mark is no tag.
+        tags.retain(|tag| redactor.cleaned(tag) == *tag);
+    }
+    // A session is queued whatever the user's own patterns are.
+    if let Some(repo) = entry.context.repo.as_mut().filter(|_| settings.enabled) {
+        *repo = Redactor::default().cleaned(repo);
+    }
+    Ok(())
+}
+
 /// The new entry in the queue, or the one about the same session that waits already.
 fn queue(entry: &QueueEntry, config: &memory::MemoryConfig) -> Result<Waiting> {
     Ok(Journal::at(&Root::at(&config.storage.root)).put(entry)?.waiting())
@@ -261,7 +283,7 @@ fn print_json(waiting: &Waiting, stdout: &mut Stdout) -> Result<()> {
     stdout.json(&json)
 }
 
-/// Writes the note without the queue. Secrets are redacted here, as consolidation would do it. What an agent writes holds
+/// Writes the note without the queue. What an agent writes holds
 /// in its repository at most; the rest waits for a person.
 fn write_note(
     entry: QueueEntry,
@@ -272,8 +294,6 @@ fn write_note(
     stdout: &mut Stdout,
 ) -> Result<()> {
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
-    let redactor = Redactor::of(&config.redact)?;
-    let (title, body) = (redactor.cleaned(&title), redactor.cleaned(&body));
     let root = Root::at(&config.storage.root);
     let source = Source {
         harness: Some(entry.harness.to_string()),

@@ -33,8 +33,8 @@ pub(super) const ABOUT: About = About {
            $XDG_CONFIG_HOME/agent-memory/config.json (or ~/.config/agent-memory/config.json). \
            Every key has a default; memory(7) describes them.\n\n\
            A ./memory.config.json may be somebody else's. Unless AGENT_MEMORY_TRUST=1 is set, or your own \
-           file lists its directory (or a parent) under trustedDirectories, it can only set a store and .md \
-           targets inside its directory, and lower the limits for the LLM.\n\n    \
+           file lists its directory (or a parent) under trustedDirectories, it can only lower the limits for \
+           the LLM.\n\n    \
            memory-config show --json | jq -r '.[\"storage.root\"].value'",
     sections: &[],
 };
@@ -101,7 +101,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let files = files(config, env)?;
     if let Some(untrusted) = &files.untrusted {
-        line(&format!("\"{}\" is not trusted, and only adds to:", untrusted.display()));
+        line(&format!("\"{}\" is not trusted, and only lowers caps of:", untrusted.display()));
     }
     let path = match files.main {
         Some(main) => main,

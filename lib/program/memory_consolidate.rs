@@ -149,11 +149,6 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             return print_busy(&args, stdout);
         }
     };
-    if opened.config.storage.foreign && matches!(args.what, What::Run | What::Prompt) {
-        reporter.warn(
-            "the store is named by a file that is not trusted: its sessions and batches are left alone",
-        );
-    }
     if args.retry_failed {
         retry_failed(&opened.root, &reporter)?;
     }

@@ -349,11 +349,6 @@ fn take_back<P: Persistence>(
     args: &Args,
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
-    if runner.run.config.storage.foreign {
-        return Err(Error::usage(
-            "the store is named by a file that is not trusted: its batches are left alone",
-        ));
-    }
     let undone = match undone {
         Some(undone) => undone,
         None => {

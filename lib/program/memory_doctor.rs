@@ -45,9 +45,10 @@ pub(super) const ABOUT: About = About {
          a note has more than 40 lines (oversized), was neither read nor changed for 180 days (stale), or is past its \
          last day (expired); a note pipes the network into a shell, switches verification off, or tells agents to \
          hide something from you (danger); changes wait for your decision (review); a queue \
-         entry failed or waits for a week (failed, queue); a batch was left behind (batch); a target is stale \
+         entry failed or waits for a week (failed, queue); the clock was ahead, or part of the ledger of calls cannot be \
+         read (ledger); a batch was left behind (batch); a target is stale \
          (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
-         the store (permissions); the history is off or cannot continue (history); the timers differ from the \
+         the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); the timers differ from the \
          configuration, or have not run for long (schedule).",
     )],
 };
@@ -87,8 +88,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
-    let config_file = files(args.config.as_deref(), env)?.main;
-    let patient = CheckContext::new(&store.config, config_file, &store.root, env)?;
+    let config_files = files(args.config.as_deref(), env)?;
+    let patient = CheckContext::new(&store.config, config_files, &store.root, env)?;
     let mended = if args.fix { doctor::fix(&patient) } else { doctor::Fixes::default() };
     if !mended.notes.is_empty() {
         store.commit(

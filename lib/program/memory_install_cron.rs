@@ -179,10 +179,7 @@ fn advise(
         );
     }
     if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.untrusted {
-        reporter.warn(&format!(
-            "\"{}\" applies only in its directory: the timers do not use it",
-            stranger.display()
-        ));
+        reporter.warn(&format!("\"{}\" is not trusted: the timers do not use it", stranger.display()));
     }
     let programs = timers.all.iter().filter_map(|timer| timer.words.first());
     if let Some(program) = programs.map(Path::new).find(|path| module::is_in_store(path, tools.env)) {

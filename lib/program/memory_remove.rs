@@ -70,7 +70,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let ids = ids(&args.ids, &reporter)?;
     let how = if args.purge { RemovalMode::Purge } else { RemovalMode::Archive };
-    if args.purge && !store.config.storage.foreign {
+    if args.purge {
         // Before the notes are deleted, while their ids are still known. Only those that can be deleted.
         let topics = Topics::at(&store.root);
         let there: Vec<_> = ids.iter().filter(|id| topics.find_own(id).is_ok()).cloned().collect();

@@ -186,11 +186,18 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 }
 
 fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<()> {
+    let redactor = Redactor::of(settings)?;
+    let whole = patch.add_tags.len();
+    // A mark is no tag.
+    patch.add_tags.retain(|tag| redactor.cleaned(tag) == *tag);
+    if patch.add_tags.len() < whole {
+        reporter.warn("option \"--tag\": a tag that looks like a secret is left out");
+    }
     let texts =
         [("--title", &mut patch.title), ("--summary", &mut patch.summary), ("--body", &mut patch.body)];
     for (flag, text) in texts {
         let Some(text) = text else { continue };
-        let clean = Redactor::of(settings)?.cleaned(text);
+        let clean = redactor.cleaned(text);
         if clean != *text {
             reporter.warn(&format!("option \"{flag}\": what looks like a secret was replaced by a mark"));
             *text = clean;

@@ -85,7 +85,7 @@ pub(crate) fn record_as<'a>(
     count: usize,
     env: &Env,
 ) -> Result<()> {
-    if !storage.auto_commit || storage.foreign {
+    if !storage.auto_commit {
         return Ok(());
     }
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
@@ -94,13 +94,20 @@ pub(crate) fn record_as<'a>(
     commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
+/// The lock of the program that runs git in the store.
+pub(crate) fn history_lock(root: &Root) -> std::path::PathBuf {
+    root.state().join("history.lock")
+}
+
 /// Commits whatever differs under [`DIRS`].
 fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
     let mut git = Git::new(root, env)?;
     // With two commits at once, the second would fail on git's own lock.
-    let _lock = file::lock_for_change(&root.state().join("history.lock"), true)?;
+    let _lock = file::lock_for_change(&history_lock(root), true)?;
     if !root.path().join(".git").exists() {
         git.run(&["init", "--quiet", "--template="])?;
+        // git's files have modes that depend on the umask.
+        file::make_private(&root.path().join(".git"))?;
     }
     let mut tries = TRIES;
     let mut has_default_identity = false;

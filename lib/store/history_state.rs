@@ -6,7 +6,7 @@ use crate::base::repository::git_dir;
 use crate::store::history::{DIRS, Git, NO_TEMPORARY_FILES};
 use crate::store::place::Root;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Files in git's directory that stand for an unfinished operation.
 const UNFINISHED: &[(&str, &str)] = &[
@@ -20,8 +20,6 @@ const UNFINISHED: &[(&str, &str)] = &[
 
 #[derive(Debug, Default)]
 pub(crate) struct HistoryState {
-    /// git's `index.lock`, if it exists.
-    pub(crate) lock: Option<PathBuf>,
     /// The operation that a person has begun and not finished: `merge`, `rebase` …
     pub(crate) unfinished: Option<&'static str>,
     /// Files that differ from the last commit.
@@ -30,6 +28,30 @@ pub(crate) struct HistoryState {
     pub(crate) in_conflict: Vec<PathBuf>,
     /// git's error where it has no name or address for commits.
     pub(crate) missing_identity: Option<Error>,
+}
+
+/// git's lock files in the store's repository.
+pub(crate) fn locks(root: &Root) -> Vec<PathBuf> {
+    git_dir(root.path()).map_or_else(Vec::new, |dir| locks_in(&dir))
+}
+
+/// The directory itself, where `index.lock` and `HEAD.lock` are, and all of `refs`.
+fn locks_in(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![(dir.to_path_buf(), false), (dir.join("refs"), true)];
+    while let Some((dir, is_deep)) = waiting.pop() {
+        for file in fs_err::read_dir(&dir).into_iter().flatten().flatten() {
+            match file.file_type() {
+                Ok(kind) if kind.is_dir() && is_deep => waiting.push((file.path(), true)),
+                Ok(kind) if kind.is_file() && file.path().extension() == Some(OsStr::new("lock")) => {
+                    found.push(file.path());
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 impl HistoryState {
@@ -50,7 +72,6 @@ impl HistoryState {
         ];
         let status = git.run(&[&words[..], &DIRS, &NO_TEMPORARY_FILES].concat())?;
         let mut state = HistoryState {
-            lock: Some(dir.join("index.lock")).filter(|lock| lock.symlink_metadata().is_ok()),
             unfinished: UNFINISHED.iter().find(|(name, _)| dir.join(name).exists()).map(|(_, what)| *what),
             missing_identity: git.missing_identity(),
             ..HistoryState::default()

@@ -108,6 +108,12 @@ pub(crate) struct Try {
     batch: String,
 }
 
+/// Is it later than any of the pauses reaches? Then the clock was ahead when it was written.
+fn is_beyond(time: Timestamp, pauses: &[i64], now: Timestamp) -> bool {
+    let longest = pauses.iter().max().copied().unwrap_or_default();
+    now.saturating_add(jiff::Span::new().hours(longest)).is_ok_and(|last| time > last)
+}
+
 /// What follows a failed try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextTry {
@@ -126,7 +132,14 @@ impl Tries {
     }
 
     pub(crate) fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
-        self.0.get(id).and_then(|entry| entry.not_before).is_none_or(|time| time <= now)
+        let time = self.0.get(id).and_then(|entry| entry.not_before);
+        time.is_none_or(|time| time <= now || is_beyond(time, &PAUSES, now))
+    }
+
+    /// How many entries were to wait for longer than any wait is: the clock was wrong. They may be tried.
+    pub(crate) fn beyond(&self, now: Timestamp) -> usize {
+        let times = self.0.values().filter_map(|entry| entry.not_before);
+        times.filter(|time| is_beyond(*time, &PAUSES, now)).count()
     }
 
     pub(crate) fn is_alone(&self, id: &str) -> bool {
@@ -189,7 +202,18 @@ pub(crate) struct FailedCalls {
     batch: String,
 }
 
+impl FailedCalls {
+    fn is_postponed(&self, now: Timestamp) -> bool {
+        self.not_before > now && !is_beyond(self.not_before, &DEFRAG_PAUSES, now)
+    }
+}
+
 impl DefragLedger {
+    /// How many notes and decisions were to wait for longer than any wait is: the clock was wrong.
+    pub(crate) fn beyond(&self, now: Timestamp) -> usize {
+        self.failed.values().filter(|calls| is_beyond(calls.not_before, &DEFRAG_PAUSES, now)).count()
+    }
+
     pub(crate) fn load(root: &Root) -> Result<DefragLedger> {
         load(&root.state().join("defrag.json"))
     }
@@ -262,12 +286,12 @@ impl DefragLedger {
 
     /// Have calls about it failed, so that it is skipped for now?
     pub(crate) fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
-        self.failed.get(key).is_some_and(|calls| calls.of == of && calls.not_before > now)
+        self.failed.get(key).is_some_and(|calls| calls.of == of && calls.is_postponed(now))
     }
 
     /// How many notes and decisions are postponed, and the one that is postponed longest.
     pub(crate) fn postponed(&self, now: Timestamp) -> Option<(usize, &FailedCalls)> {
-        let postponed = self.failed.values().filter(|calls| calls.not_before > now);
+        let postponed = self.failed.values().filter(|calls| calls.is_postponed(now));
         let last = postponed.clone().max_by_key(|calls| calls.not_before)?;
         Some((postponed.count(), last))
     }
@@ -393,6 +417,23 @@ mod tests {
         assert_eq!(tries.fail("q", "why", "b3", second), NextTry::Never(3));
         tries.forget("q");
         assert!(tries.may_be_tried("q", now));
+    }
+
+    #[test]
+    fn a_time_beyond_any_pause_is_of_a_wrong_clock_and_holds_nothing_up() {
+        let (wrong, now) = ("2100-01-01T00:00:00Z".parse().unwrap(), "2026-02-28T15:00:00Z".parse().unwrap());
+        let mut tries = Tries::default();
+        let _ = tries.fail("q", "why", "b1", wrong);
+        let _ = tries.fail("r", "why", "b1", now);
+        assert!(tries.may_be_tried("q", now) && !tries.may_be_tried("r", now));
+        assert_eq!(tries.beyond(now), 1);
+        let mut ledger = DefragLedger::default();
+        for batch in ["b1", "b2"] {
+            ledger.fail("k", "text", "why", batch, wrong);
+            ledger.fail("l", "text", "why", batch, now);
+        }
+        assert!(!ledger.is_postponed("k", "text", now) && ledger.is_postponed("l", "text", now));
+        assert_eq!((ledger.beyond(now), ledger.postponed(now).map(|(count, _)| count)), (1, Some(1)));
     }
 
     #[test]

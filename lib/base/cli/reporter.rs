@@ -2,7 +2,8 @@
 
 use crate::base::stderr::line;
 
-/// Prints warnings and verbose lines. Those of a sub-agent have a prefix, and appear only with `--verbose`.
+/// Prints warnings and verbose lines. Most of a sub-agent have a prefix, and appear only with
+/// `--verbose`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reporter {
     prefix: &'static str,
@@ -25,6 +26,11 @@ impl Reporter {
         if self.warnings {
             line(&format!("{}Warning: {message}", self.prefix));
         }
+    }
+
+    /// The same, also of a sub-agent, and without its prefix.
+    pub(crate) fn warn_always(&self, message: &str) {
+        line(&format!("Warning: {message}"));
     }
 
     /// A line that appears only with `--verbose`.

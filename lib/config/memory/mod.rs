@@ -37,14 +37,9 @@ pub(crate) struct MemoryConfig {
 pub(crate) struct Storage {
     /// Absolute.
     pub(crate) root: PathBuf,
-    /// Never where the store is `foreign`.
     pub(crate) auto_commit: bool,
     /// Split into words without a shell.
     pub(crate) commit_hook: String,
-    /// The root comes from a file in the current directory that is not trusted: the store is never committed, and all
-    /// targets are in that directory.
-    #[serde(skip)]
-    pub(crate) foreign: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -119,27 +114,8 @@ impl Llm {
 /// The configuration in force. `explicit` is `--config`.
 pub(crate) fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<MemoryConfig> {
     let settings = settings(explicit, env, reporter)?;
-    let mut config: MemoryConfig = serde_json::from_value(settings.nested())
-        .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))?;
-    config.storage.foreign = settings.foreign;
-    Ok(config)
-}
-
-/// `path`, if notes may be written there. Notes of a store that an untrusted file names stay in the directory of that
-/// file, which is the current one.
-pub(crate) fn may_write(path: PathBuf, config: &MemoryConfig, env: &Env) -> Result<PathBuf> {
-    if !config.storage.foreign {
-        return Ok(path);
-    }
-    let here = env.current_dir()?;
-    let here = here.canonicalize().unwrap_or(here);
-    trust::inside(&here, &path).ok_or_else(|| {
-        let named = path.display();
-        Error::refused(format!(
-            "\"{named}\" is outside of the current directory, whose configuration names the store and is not trusted"
-        ))
-        .hint("to trust it, set AGENT_MEMORY_TRUST=1 or list it under trustedDirectories")
-    })
+    serde_json::from_value(settings.nested())
+        .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))
 }
 
 /// Is `path` inside `dir`, with symlinks resolved?

@@ -88,8 +88,6 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) all: Vec<Setting>,
-    /// The root comes from a file in the current directory that is not trusted.
-    pub(crate) foreign: bool,
 }
 
 impl Settings {
@@ -99,7 +97,7 @@ impl Settings {
             value: serde_json::from_str(known.default).unwrap_or_default(),
             source: "default".to_owned(),
         };
-        Settings { all: SETTINGS.iter().map(setting).collect(), foreign: false }
+        Settings { all: SETTINGS.iter().map(setting).collect() }
     }
 
     pub(crate) fn set(&mut self, key: &str, value: Value, source: &str) {

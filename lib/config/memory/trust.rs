@@ -1,5 +1,5 @@
-//! A `memory.config.json` in the current directory may have come with somebody else's files. What it may set cannot
-//! have an effect outside of its directory, run a command, or cost more.
+//! A `memory.config.json` in the current directory may have come with somebody else's files. Nothing is taken from it
+//! but lower caps: it changes neither where anything is stored or shown, nor what is run.
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::config::memory::read;
 use crate::config::memory::settings::Settings;
 use fs_err as fs;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
         .any(|listed| dir.starts_with(listed))
 }
 
-/// Adds the settings that an untrusted file may change, and warns about the others in one line. Nothing in the file
+/// Adds the lower caps of an untrusted file, and warns about its other settings in one line. Nothing in the file
 /// is an error.
 pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter) {
     match may_set(file, settings, env) {
@@ -54,25 +54,15 @@ pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Re
 /// The settings of an untrusted file.
 #[derive(Default)]
 struct UntrustedSettings {
-    dir: PathBuf,
-    root: Option<Value>,
-    /// With their positions in the list.
-    targets: Vec<(usize, Value)>,
     caps: Vec<(&'static str, Value)>,
     ignored: Vec<String>,
 }
 
 fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<UntrustedSettings> {
-    let dir = fs::canonicalize(file.parent().unwrap_or(file))?;
     let bytes = read::bytes(file)?;
-    let mut theirs = UntrustedSettings { dir, ..UntrustedSettings::default() };
+    let mut theirs = UntrustedSettings::default();
     for found in read::settings(&bytes, file, env)? {
         match found {
-            Ok(("storage.root", value)) => match theirs.inside(&value) {
-                Some(root) => theirs.root = Some(json!(root)),
-                None => theirs.ignored.push("storage.root".to_owned()),
-            },
-            Ok(("agentsMd.targets", Value::Array(targets))) => theirs.take_targets(targets),
             Ok((key, value)) if CAPS.contains(&key) => {
                 let ours = settings.get(key).and_then(|setting| setting.value.as_u64());
                 match value.as_u64().cmp(&ours) {
@@ -86,79 +76,12 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<UntrustedSetti
             Err(fault) => theirs.ignored.push(fault.at.key),
         }
     }
-    theirs.keep_notes_of_repositories();
     Ok(theirs)
 }
 
 impl UntrustedSettings {
-    fn inside(&self, path: &Value) -> Option<String> {
-        inside(&self.dir, Path::new(path.as_str()?))?.to_str().map(str::to_owned)
-    }
-
-    /// Only Markdown files: a section in a `.env` or a script would not be just text.
-    fn take_targets(&mut self, targets: Vec<Value>) {
-        for (n, mut target) in targets.into_iter().enumerate() {
-            match self.inside(&target["path"]).filter(|path| path.ends_with(".md")) {
-                Some(path) => {
-                    target["path"] = path.into();
-                    self.targets.push((n, target));
-                }
-                None => self.ignore_target(n),
-            }
-        }
-    }
-
-    fn ignore_target(&mut self, n: usize) {
-        self.ignored.push(format!("agentsMd.targets[{n}]"));
-    }
-
-    /// Drops targets with a repository, so that a file in somebody else's directory does not get the notes of the user's
-    /// repositories. With a store in that directory, these are not the user's notes.
-    fn keep_notes_of_repositories(&mut self) {
-        if self.root.is_none() {
-            let all = std::mem::take(&mut self.targets);
-            for (n, target) in all {
-                if target.get("repo").is_some() {
-                    self.ignore_target(n);
-                } else {
-                    self.targets.push((n, target));
-                }
-            }
-        }
-    }
-
     fn apply(self, settings: &mut Settings, file: &Path) {
         let source = format!("{} (not trusted)", file.display());
-        let (own, own_source) = match settings.get("agentsMd.targets") {
-            Some(setting) => (setting.value.as_array().cloned().unwrap_or_default(), setting.source.clone()),
-            None => Default::default(),
-        };
-        // Notes of an untrusted store are written to no file elsewhere, and never committed. The remaining targets get
-        // their resolved paths, so that the writer notices if a symlink is added later.
-        let kept = |target: &Value| {
-            let mut target = target.clone();
-            if self.root.is_some() {
-                target["path"] = self.inside(&target["path"])?.into();
-            }
-            Some(target)
-        };
-        let mut targets: Vec<Value> = own.iter().filter_map(kept).collect();
-        let is_changed = targets != own;
-        let theirs = self.targets.iter().map(|(_, target)| target).filter(|their| {
-            let same = |own: &Value| resolved_of(&own["path"]) == resolved_of(&their["path"]);
-            !targets.iter().any(same)
-        });
-        let theirs: Vec<Value> = theirs.cloned().collect();
-        if is_changed || !theirs.is_empty() {
-            let from = if targets.is_empty() { source.clone() } else { format!("{own_source}, {source}") };
-            targets.extend(theirs);
-            settings.set("agentsMd.targets", targets.into(), &from);
-        }
-        if let Some(root) = self.root {
-            settings.set("storage.root", root, &source);
-            settings.set("storage.autoCommit", false.into(), &source);
-            settings.foreign = true;
-        }
         for (key, value) in self.caps {
             settings.set(key, value, &source);
         }
@@ -183,10 +106,6 @@ pub(super) fn inside(dir: &Path, path: &Path) -> Option<PathBuf> {
     let below = path.strip_prefix(dir).ok()?;
     let is_git = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");
     if below.components().any(is_git) { None } else { Some(path) }
-}
-
-fn resolved_of(path: &Value) -> Option<PathBuf> {
-    resolved(Path::new(path.as_str()?))
 }
 
 /// The path without symlinks. Directories that do not exist yet are kept as they are, below the deepest one that

@@ -57,9 +57,9 @@ impl Queue {
         let now = run.env.now();
         let has_llm = has_llm(run);
         let is_possible = |waiting: &Waiting| {
-            // Without an LLM only what a person wrote can be filed. A stranger's queue may name any file of yours.
+            // Without an LLM only what a person wrote can be filed.
             let is_note = waiting.entry.session().is_none();
-            (is_note || has_llm && !run.config.storage.foreign)
+            (is_note || has_llm)
                 && tries.may_be_tried(&waiting.id, now)
                 && !self.seen.contains(&waiting.id)
                 && self.only.as_ref().is_none_or(|only| only.contains(&waiting.id))
@@ -175,7 +175,12 @@ impl Queue {
             match verdicts.get(id) {
                 Some(Verdict::Processed(_)) => tries.forget(id),
                 Some(Verdict::Alone) => tries.set_alone(id),
-                Some(Verdict::Failed(why)) => failed.push((id, why, tries.fail(id, why, &batch.id, now))),
+                Some(Verdict::Failed(why)) => {
+                    // A reply that is refused is quoted, and it may quote the session.
+                    let why = run.redactor.cleaned(why);
+                    let next = tries.fail(id, &why, &batch.id, now);
+                    failed.push((id, why, next));
+                }
                 None => {}
             }
         }
@@ -194,8 +199,8 @@ impl Queue {
             }
         }
         for (id, why, next) in failed {
-            fail(batch, id, why, next, run)?;
-            self.failed.push((id.clone(), why.clone()));
+            fail(batch, id, &why, next, run)?;
+            self.failed.push((id.clone(), why));
         }
         Ok(())
     }

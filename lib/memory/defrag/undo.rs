@@ -58,9 +58,6 @@ pub(crate) fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
 /// Finishes what a crash left of an undoing.
 pub(crate) fn finish<P: Persistence>(notes: &P, run: &Run) -> Result<Option<Undone>> {
     let mut done = None;
-    if run.config.storage.foreign {
-        return Ok(done);
-    }
     for batch in Batches::of_defrag(run.root).all()? {
         if batch.file(MARK).exists() {
             run.reporter.warn(&format!("continuing the undo of {}", batch.id));

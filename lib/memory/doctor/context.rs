@@ -3,6 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::config::memory::MemoryConfig;
+use crate::config::memory::search::ConfigFiles;
 use crate::memory::redact::Redactor;
 use crate::store::persistence::{Broken, Persistence};
 use crate::store::place::Root;
@@ -17,6 +18,8 @@ pub(crate) struct CheckContext<'a> {
     pub(crate) env: &'a Env,
     /// What a finding about a setting names: the configuration file, or the store if there is none.
     pub(super) config_file: PathBuf,
+    /// A configuration file in the current directory that is not trusted.
+    pub(super) untrusted: Option<PathBuf>,
     pub(super) redactor: Redactor,
     /// The day here.
     pub(super) today: Date,
@@ -29,16 +32,27 @@ pub(crate) struct CheckContext<'a> {
 impl<'a> CheckContext<'a> {
     pub(crate) fn new(
         config: &'a MemoryConfig,
-        config_file: Option<PathBuf>,
+        files: ConfigFiles,
         root: &'a Root,
         env: &'a Env,
     ) -> Result<CheckContext<'a>> {
         // If one of the user's patterns is invalid, which `setup` reports, only the built-in ones are used.
         let redactor = Redactor::of(&config.redact).or_else(|_| Redactor::new(config.redact.enabled, &[]))?;
-        let config_file = config_file.unwrap_or_else(|| root.path().to_path_buf());
+        let ConfigFiles { main, untrusted, .. } = files;
+        let config_file = main.unwrap_or_else(|| root.path().to_path_buf());
         // A directory that cannot be read is reported with the others.
         let (waiting, broken_proposals) = Topics::at(root).proposals().unwrap_or_default();
         let today = env.today();
-        Ok(CheckContext { config, root, env, config_file, redactor, today, waiting, broken_proposals })
+        Ok(CheckContext {
+            config,
+            root,
+            env,
+            config_file,
+            untrusted,
+            redactor,
+            today,
+            waiting,
+            broken_proposals,
+        })
     }
 }

@@ -39,6 +39,7 @@ pub(crate) enum Check {
     Review,
     Target,
     HotBudget,
+    GitLock,
     History,
     Schedule,
     Permissions,
@@ -91,7 +92,7 @@ impl Finding {
 
     /// Does `--fix` handle findings of this check?
     pub(crate) fn is_fixable(&self) -> bool {
-        matches!(self.check, Check::Name | Check::Promoted | Check::Leftover)
+        matches!(self.check, Check::Name | Check::Promoted | Check::Leftover | Check::GitLock)
     }
 
     /// Redacts secrets, which may be in any name or value, and shortens the texts to one line.

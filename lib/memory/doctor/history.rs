@@ -1,13 +1,16 @@
 //! Is the history of the notes kept, and can the next commit be made?
 
 use crate::base::command_line::first_word;
-use crate::base::file::is_older;
+use crate::base::error::Result;
+use crate::base::file::{self, is_older};
 use crate::base::lookup::on_path;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::store::history_state::HistoryState;
+use crate::store::history::history_lock;
+use crate::store::history_state::{HistoryState, locks};
+use crate::store::place::Root;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Counting a read makes no commit: the next one includes it. There should be one within this time.
@@ -15,9 +18,39 @@ const UNCOMMITTED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 /// An older lock of git was left behind by a killed process, or a person is writing a commit message.
 const LOCKED: Duration = Duration::from_secs(10 * 60);
 
+/// The locks of git that are older than any git of ours runs.
+fn old_locks(root: &Root) -> Vec<PathBuf> {
+    locks(root).into_iter().filter(|lock| is_older(lock, LOCKED)).collect()
+}
+
+fn left_behind(lock: &Path) -> Finding {
+    let what = "git's lock was left behind, so no commit can be made";
+    Finding::warning(
+        Check::GitLock,
+        lock,
+        what,
+        "memory-doctor --fix removes it; first end any git that runs there",
+    )
+}
+
+/// Removes them. While our own lock is held, no git of ours is running.
+pub(super) fn remove_locks(cx: &CheckContext) -> Result<Vec<Finding>> {
+    let mut removed = Vec::new();
+    if old_locks(cx.root).is_empty() {
+        return Ok(removed);
+    }
+    let _lock = file::lock_for_change(&history_lock(cx.root), true)?;
+    for lock in old_locks(cx.root) {
+        file::remove(&lock)?;
+        let what = "git's lock was left behind, so no commit could be made";
+        removed.push(Finding::warning(Check::GitLock, &lock, what, "removed"));
+    }
+    Ok(removed)
+}
+
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let (root, storage) = (cx.root, &cx.config.storage);
-    if !storage.auto_commit || storage.foreign || !root.topics().is_dir() {
+    if !storage.auto_commit || !root.topics().is_dir() {
         return Vec::new();
     }
     let warning = |file: &Path, what: String, mend: &str| Finding::warning(Check::History, file, what, mend);
@@ -34,14 +67,16 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
             return vec![warning(root.path(), what, "install it, or set storage.autoCommit to false")];
         }
     }
+    // These are found first, because git may read nothing while they are there.
+    let mut findings: Vec<Finding> = old_locks(root).iter().map(|lock| left_behind(lock)).collect();
     let state = match HistoryState::of(root, cx.env) {
         Ok(state) => state,
         Err(error) => {
             let what = format!("git cannot read the history: {}", error.message());
-            return vec![warning(root.path(), what, "nothing is committed until that is repaired")];
+            findings.push(warning(root.path(), what, "nothing is committed until that is repaired"));
+            return findings;
         }
     };
-    let mut findings = Vec::new();
     let Some(state) = state else {
         let dirs = [root.topics(), root.archive()];
         let mut files = dirs.iter().filter_map(|dir| fs_err::read_dir(dir).ok()).flatten().flatten();
@@ -52,10 +87,6 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         }
         return findings;
     };
-    if let Some(lock) = state.lock.filter(|lock| is_older(lock, LOCKED)) {
-        let what = "git's lock was left behind, so no commit can be made".to_owned();
-        findings.push(warning(&lock, what, "remove it if no git is running there"));
-    }
     if let Some(operation) = state.unfinished {
         let what = format!("a {operation} is in progress: nothing is committed until it ends");
         let mend = format!("finish it: git {operation} --continue, or --abort");

@@ -107,6 +107,24 @@ pub(super) fn check_ledgers(cx: &CheckContext) -> Vec<Finding> {
     ];
     let mut findings = Vec::new();
     findings.extend(postponed(cx));
+    let now = cx.env.now();
+    let beyond = [
+        ("tries.json", Tries::load(root).map_or(0, |tries| tries.beyond(now))),
+        ("defrag.json", DefragLedger::load(root).map_or(0, |ledger| ledger.beyond(now))),
+    ];
+    for (name, count) in beyond.into_iter().filter(|(_, count)| *count > 0) {
+        let those = if count == 1 { "1 pause ends".to_owned() } else { format!("{count} pauses end") };
+        let what = format!("{those} later than any can: the clock was ahead once");
+        let mend = "nothing to do: the next run does not wait for it";
+        findings.push(Finding::warning(Check::Ledger, &state.join(name), what, mend));
+    }
+    if let Ok(bytes) = budget.unreadable(now)
+        && bytes > 0
+    {
+        let what = format!("{bytes} bytes cannot be read, and count as calls of each day");
+        let mend = "move the file away once no more calls are wanted today";
+        findings.push(Finding::warning(Check::Ledger, &state.join("calls.jsonl"), what, mend));
+    }
     for (name, error) in all {
         if let Some(error) = error {
             findings.push(unreadable(Check::Ledger, &state.join(name), &error));

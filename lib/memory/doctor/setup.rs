@@ -16,12 +16,12 @@ const BUILTINS: &[&str] = &[
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if cx.config.storage.foreign {
+    if let Some(stranger) = &cx.untrusted {
         findings.push(Finding::warning(
             Check::Config,
-            cx.root.path(),
-            "a file that is not trusted names this store: changes are not committed, and --fix does nothing",
-            "if the file is yours, list its directory under trustedDirectories in your own configuration",
+            stranger,
+            "is not trusted: nothing in it counts but lower caps",
+            "if it is yours, list its directory under trustedDirectories in your own configuration",
         ));
     }
     if let Err(error) = Redactor::of(&cx.config.redact) {

@@ -182,7 +182,7 @@ impl Caller<'_> {
         let reply = file::scratch(&unfinished)?;
         // The command inherits the lock with its stdout, and holds it for as long as it runs.
         reply.file().lock().map_err(|e| not_locked(&unfinished, e))?;
-        let empty = tempfile::tempdir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
+        let empty = private_dir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
         let what = format!(
             "asking about {} of {} ({} kB)",
             question.part.saturating_add(1),
@@ -265,4 +265,12 @@ fn is_reply_name(name: &str) -> bool {
 /// What tells one batch from another: in its id, and in the marks of its prompts.
 fn digits(batch: &str) -> &str {
     batch.rsplit('_').next().unwrap_or(batch)
+}
+
+/// An empty directory, accessible only to the user, whatever the umask.
+fn private_dir() -> std::io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }

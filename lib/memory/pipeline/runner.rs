@@ -322,10 +322,6 @@ impl<'a, H: Host> Runner<'a, H> {
     /// a killed run is waited for.
     fn left_behind(&self, asks: bool) -> Result<Vec<LeftBehind<State<H>>>> {
         let mut left = Vec::new();
-        // A stranger's batches may name any file of yours.
-        if self.run.config.storage.foreign {
-            return Ok(left);
-        }
         self.sweep();
         for batch in H::batches(self.run.root).0.all()? {
             file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
@@ -425,10 +421,6 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// The question of a batch that waits for a person, and has had at least so many replies.
     fn open_question(&mut self, answers: usize) -> Result<Option<Question>> {
-        // A stranger's batches may name any file of yours.
-        if self.run.config.storage.foreign {
-            return Ok(None);
-        }
         for batch in H::batches(self.run.root).0.all()? {
             if let Ok(Some(saved)) = Saved::load(&batch)
                 && saved.progress.is_with_person
@@ -460,10 +452,6 @@ impl<'a, H: Host> Runner<'a, H> {
             return Err(no_such_batch(&batch.id));
         }
         let is_asking = self.is_asking(&saved.state);
-        // Nothing else of a stranger's batch is carried out.
-        if self.run.config.storage.foreign && !is_asking {
-            return Err(no_such_batch(&batch.id));
-        }
         let is_dry = progress.kind == Kind::DryRun;
         let progress = Progress { kind: Kind::Hand, ..progress.clone() };
         let saved = Saved { progress, state: saved.state };

@@ -54,7 +54,8 @@ fn border(bytes: &[u8], start: usize) -> Option<Label> {
     let said = &rest[..label];
     let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
         && said.split(|byte| !CharClass::Base64.has(*byte)).all(|run| run.len() < 24);
-    memmem::find(said, b"PRIVATE KEY").filter(|_| is_label)?;
+    let keys = [&b"PRIVATE KEY"[..], b"OpenVPN Static key"];
+    keys.iter().find(|key| memmem::find(said, key).is_some()).filter(|_| is_label)?;
     Some(Label { start, end: start + DASHES.len() + label + DASHES.len(), begin })
 }
 

@@ -4,18 +4,30 @@
 //! The name must end in a word for secrets: `token_type` and `password_file` are something else. The value must look
 //! like a secret, because most such names are in code, before other names.
 
+use crate::memory::redact::cues::Done;
+use crate::memory::redact::files::table;
 use crate::memory::redact::names::{NAME, SecretName, VALUE, may_end, name};
 use crate::memory::redact::span::{CharClass, Span};
+use crate::memory::redact::value::chosen;
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut bare = Bare { bytes, start: 0, end: 0 };
+    let mut done = Done::default();
     let mut at = 0;
     // A plain loop, because it runs for every byte of every note.
     while let Some(&byte) = bytes.get(at) {
         let found = match SIGNS[usize::from(byte)] {
+            Sign::Cell if may_end(&bytes[..at - padding(&bytes[..at])]) => {
+                let before = &bytes[..at - padding(&bytes[..at])];
+                if let Some(name) = name(before, true) {
+                    table(bytes, at, &name, &mut done, spans);
+                }
+                at += 1;
+                continue;
+            }
             Sign::Other => assigned(&mut bare, at),
             Sign::Space if may_end(&bytes[..at]) => flagged(&mut bare, at),
-            Sign::None | Sign::Space => {
+            Sign::None | Sign::Space | Sign::Cell => {
                 at += 1;
                 continue;
             }
@@ -35,18 +47,26 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
 enum Sign {
     None,
     Space,
+    /// `|`, which ends a cell of a table.
+    Cell,
     Other,
 }
 
 static SIGNS: [Sign; 256] = {
     let mut signs = [Sign::None; 256];
     signs[b' ' as usize] = Sign::Space;
+    signs[b'|' as usize] = Sign::Cell;
     signs[b'=' as usize] = Sign::Other;
     signs[b':' as usize] = Sign::Other;
     signs[b'>' as usize] = Sign::Other;
     signs[b',' as usize] = Sign::Other;
     signs
 };
+
+/// The blanks and the emphasis at the end of a cell.
+fn padding(cell: &[u8]) -> usize {
+    cell.iter().rev().take(24).take_while(|byte| b" *`".contains(byte)).count()
+}
 
 /// `name SIGN value`, with the sign at `at`.
 fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
@@ -89,6 +109,7 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
         plain: name.capitals || (sign == b'=' && spaces == 0) || sign == b'>',
         colon: sign == b':',
         element: sign == b'>',
+        first: is_first(&before[..before.len() - name.text.len()]),
     };
     value(bare, right, &name, &context)
 }
@@ -113,7 +134,12 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
         return None;
     }
     let name = name(before, false)?;
-    value(bare, at + 1, &name, &Assignment { quotes_only: false, plain: true, colon: false, element: false })
+    value(
+        bare,
+        at + 1,
+        &name,
+        &Assignment { quotes_only: false, plain: true, colon: false, element: false, first: false },
+    )
 }
 
 /// What the characters around a name say about its value.
@@ -124,6 +150,8 @@ struct Assignment {
     colon: bool,
     /// `<name>value</name>`
     element: bool,
+    /// The name is the first word of its line.
+    first: bool,
 }
 
 /// The value after `from`, if it is a secret.
@@ -170,13 +198,25 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     while end > start && b".,:!?".contains(&bytes[end - 1]) {
         end -= 1;
     }
+    if end - start > VALUE {
+        return None;
+    }
     let word = &bytes[start..end];
     let literal = context.plain || context.colon && at_line_end(bytes, end);
     // An identifier is a value only outside of code, or if no person would write it.
     let identifier = word.iter().all(|byte| CharClass::Word.has(*byte) || *byte == b'.');
-    (name.accepts(word, literal && (!identifier || context.plain && !code_like(bytes, end)))
-        && !(identifier && !literal && word.len() < 20))
+    // What a person made up: alone on its line, or in a list of `name=value;`.
+    let alone = (context.colon || context.first) && at_line_end(bytes, end);
+    let made_up = (alone || context.plain && bytes.get(end) == Some(&b';')) && chosen(word);
+    let readable = made_up || literal && (!identifier || context.plain && !code_like(bytes, end));
+    (name.accepts(word, readable) && !(identifier && !literal && !made_up && word.len() < 20))
         .then(|| name.span(start, end))?
+}
+
+/// Does only the margin of a line come before it: blanks, a sign of a diff, of a list, of a comment?
+fn is_first(before: &[u8]) -> bool {
+    let margin = before.iter().rev().take(40).take_while(|byte| b" \t+-#;$".contains(byte)).count();
+    matches!(before[..before.len() - margin], [] | [.., b'\n'])
 }
 
 fn spaces(bytes: &[u8], from: usize) -> usize {
@@ -253,7 +293,9 @@ impl Bare<'_> {
         if !(self.start <= from && from < self.end) {
             let stop = |at: &usize| match self.bytes[*at] {
                 b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'{' | b'}'
-                | b'|' | b',' | b';' => true,
+                | b',' | b';' => true,
+                // `id|secret`, `secret | next`
+                b'|' => !self.bytes.get(*at + 1).is_some_and(u8::is_ascii_alphanumeric),
                 // `?key=value&other=value`, `first && second`
                 b'&' => true,
                 byte => byte.is_ascii_whitespace() || byte == 0x1b,

@@ -1,7 +1,7 @@
 //! Names for secrets: the words they end in, what their values look like, and how they are marked.
 
 use crate::memory::redact::span::{Certainty, CharClass, Span};
-use crate::memory::redact::value::{password, placeholder, random, varied};
+use crate::memory::redact::value::{chosen, password, placeholder, random, varied};
 
 /// The longest name, in bytes.
 pub(super) const NAME: usize = 64;
@@ -22,6 +22,8 @@ pub(super) enum ValueRule {
     Password,
     /// Made by a machine: it must be random.
     Token,
+    /// Made by a machine, or by a person who had no time.
+    Secret,
     /// For AWS: 40 characters of base64, which may look like a path.
     Forty,
 }
@@ -32,20 +34,33 @@ impl SecretName<'_> {
         if self.rule == ValueRule::Forty && value.len() == 40 {
             return varied(value) && value.iter().all(|byte| CharClass::Base64.has(*byte));
         }
-        if value.len() > VALUE || placeholder(value) || number(value) {
+        if value.len() > VALUE || number(value) || is_path(value) {
             return false;
         }
-        match self.rule {
+        // Whether it is a placeholder costs the most, so it is asked last.
+        let is_secret = match self.rule {
             ValueRule::Password => random(value) || readable && password(value),
-            ValueRule::Token | ValueRule::Forty => {
+            ValueRule::Secret if readable && chosen(value) => true,
+            ValueRule::Secret | ValueRule::Token | ValueRule::Forty => {
                 random(value) || readable && value.len() >= 8 && short_token(value)
             }
-        }
+        };
+        is_secret && !placeholder(value)
     }
 
     pub(super) fn span(&self, start: usize, end: usize) -> Option<Span> {
         Some(Span { start, end, kind: self.kind, certainty: Certainty::Named })
     }
+}
+
+/// `/etc/passwd:ro`, `core::fmt::Debug`
+fn is_path(value: &[u8]) -> bool {
+    let second = value.get(1..).and_then(|rest| memchr::memchr(b'/', rest));
+    let absolute = value.starts_with(b"/")
+        && second.is_some_and(|second| value[1..=second].iter().all(u8::is_ascii_lowercase));
+    absolute
+        || memchr::memmem::find(value, b"::").is_some()
+            && value.iter().all(|byte| CharClass::Word.has(*byte) || *byte == b':')
 }
 
 /// `0x8007_0057`, `-2147024809i32`, `1.2.840.113549`
@@ -73,8 +88,17 @@ const WORDS: &[(&[&str], ValueRule, &str)] = &[
         "password",
     ),
     (&["privatekey"], ValueRule::Token, "private-key"),
-    (&["clientsecret", "secret", "secretkey", "appsecret", "signingkey"], ValueRule::Token, "secret"),
-    (&["encryptionkey", "masterkey", "sessionkey", "credential", "credentials"], ValueRule::Token, "secret"),
+    (
+        &["clientsecret", "secret", "secretkey", "appsecret", "signingkey", "secretkeybase", "keysecret"],
+        ValueRule::Secret,
+        "secret",
+    ),
+    (&["encryptionkey", "masterkey", "sessionkey", "credential", "credentials"], ValueRule::Secret, "secret"),
+    (
+        &["authsalt", "keysalt", "loggedinsalt", "noncesalt", "loggedinkey", "noncekey", "presharedkey"],
+        ValueRule::Token,
+        "secret",
+    ),
     (&["apikey", "appkey", "applicationkey", "authkey", "accesskey"], ValueRule::Token, "api-key"),
     (&["licensekey", "servicekey", "servicerolekey", "serverkey"], ValueRule::Token, "api-key"),
     (&["deploykey"], ValueRule::Token, "api-key"),
@@ -146,7 +170,7 @@ pub(super) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
     }
     let vendor = VENDORS.iter().find(|(part, _)| memchr::memmem::find(flat, part.as_bytes()).is_some());
     let kind = match (vendor, rule) {
-        (Some((_, vendor)), ValueRule::Token) if kind != "azure-key" => vendor,
+        (Some((_, vendor)), ValueRule::Token | ValueRule::Secret) if kind != "azure-key" => vendor,
         _ => kind,
     };
     let capitals = !text.iter().any(u8::is_ascii_lowercase);
@@ -177,50 +201,48 @@ fn digits(name: &[u8]) -> usize {
     }
 }
 
-/// Can a name that ends here be one for secrets? The last two letters rule out nine of ten.
+/// Can a name that ends here be one for secrets? The last three letters rule out nearly all others.
 #[inline(always)]
 pub(super) fn may_end(before: &[u8]) -> bool {
-    // Most words end in two letters, and most bytes of a note are in words.
+    // Most words end in letters, and most bytes of a note are in words.
     match before {
-        [.., a, b] if b.is_ascii_alphabetic() => may_be_last(*a, *b),
+        [.., a, b, c] if c.is_ascii_alphabetic() => may_be_last(*a, *b, *c),
         _ => may_end_numbered(before),
     }
 }
 
 fn may_end_numbered(before: &[u8]) -> bool {
     let mut end = before.len() - digits(before);
-    if end > 2 && matches!(before[end - 1], b'_' | b'-') {
+    if end > 3 && matches!(before[end - 1], b'_' | b'-') {
         end -= 1;
     }
-    if end < 2 {
-        return false;
-    }
-    may_be_last(before[end - 2], before[end - 1])
+    end >= 3 && end < before.len() && may_be_last(before[end - 3], before[end - 2], before[end - 1])
 }
 
 #[inline(always)]
-fn may_be_last(a: u8, b: u8) -> bool {
-    let (a, b) = (a | 0x20, b | 0x20);
-    a.is_ascii_lowercase() && b.is_ascii_lowercase() && LAST_TWO[usize::from(a - b'a')] >> (b - b'a') & 1 == 1
+fn may_be_last(a: u8, b: u8, c: u8) -> bool {
+    let (a, b, c) = (usize::from(a | 0x20), usize::from(b | 0x20), u32::from(c | 0x20));
+    let (a, b, c) = (a.wrapping_sub(0x61), b.wrapping_sub(0x61), c.wrapping_sub(0x61));
+    a < 26 && b < 26 && c < 26 && LAST_THREE[a * 26 + b] >> c & 1 == 1
 }
 
-/// The last two letters of all [`WORDS`] and [`ENDINGS`], as one bit for each second letter.
-static LAST_TWO: [u32; 26] = {
-    let mut table = with_last_two([0; 26], ENDINGS);
+/// The last three letters of all [`WORDS`] and [`ENDINGS`], as one bit for each third letter.
+static LAST_THREE: [u32; 26 * 26] = {
+    let mut table = with_last_three([0; 26 * 26], ENDINGS);
     let mut group = 0;
     while group < WORDS.len() {
-        table = with_last_two(table, WORDS[group].0);
+        table = with_last_three(table, WORDS[group].0);
         group += 1;
     }
     table
 };
 
-const fn with_last_two(mut table: [u32; 26], words: &[&str]) -> [u32; 26] {
+const fn with_last_three(mut table: [u32; 26 * 26], words: &[&str]) -> [u32; 26 * 26] {
     let mut at = 0;
     while at < words.len() {
         let word = words[at].as_bytes();
-        let (a, b) = (word[word.len() - 2], word[word.len() - 1]);
-        table[(a - b'a') as usize] |= 1 << (b - b'a');
+        let (a, b, c) = (word[word.len() - 3], word[word.len() - 2], word[word.len() - 1]);
+        table[(a - b'a') as usize * 26 + (b - b'a') as usize] |= 1 << (c - b'a');
         at += 1;
     }
     table

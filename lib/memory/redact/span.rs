@@ -53,20 +53,31 @@ pub(super) enum CharClass {
     Path,
     Dot,
     Dash,
+    Underscore,
+    Colon,
+    Slash,
+    Bang,
+    DollarSign,
+    /// Hexadecimal digits and `-`: a UUID.
+    HexDash,
+    /// The base64 of `crypt(3)`: letters, digits, `.`, `/`.
+    Crypt,
+    /// What follows the name in a password hash: [`CharClass::Base64`], `$`, `,`, `=`, `.`.
+    Phc,
 }
 
 /// The number of classes.
-const CLASSES: usize = CharClass::Dash as usize + 1;
+const CLASSES: usize = CharClass::Phc as usize + 1;
 
 impl CharClass {
     pub(super) const fn has(self, byte: u8) -> bool {
-        MEMBERS[byte as usize] & (1 << self as u16) != 0
+        MEMBERS[byte as usize] & (1 << self as u32) != 0
     }
 }
 
 /// For each byte, one bit per class that contains it.
-static MEMBERS: [u16; 256] = {
-    let mut table = [0u16; 256];
+static MEMBERS: [u32; 256] = {
+    let mut table = [0u32; 256];
     let mut at = 0;
     while at < 256 {
         let byte = at as u8;
@@ -89,11 +100,19 @@ static MEMBERS: [u16; 256] = {
             (CharClass::Path, url || matches!(byte, b'/' | b'@')),
             (CharClass::Dot, byte == b'.'),
             (CharClass::Dash, byte == b'-'),
+            (CharClass::Underscore, byte == b'_'),
+            (CharClass::Colon, byte == b':'),
+            (CharClass::Slash, byte == b'/'),
+            (CharClass::Bang, byte == b'!'),
+            (CharClass::DollarSign, byte == b'$'),
+            (CharClass::HexDash, byte.is_ascii_hexdigit() || byte == b'-'),
+            (CharClass::Crypt, alnum || matches!(byte, b'.' | b'/')),
+            (CharClass::Phc, url || matches!(byte, b'+' | b'/' | b'=' | b'$' | b',' | b'.')),
         ];
         let mut class = 0;
         while class < has.len() {
             if has[class].1 {
-                table[at] |= 1 << has[class].0 as u16;
+                table[at] |= 1 << has[class].0 as u32;
             }
             class += 1;
         }

@@ -1,22 +1,22 @@
 use super::*;
 
 /// Numbers that look random and are the same in each run (xorshift).
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 16) as usize % limit
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
     /// So many characters of these.
-    fn of(&mut self, set: &str, many: usize) -> String {
+    pub(super) fn of(&mut self, set: &str, many: usize) -> String {
         (0..many).map(|_| char::from(self.pick(set.as_bytes()))).collect()
     }
 }
@@ -269,7 +269,7 @@ fn generated_secrets_are_found() {
     assert!(all.len() >= 25 && found * 100 >= made * 99, "{found} of {made}");
 }
 
-fn base64_of(text: &str) -> String {
+pub(super) fn base64_of(text: &str) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(text)
 }
@@ -448,6 +448,30 @@ fn hostile_text_costs_no_more_than_its_length() {
         "-----BEGIN RSA PRIVATE KEY-----\n\n",
         "ghp_",
         "MT",
+        "password ",
+        "password is ",
+        "login: a/b ",
+        "kind: Secret\ndata:\n  a: b\n",
+        "|password|\n|-|\n",
+        "user,password\n",
+        ":*:",
+        "curl -u ",
+        "mysql ",
+        "echo x | sudo -S ",
+        "name: token value: ",
+        "Cookie: a=b; ",
+        "?key=",
+        "\"d\":",
+        "Private-Lines: 9\n",
+        "%41",
+        "\u{200b}",
+        "\u{1b}[0m",
+        "ghp_a\n",
+        "AKIA\"+\"",
+        "4111 ",
+        "abandon ability ",
+        "a2b3c4d5e6f7",
+        "SetPassword(\"a\",",
     ] {
         let text = part.repeat(30_000 / part.len());
         let started = std::time::Instant::now();

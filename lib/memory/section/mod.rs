@@ -185,7 +185,7 @@ fn place(
     for target in targets {
         let audience = audiences.iter().position(|repo| *repo == target.repo.as_deref());
         let (section, shown) = audience.and_then(|index| sections.get(index)).cloned().unwrap_or_default();
-        let file = File::of(&target.path, config.storage.foreign);
+        let file = File::of(&target.path);
         let standing = file.and_then(|file| {
             only_one_section(&file, target, &seen)?;
             seen.push((file.real.clone(), target));

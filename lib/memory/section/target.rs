@@ -63,18 +63,8 @@ enum Step {
 }
 
 impl File {
-    /// With `strictly`, a symlink in the path is an error: the path was resolved before, so the link is newer.
-    pub(super) fn of(path: &Path, strictly: bool) -> Result<File> {
-        let real = real(path)?;
-        if strictly && real != path {
-            return Err(Error::io(format!(
-                "\"{}\" leads to \"{}\", and the store is one that is not trusted",
-                path.display(),
-                real.display()
-            ))
-            .hint("trust its directory, or name the file itself"));
-        }
-        Ok(File { path: path.to_path_buf(), real })
+    pub(super) fn of(path: &Path) -> Result<File> {
+        Ok(File { path: path.to_path_buf(), real: real(path)? })
     }
 
     pub(super) fn check(&self, placed: &Placed) -> Result<Standing> {

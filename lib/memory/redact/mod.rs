@@ -1,22 +1,31 @@
 //! Removes secrets from text before a model or a note gets it.
 //!
-//! Four finders look for secrets: key blocks, tokens with the prefix of their issuer, places where secrets are
-//! written (such as the login in a URL), and names like `password` before values that look secret. The user's own
-//! patterns come on top. Only the secret is replaced, and the text around it stays readable:
-//! `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//! Finders look for secrets: key blocks ([`blocks`]), tokens with the prefix of their issuer ([`tokens`]), places where
+//! secrets are written, such as the login in a URL ([`places`]), names like `password` before values that look secret
+//! ([`named`]), words near which people and programs leave secrets ([`cues`]), seed phrases ([`wallet`]) and numbers of
+//! cards ([`numbers`]). They also look through what hides a secret from them: escapes, colours, invisible characters
+//! ([`veiled`]) and line breaks ([`seams`]). The user's own patterns come on top. Only the secret is replaced, and the
+//! text around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
 //!
-//! Credit card numbers and the like are not found, because one in ten numbers of the same length has a valid check
-//! digit, and transcripts are full of numbers. Random text without a name is not found either, because hashes look
-//! the same.
+//! The number of a card must be grouped or be near a word for cards, because one in ten numbers of the same length has a
+//! valid check digit. Random text without a name is not found, because hashes look the same.
 
 mod blocks;
+mod commands;
+mod cues;
 mod custom;
+mod files;
 mod named;
 mod names;
+mod numbers;
 mod places;
+mod seams;
+mod sentences;
 mod span;
 mod tokens;
 mod value;
+mod veiled;
+mod wallet;
 
 use crate::base::error::Result;
 use crate::config::memory::Redact;
@@ -34,6 +43,8 @@ use crate::memory::redact::tokens::TokenFinder;
 const MARK: &str = "[redacted:";
 /// Replacing one secret can make another recognisable, so the search is repeated, at most this often.
 const PASSES: usize = 8;
+/// How far from a mark, in bytes, and then to the ends of the lines.
+const AROUND: usize = 512;
 
 pub struct Redactor {
     enabled: bool,
@@ -85,15 +96,19 @@ impl Redactor {
         if !self.enabled {
             return redacted;
         }
+        let mut windows = vec![(0, text.len())];
         for _ in 0..PASSES {
-            let spans = self.find(&redacted.text);
+            let spans: Vec<Span> =
+                windows.iter().flat_map(|(from, to)| self.find(&redacted.text, *from, *to)).collect();
             if spans.is_empty() {
                 break;
             }
             for span in &spans {
                 *redacted.counts.entry(span.kind).or_default() += 1;
             }
-            redacted.text = Cow::Owned(replace(&redacted.text, &spans));
+            let (clean, marks) = replace(&redacted.text, &spans);
+            windows = around(&clean, &marks);
+            redacted.text = Cow::Owned(clean);
         }
         redacted
     }
@@ -102,7 +117,7 @@ impl Redactor {
     /// themselves are not returned.
     pub(crate) fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
-        let spans = if self.enabled { self.find(text) } else { Vec::new() };
+        let spans = if self.enabled { self.find(text, 0, text.len()) } else { Vec::new() };
         let (mut line, mut counted) = (1, 0);
         for span in &spans {
             line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..span.start]).count();
@@ -112,19 +127,41 @@ impl Redactor {
         kinds
     }
 
-    /// The positions of the secrets, in order, without overlaps, and never inside a mark.
-    fn find(&self, text: &str) -> Vec<Span> {
+    /// The positions of the secrets in a part of the text, in order, without overlaps, and never inside a mark.
+    fn find(&self, text: &str, from: usize, to: usize) -> Vec<Span> {
+        let mut spans = self.find_in(&text[from..to]);
+        for span in &mut spans {
+            (span.start, span.end) = (span.start + from, span.end + from);
+        }
+        spans
+    }
+
+    fn find_in(&self, text: &str) -> Vec<Span> {
+        let bytes = text.as_bytes();
         let mut spans = Vec::new();
-        blocks::find(text.as_bytes(), &mut spans);
-        self.tokens.find(text.as_bytes(), &mut spans);
-        self.places.find(text.as_bytes(), &mut spans);
-        named::find(text.as_bytes(), &mut spans);
+        self.search(bytes, &mut spans);
+        // What is between the characters of a secret, or stands for one of them, hides it.
+        for view in veiled::views(bytes) {
+            let mut seen = Vec::new();
+            self.search(&view.text, &mut seen);
+            spans.extend(seen.iter().map(|span| view.original(span)));
+        }
+        wallet::find(bytes, &mut spans);
+        numbers::find(bytes, &mut spans);
+        seams::find(bytes, &self.tokens, &mut spans);
         for custom in &self.custom {
             custom.find(text, &mut spans);
         }
         // Finders work on bytes; this drops a span that would split a character.
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
         if spans.is_empty() { spans } else { outside(marks(text), joined(spans)) }
+    }
+
+    fn search(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+        blocks::find(bytes, spans);
+        self.tokens.find(bytes, spans);
+        self.places.find(bytes, spans);
+        named::find(bytes, spans);
     }
 }
 
@@ -185,19 +222,44 @@ fn outside(marks: Vec<(usize, usize)>, spans: Vec<Span>) -> Vec<Span> {
     parts
 }
 
-fn replace(text: &str, spans: &[Span]) -> String {
+/// The text with a mark for each span, and where the marks are.
+fn replace(text: &str, spans: &[Span]) -> (String, Vec<(usize, usize)>) {
     let mut out = String::with_capacity(text.len());
+    let mut marks = Vec::with_capacity(spans.len());
     let mut from = 0;
     for span in spans {
         out.push_str(&text[from..span.start]);
+        let start = out.len();
         out.push_str(MARK);
         out.push_str(span.kind);
         out.push(']');
+        marks.push((start, out.len()));
         from = span.end;
     }
     out.push_str(&text[from..]);
-    out
+    (out, marks)
 }
 
+/// The lines around the marks: only there can a mark make another secret recognisable.
+fn around(text: &str, marks: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut windows: Vec<(usize, usize)> = Vec::new();
+    for (start, end) in marks {
+        let (start, end) = (start.saturating_sub(AROUND), bytes.len().min(end + AROUND));
+        if windows.last().is_some_and(|last| end <= last.1) {
+            continue;
+        }
+        let start = memchr::memrchr(b'\n', &bytes[..start]).map_or(0, |at| at + 1);
+        let end = memchr::memchr(b'\n', &bytes[end..]).map_or(bytes.len(), |at| end + at + 1);
+        match windows.last_mut() {
+            Some(last) if start <= last.1 => last.1 = end,
+            _ => windows.push((start, end)),
+        }
+    }
+    windows
+}
+
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod tests;
