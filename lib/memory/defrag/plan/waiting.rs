@@ -62,10 +62,7 @@ impl Drafts<'_> {
                 _ => proposal(Op::Create, None, Some(draft), reasons.clone()),
             });
         }
-        let gone = match texts.is_empty() {
-            true => entries.iter().skip(0),
-            false => entries.iter().skip(1),
-        };
+        let gone = if texts.is_empty() { &entries[..] } else { &entries[1..] };
         for entry in gone {
             let reasons = match texts.is_empty() {
                 true => reasons.clone(),
