@@ -61,7 +61,8 @@ fn note(sandbox: &Sandbox, correction: &Correction, more: &str) {
     let more = if more.contains("sources:") { more.to_owned() } else { format!("{more}{SESSION}") };
     let text = format!(
         "---\nid: {ID}\ntitle: {}\nsummary: {}\ntags: [topic__dev]\n{more}---\n\n{body}\n",
-        json!(title), json!(body),
+        json!(title),
+        json!(body),
     );
     sandbox.write(&sandbox.store().join("topics").join(name("CoRRec", "note")), text);
 }
@@ -72,7 +73,13 @@ fn corrected(correction: &Correction, more: &str, reply: &Value) -> Sandbox {
     sandbox.in_a_repository();
     note(&sandbox, correction, more);
     sandbox.believer(&[reply.clone()], json!({}));
-    sandbox.tell("s1", &format!("u: What do we know of this: {}\na: I look it up.\nu: {}\na: Understood.", correction.title, correction.says));
+    sandbox.tell(
+        "s1",
+        &format!(
+            "u: What do we know of this: {}\na: I look it up.\nu: {}\na: Understood.",
+            correction.title, correction.says
+        ),
+    );
     sandbox.hear("s1");
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!(code, Some(0), "{}: {err}", correction.name);
@@ -94,7 +101,12 @@ fn unlanded(sandbox: &Sandbox, correction: &Correction) -> Option<String> {
     let Correction { name, old, new, .. } = correction;
     let texts = sandbox.kept();
     let [text] = &texts[..] else { return Some(format!("{name}: not one note: {texts:#?}")) };
-    let archived = sandbox.command("memory-list").args(["--archived", "--query", old, "--json"]).output().unwrap().stdout;
+    let archived = sandbox
+        .command("memory-list")
+        .args(["--archived", "--query", old, "--json"])
+        .output()
+        .unwrap()
+        .stdout;
     let archived = String::from_utf8(archived).unwrap();
     let found = archived.lines().next().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let successor = found.as_ref().and_then(|found| found["supersededBy"].as_str().map(str::to_owned));
@@ -104,7 +116,9 @@ fn unlanded(sandbox: &Sandbox, correction: &Correction) -> Option<String> {
         && proposals(sandbox).is_empty()
         && successor.as_deref() == Some(ID);
     (!is_right).then(|| {
-        let reasons = proposals(sandbox).into_iter().map(|file| fs::read_to_string(sandbox.store().join("proposals").join(file)).unwrap());
+        let reasons = proposals(sandbox)
+            .into_iter()
+            .map(|file| fs::read_to_string(sandbox.store().join("proposals").join(file)).unwrap());
         format!("{name}: {text}\narchived: {archived}\nwaits: {}", reasons.collect::<String>())
     })
 }
@@ -129,7 +143,10 @@ fn details_that_still_hold_may_stay() {
     }]});
     let sandbox = Sandbox::new();
     sandbox.in_a_repository();
-    let known = Correction { body: "The dev server listens on 4310.\n\n- Start it with `just serve`.\n- It needs Node 20.", ..*correction };
+    let known = Correction {
+        body: "The dev server listens on 4310.\n\n- Start it with `just serve`.\n- It needs Node 20.",
+        ..*correction
+    };
     note(&sandbox, &known, "");
     sandbox.believer(&[reply], json!({}));
     sandbox.tell("s1", "u: the dev server is on 4320 now\na: ok");
@@ -147,7 +164,9 @@ fn a_loss_that_stays_waits_and_no_rival_note_stands_beside_the_wrong_one() {
     let sandbox = Sandbox::new();
     sandbox.in_a_repository();
     note(&sandbox, correction, "");
-    sandbox.librarian(&format!("say([note('Dev server', update='{ID}', body='The dev server listens on 4320.')])"));
+    sandbox.librarian(&format!(
+        "say([note('Dev server', update='{ID}', body='The dev server listens on 4320.')])"
+    ));
     sandbox.tell("s1", "u: The dev server listens on 4320 now.\na: ok");
     sandbox.hear("s1");
     let (code, said, err) = sandbox.consolidated(&[]);
@@ -166,7 +185,16 @@ fn what_no_longer_exists_is_retired() {
         ("The nightly job mails reports", "There is no nightly job any more."),
         ("Der alte Importer läuft montags", "Den alten Importer gibt es nicht mehr."),
     ] {
-        let correction = Correction { name: "no longer exists", title, body: title, says, new_title: "", gone: &[], old: title, new: "" };
+        let correction = Correction {
+            name: "no longer exists",
+            title,
+            body: title,
+            says,
+            new_title: "",
+            gone: &[],
+            old: title,
+            new: "",
+        };
         let reply = json!({"retire": [{"id": ID, "reason": says}]});
         let sandbox = corrected(&correction, "", &reply);
         assert!(sandbox.kept().is_empty() && proposals(&sandbox).is_empty());
@@ -224,7 +252,8 @@ fn of_a_kept_note_it_waits_and_lands_when_the_person_accepts_it() {
             assert_eq!((sandbox.kept().len(), proposals(&sandbox).len()), (1, 1), "{name}");
             let listed = out(&mut sandbox.command("memory-list"));
             assert!(listed.contains("waits"), "{name}: {listed}");
-            let shown = out(sandbox.command("memory-agents-md").args(["--stdout", "--repo", "github.com/o/r"]));
+            let shown =
+                out(sandbox.command("memory-agents-md").args(["--stdout", "--repo", "github.com/o/r"]));
             assert!(!shown.contains(correction.new), "{name}: {shown}");
             accept_all(&sandbox);
             assert_eq!(unlanded(&sandbox, correction), None);

@@ -48,11 +48,15 @@ impl Sandbox {
                 "i" => {
                     number += 1;
                     let input = json!({"command": text});
-                    ("assistant", json!([{"type": "tool_use", "id": format!("c{number}"), "name": "Bash", "input": input}]))
+                    (
+                        "assistant",
+                        json!([{"type": "tool_use", "id": format!("c{number}"), "name": "Bash", "input": input}]),
+                    )
                 }
-                "o" => {
-                    ("user", json!([{"type": "tool_result", "tool_use_id": format!("c{number}"), "content": text}]))
-                }
+                "o" => (
+                    "user",
+                    json!([{"type": "tool_result", "tool_use_id": format!("c{number}"), "content": text}]),
+                ),
                 _ => panic!("who says {line:?}?"),
             };
             let mut record = json!({
