@@ -18,18 +18,22 @@ mod defrag;
 mod defrag_cost;
 mod measure;
 mod memory;
+mod month;
 mod notes;
+mod quality;
 mod search;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 6] = [
+const GROUPS: [(&str, fn()); 8] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
     ("defrag", defrag::bench),
     ("defrag-cost", defrag_cost::bench),
+    ("month", month::bench),
     ("search", search::bench),
+    ("quality", quality::bench),
 ];
 
 fn main() {
@@ -48,7 +52,7 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost or search"
+            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, search or quality"
         );
     }
     println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");

@@ -2,7 +2,8 @@
 //!
 //! A note that a session corrects is mentioned in a sentence or two of the person's, between much else. So each stretch
 //! of a few dozen words is a query of its own, and a note is as near as its nearest stretch: the person's stretches
-//! count most, then the agent's, last what tools printed. Words weigh the more the fewer notes have them.
+//! count most, then the agent's, last what tools printed. Words weigh the more the fewer notes have them. Who corrects
+//! much in one session must not be heard in part: the notes that are nearest to each of the person's stretches come first.
 
 use crate::base::error::Result;
 use crate::base::text::border;
@@ -27,10 +28,14 @@ const TAG_BYTES: usize = 2000;
 const STRETCH: usize = 30;
 /// So much of what each voice said is searched with, in bytes: half from its beginning, half from its end.
 const SAMPLE: usize = 96 << 10;
+/// The index of the person's voice.
+const PERSON: usize = 0;
 /// What a match with a stretch of the person's, the agent's and a tool's words is worth.
 const WEIGHTS: [f64; 3] = [1.0, 0.5, 0.15];
-/// A note that an earlier part of the same batch made has to do with what goes on in it.
-const MADE_HERE: f64 = 2.0;
+/// So many notes are the nearest of each of the person's stretches, and come before all others.
+const NEAREST: usize = 3;
+/// More than any note scores.
+const FIRST: f64 = 1000.0;
 /// Words of a title, a tag or a summary count so often.
 const HEAD: u32 = 3;
 
@@ -133,7 +138,7 @@ impl Stretches {
         (counts.into_iter().collect(), length)
     }
 
-    /// How near each note is, of all that were counted.
+    /// How near each note is, of all that were counted. Of the person's nearest, each place is worth [`FIRST`].
     fn scores(&self, notes: &[(Vec<(&str, u32)>, u32)]) -> Vec<f64> {
         let mut having: HashMap<&str, f64> = HashMap::new();
         for (stem, _) in notes.iter().flat_map(|(counts, _)| counts) {
@@ -142,9 +147,11 @@ impl Stretches {
         let total = notes.len() as f64;
         let mean =
             (notes.iter().map(|(_, length)| f64::from(*length)).sum::<f64>() / total.max(1.0)).max(1.0);
-        notes
+        let mut nearest: HashMap<usize, Vec<(f64, usize)>> = HashMap::new();
+        let mut scores: Vec<f64> = notes
             .iter()
-            .map(|(counts, length)| {
+            .enumerate()
+            .map(|(note, (counts, length))| {
                 let mut matched: HashMap<usize, f64> = HashMap::new();
                 for (stem, times) in counts {
                     let having = having.get(stem).copied().unwrap_or(1.0);
@@ -162,13 +169,29 @@ impl Stretches {
                     let Some((voice, stems)) = self.voices.get(stretch) else { continue };
                     // Of many words some match by chance.
                     let score = score / (4.0 + *stems as f64).sqrt();
+                    if *voice == PERSON {
+                        let near = nearest.entry(stretch).or_default();
+                        near.push((score, note));
+                        near.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
+                        near.truncate(NEAREST);
+                    }
                     if let Some(best) = best.get_mut(*voice) {
                         *best = best.max(score);
                     }
                 }
                 best.iter().zip(WEIGHTS).map(|(score, weight)| score * weight).sum()
             })
-            .collect()
+            .collect();
+        let mut places = vec![NEAREST; scores.len()];
+        for near in nearest.into_values() {
+            for (place, (_, note)) in near.into_iter().enumerate() {
+                places[note] = places[note].min(place);
+            }
+        }
+        for (score, place) in scores.iter_mut().zip(places) {
+            *score += FIRST * (NEAREST - place) as f64;
+        }
+        scores
     }
 }
 
@@ -231,7 +254,8 @@ pub fn related<P: Persistence>(
     let mut near: Vec<(f64, &Meta)> = stretches.scores(&counts).into_iter().zip(&metas).collect();
     for (score, meta) in &mut near {
         if hints.made.contains(&meta.id) {
-            *score += MADE_HERE;
+            // What an earlier part of the same batch gave has to do with what goes on in it.
+            *score += FIRST;
         }
         if hints.wanted.contains(&meta.id) {
             *score = f64::INFINITY;
