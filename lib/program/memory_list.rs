@@ -4,12 +4,12 @@ use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value}
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::text::one_line;
-use crate::memory::search::{self, Counts, Document, Query};
+use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
 use crate::memory::service::Filter;
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
 use crate::store::entry::{Meta, Scope, Status, Tier};
-use crate::store::persistence::Note;
-use crate::store::persistence::warn_of;
+use crate::store::persistence::{Place, warn_of};
+use crate::store::topics::Topics;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -106,11 +106,11 @@ impl Sort {
     }
 }
 
-/// What is printed or ranked of a note. The body is not kept.
+/// What is printed of a note. The body is not kept.
 struct Row {
     meta: Meta,
     path: PathBuf,
-    counts: Option<Counts>,
+    /// With a query: the line that matches best, and how well the note matches.
     line: Option<String>,
     score: Option<f64>,
 }
@@ -121,43 +121,69 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if args.filter.repo.as_deref() == Some(".") {
         args.filter.repo = Some(repository_here("--repo", "name one, as host/owner/name", env)?.name);
     }
-    let query = args.query.as_deref().map(Query::parse);
-    let scan = store.service.list(args.archived, |note| row(note, &args.filter, query.as_ref()))?;
-    warn_of(&scan.broken, &reporter);
-    let rows = ordered(scan.found, query.as_ref(), args.sort, args.limit);
-    print(&rows, args.json, query.is_some(), stdout)?;
+    let place = if args.archived { Place::Archive } else { Place::Topics };
+    let cache = match place {
+        Place::Topics => {
+            Cache::open(&store.root, if args.query.is_some() { Part::Words } else { Part::Metadata })
+        }
+        Place::Archive => Cache::none(),
+    };
+    let rows = match &args.query {
+        Some(query) => found(&Query::parse(query), &args, &store, place, &cache, &reporter)?,
+        None => listed(&args, &store, place, &cache, &reporter)?,
+    };
+    print(&rows, args.json, args.query.is_some(), stdout)?;
+    stdout.flush()?;
+    // The answer does not depend on it, and a store that cannot be written to can be searched.
+    let _ = cache.keep_up(&store.root);
     Ok(ExitCode::SUCCESS)
 }
 
-fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
-    let meta = note.entry.meta();
-    if !filter.matches(meta) {
-        return None;
-    }
-    let (mut counts, mut line) = (None, None);
-    if let Some(query) = query {
-        let body = String::from_utf8_lossy(note.entry.body());
-        let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
-        let (counted, matches) = query.count_and_match(&document);
-        // A note without any of the words is not shown.
-        if counted.is_match() {
-            line = query.matching_line(&document, &matches);
+fn listed(args: &Args, store: &Store, place: Place, cache: &Cache, reporter: &Reporter) -> Result<Vec<Row>> {
+    let scan = metadata(&Topics::at(&store.root), place, cache, |meta, path| {
+        let path = || path.to_path_buf();
+        if args.filter.matches(&meta) {
+            Some(Row { meta, path: path(), line: None, score: None })
+        } else {
+            None
         }
-        counts = Some(counted);
-    }
-    Some(Row { meta: note.entry.into_meta(), path: note.path, counts, line, score: None })
+    })?;
+    warn_of(&scan.broken, reporter);
+    let rows = scan.found.into_iter().flatten().collect();
+    Ok(ordered(rows, args.sort.unwrap_or(Sort::Title), args.limit))
 }
 
-fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Option<usize>) -> Vec<Row> {
-    let mut rows = match query {
-        Some(query) => ranked(rows, query),
+fn found(
+    query: &Query,
+    args: &Args,
+    store: &Store,
+    place: Place,
+    cache: &Cache,
+    reporter: &Reporter,
+) -> Result<Vec<Row>> {
+    // In another order than that of the best, any of them may be the first.
+    let most = args.limit.filter(|_| args.sort.is_none()).unwrap_or(usize::MAX);
+    let wanted = |meta: &Meta| args.filter.matches(meta);
+    let wanted: Option<&Wanted<'_>> = if args.filter == Filter::default() { None } else { Some(&wanted) };
+    let findings = find(&Topics::at(&store.root), place, cache, query, wanted, most)?;
+    warn_of(&findings.broken, reporter);
+    if !findings.loosened.is_empty() && !findings.found.is_empty() {
+        let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
+        reporter.warn(&format!("no note has {}; notes with its words are shown", phrases.join(" and ")));
+    }
+    let row = |Found { meta, path, line, score }| Row { meta, path, line, score: Some(score) };
+    let rows = findings.found.into_iter().map(row).collect();
+    Ok(match args.sort {
+        Some(sort) => ordered(rows, sort, args.limit),
         None => rows,
-    };
+    })
+}
+
+fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
     let title = |row: &Row| (row.meta.title.to_lowercase(), row.meta.id.clone());
-    match (sort, query) {
-        (None, Some(_)) => {}
-        (None | Some(Sort::Title), _) => rows.sort_by_cached_key(title),
-        (Some(key), _) => rows.sort_by_cached_key(|row| {
+    match sort {
+        Sort::Title => rows.sort_by_cached_key(title),
+        key => rows.sort_by_cached_key(|row| {
             let number = match key {
                 Sort::Used => i64::try_from(row.meta.used).unwrap_or(i64::MAX),
                 Sort::Updated => row.meta.updated_at,
@@ -169,15 +195,6 @@ fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Opt
     }
     rows.truncate(limit.unwrap_or(usize::MAX));
     rows
-}
-
-fn ranked(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
-    let counts: Vec<Counts> = rows.iter_mut().filter_map(|row| row.counts.take()).collect();
-    let hits = search::rank(query, &counts);
-    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
-    hits.into_iter()
-        .filter_map(|hit| Some(Row { score: Some(hit.score), ..rows.get_mut(hit.index)?.take()? }))
-        .collect()
 }
 
 fn print(rows: &[Row], json: bool, with_line: bool, stdout: &mut Stdout) -> Result<()> {

@@ -8,6 +8,7 @@ mod front_matter;
 mod id;
 mod meta;
 mod name;
+mod packed;
 mod quick;
 mod render;
 mod scalar;
@@ -20,6 +21,7 @@ pub(crate) use crate::store::entry::id::links;
 pub(crate) use crate::store::entry::meta::one_line;
 pub use crate::store::entry::meta::{Meta, Scope, Source, Status, Tier};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
+pub(crate) use crate::store::entry::packed::{pack, unpack};
 
 use crate::base::error::{Error, Result};
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
