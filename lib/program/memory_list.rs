@@ -41,7 +41,8 @@ pub(super) const ABOUT: About = About {
         "A query finds the notes that contain any of its words. Rare words count more, and so do words in the \
          title and notes with more of the words. Word endings (\"retries\" finds \"retry\"), case and accents do \
          not matter. Common synonyms and small typing errors count a little. \"A phrase in quotes\" must occur \
-         literally; tag:x or topic__x must be one of the tags.",
+         as it is; if no note has it, its words are searched. tag:x or topic__x must be one of the tags. With --json, \
+         score (0 to 1) says how much of the query a note has, and line is the line that matches best.",
     )],
 };
 
@@ -169,7 +170,9 @@ fn found(
     warn_of(&findings.broken, reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
         let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
-        reporter.warn(&format!("no note has {}; notes with its words are shown", phrases.join(" and ")));
+        let its = if phrases.len() == 1 { "its" } else { "their" };
+        let phrases = phrases.join(" and ");
+        reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
     }
     let row = |Found { meta, path, line, score }| Row { meta, path, line, score: Some(score) };
     let rows = findings.found.into_iter().map(row).collect();

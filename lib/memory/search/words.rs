@@ -381,7 +381,11 @@ mod tests {
             E\u{301}t\u{e9} NAÏVE Straße Đà Nẵng Ёлка Ὀδυσσεύς ＡＢＣ １２ 日本語の設定 ภาษาไทย 한국어 \u{1f980} x\u{0}y \u{202e}z";
         let sum =
             crate::base::packed::checksum(all(&[text, &"long".repeat(50)].join(" ")).join(" ").as_bytes());
-        assert_eq!((TOKENIZER, sum), (1, 16_941_231_057_549_137_850), "if words are split differently now, count TOKENIZER up");
+        assert_eq!(
+            (TOKENIZER, sum),
+            (1, 16_941_231_057_549_137_850),
+            "if words are split differently now, count TOKENIZER up"
+        );
     }
 
     #[test]

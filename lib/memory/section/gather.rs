@@ -1,12 +1,14 @@
 //! Selects the notes for each audience, and how much of each note it sees.
 
 use crate::base::error::Result;
+use crate::memory::search::{Cache, Part};
 use crate::memory::section::note::{self, Link};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
-use crate::store::persistence::{Broken, Note, Persistence, Place};
+use crate::store::persistence::{Broken, Note, Place};
 use crate::store::place::Root;
-use crate::store::topics::Topics;
+use crate::store::topics::{Topics, read};
+use std::path::Path;
 
 /// The estimate of tokens is this many bytes per token.
 pub(super) const BYTES_A_TOKEN: u64 = 4;
@@ -80,7 +82,16 @@ pub(super) fn gather(
     audiences: &[Option<&str>],
     limits: Limits,
 ) -> Result<(Vec<Selection>, Vec<Broken>)> {
-    let scan = Topics::at(root).scan(&[Place::Topics], |found| candidate(&found, audiences, limits))?;
+    let cache = Cache::open(root, Part::Metadata);
+    let scan = Topics::at(root).scan_with(&[Place::Topics], |place, path| {
+        if let Some(meta) = cache.known(path).and_then(|known| known.meta())
+            && let Some(candidate) = candidate_without_text(&meta, path, audiences)
+        {
+            return Ok((meta.id, candidate));
+        }
+        let note = read(place, path)?;
+        Ok((note.entry.meta().id.clone(), candidate(&note, audiences, limits)))
+    })?;
     Ok((selections(scan.found.into_iter().flatten(), audiences.len(), limits), scan.broken))
 }
 
@@ -93,9 +104,32 @@ pub(crate) struct Candidate {
 }
 
 pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], limits: Limits) -> Option<Candidate> {
-    let meta = found.entry.meta();
-    let wanted: Vec<usize> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
+    let wanted = wanted(found.entry.meta(), audiences);
     (!wanted.is_empty()).then(|| Candidate { audiences: wanted, excerpt: excerpt(found, limits) })
+}
+
+/// The same from the metadata alone. `None` if the text is needed, as for a hot note.
+fn candidate_without_text(meta: &Meta, path: &Path, audiences: &[Option<&str>]) -> Option<Option<Candidate>> {
+    let wanted = wanted(meta, audiences);
+    if wanted.is_empty() {
+        return Some(None);
+    }
+    let excerpt = match meta.tier {
+        _ if meta.pinned => return None,
+        Tier::Hot => return None,
+        Tier::Cold => None,
+        Tier::Warm => Some(Excerpt { order: order(meta), link: Link::without_text(meta, path)?, hot: None }),
+    };
+    Some(Some(Candidate { audiences: wanted, excerpt }))
+}
+
+/// The indices of the audiences that a note is for.
+fn wanted(meta: &Meta, audiences: &[Option<&str>]) -> Vec<usize> {
+    (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect()
+}
+
+fn order(meta: &Meta) -> (String, EntryId) {
+    (meta.title.to_lowercase(), meta.id.clone())
 }
 
 /// What each of `audiences` audiences sees.
@@ -144,7 +178,7 @@ fn excerpt(found: &Note, limits: Limits) -> Option<Excerpt> {
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Some(Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot })
+    Some(Excerpt { order: order(meta), link: Link::of(found), hot })
 }
 
 fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
@@ -193,7 +227,6 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
 /// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
 pub(super) fn chosen(found: &Note, limits: Limits) -> Candidate {
     let meta = found.entry.meta();
-    let cold =
-        || Excerpt { order: (meta.title.to_lowercase(), meta.id.clone()), link: Link::of(found), hot: None };
+    let cold = || Excerpt { order: order(meta), link: Link::of(found), hot: None };
     Candidate { audiences: vec![0], excerpt: Some(excerpt(found, limits).unwrap_or_else(cold)) }
 }
