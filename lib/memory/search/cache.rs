@@ -427,7 +427,7 @@ fn write(root: &Root, least: usize) -> Result<()> {
     bytes.extend_from_slice(&words);
     root.make()?;
     let path = root.state().join(NAME);
-    file::sweep_dir(&root.state(), NAME, file::LEFT_FOR);
+    file::sweep_dir(&root.state(), ".cache", file::LEFT_FOR);
     Ok(file::install(&path, &bytes, 0o600)?)
 }
 

@@ -85,11 +85,11 @@ impl Query {
 
     /// All words of a text: to find notes about the same subject.
     pub(crate) fn of_text(text: &str) -> Query {
-        Query::of_texts(&[(text, 1.0)])
+        Query::of_weighted(&[(text, 1.0)])
     }
 
     /// The same for several texts, some of which say more about the subject than others: each has a weight, 1 or less.
-    pub(crate) fn of_texts(texts: &[(&str, f64)]) -> Query {
+    pub(crate) fn of_weighted(texts: &[(&str, f64)]) -> Query {
         let texts: Vec<(&str, f64)> =
             texts.iter().map(|(text, weight)| (&text[..border(text, LONGEST_TEXT)], *weight)).collect();
         Query::of_words(&texts, Vec::new(), Vec::new())
@@ -316,6 +316,22 @@ mod tests {
         assert_eq!(Query::parse("\"open quote").weights.len(), 2);
         assert!(Query::parse("tag: topic__ topic__A").tags.is_empty());
         assert!(Query::parse("one \"two three\"\nfour").phrases.is_empty());
+    }
+
+    #[test]
+    fn a_word_weighs_what_its_text_does() {
+        let query = Query::of_weighted(&[("deploy the proxy", 1.0), ("proxy listens on port 8080", 0.25)]);
+        let alone = Query::of_text("deploy the proxy");
+        // `deploy` and `proxy`, then `listens` and so on.
+        assert_eq!(query.weights[0], alone.weights[0]);
+        assert!(query.weights[1] > alone.weights[1]);
+        assert!(query.weights.len() > 2 && query.weights[2..].iter().all(|weight| *weight <= 0.25));
+        // Where there are too many words, those of the lighter text go first.
+        let tool: String = (0..500).map(|n| format!("tool{n} ")).collect();
+        let person: String = (0..40).map(|n| format!("person{n} ")).collect();
+        let query = Query::of_weighted(&[(&tool, 0.3), (&person, 1.0)]);
+        let heavy = query.weights.iter().filter(|weight| **weight >= 0.5).count();
+        assert_eq!((query.weights.len(), heavy), (TERMS, 40));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const SATURATION: f64 = 1.8;
 const TOGETHER: f64 = 0.35;
 const IN_ORDER: f64 = 0.25;
 /// What the best line adds.
-const LINE: f64 = 1.5;
+const LINE: f64 = 1.0;
 
 /// So many notes are looked at closely: those with the best counts.
 pub(crate) const CLOSE: usize = 64;

@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "tests do to files what people and editors do")]
+
 use super::*;
 use crate::memory::search::find::{Wanted, find, metadata};
 use crate::store::entry::Tier;
