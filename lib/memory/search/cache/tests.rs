@@ -219,7 +219,7 @@ fn change(store: &mut Stored, number: usize) -> &'static str {
 
 #[test]
 fn answers_are_those_of_the_files_whatever_happens() {
-    for seed in 1..=3 {
+    for seed in 1..=2 {
         let mut store = Stored::new(0x9e37_79b9 * seed);
         for number in 0..25 {
             let note = store.note(number);
