@@ -31,11 +31,11 @@ pub(crate) fn bench() {
     remote(&home, nothing);
     logs(&home);
     size_rows(&[
-        (env!("CARGO_BIN_EXE_axe"), None),
-        (axe_run, Some(4.0)),
-        (env!("CARGO_BIN_EXE_axe-gc"), Some(4.0)),
-        (env!("CARGO_BIN_EXE_axe-agents"), None),
-        (env!("CARGO_BIN_EXE_axe-config"), None),
+        (env!("CARGO_BIN_EXE_axe"), Some(3.0)),
+        (axe_run, Some(8.0)),
+        (env!("CARGO_BIN_EXE_axe-gc"), Some(8.0)),
+        (env!("CARGO_BIN_EXE_axe-agents"), Some(3.0)),
+        (env!("CARGO_BIN_EXE_axe-config"), Some(3.0)),
     ]);
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn bench() {
     let few = prompt(10_000, Some(2000));
     let many = prompt(40_000, None);
     row("prompt of 40,000 against four times that of 10,000", "", Some(many / (4.0 * few)), Some(1.3), "×");
-    size_rows(&[(CONSOLIDATE, None), (DEFRAG, None)]);
+    size_rows(&[(CONSOLIDATE, Some(3.0)), (DEFRAG, Some(3.0))]);
 }
 
 fn home(count: u64) -> Home {

@@ -14,23 +14,27 @@ const LIST: &str = env!("CARGO_BIN_EXE_memory-list");
 const AGENTS_MD: &str = env!("CARGO_BIN_EXE_memory-agents-md");
 const READ: &str = env!("CARGO_BIN_EXE_memory-read");
 
-const QUERY: &[&str] = &[LIST, "--query", "retry the queue after a timeout"];
+/// What a person or a hook asks.
+const QUERY: &[&str] = &[LIST, "--query", "retry the queue after a timeout", "--limit", "10"];
+/// The same with all that it finds: nearly every note has one of the words.
+const QUERY_ALL: &[&str] = &[LIST, "--query", "retry the queue after a timeout"];
 
 pub(crate) fn bench() {
     start();
     capture();
     growth();
+    cache();
     doctor();
     size_rows(&[
-        (env!("CARGO_BIN_EXE_memory"), None),
-        (env!("CARGO_BIN_EXE_memory-config"), None),
-        (AGENTS_MD, Some(1.5)),
-        (CAPTURE, Some(1.5)),
-        (DOCTOR, None),
-        (LIST, Some(1.5)),
-        (READ, Some(1.5)),
-        (env!("CARGO_BIN_EXE_memory-update"), Some(1.5)),
-        (env!("CARGO_BIN_EXE_memory-remove"), Some(1.5)),
+        (env!("CARGO_BIN_EXE_memory"), Some(3.0)),
+        (env!("CARGO_BIN_EXE_memory-config"), Some(3.0)),
+        (AGENTS_MD, Some(3.0)),
+        (CAPTURE, Some(3.0)),
+        (DOCTOR, Some(3.0)),
+        (LIST, Some(3.0)),
+        (READ, Some(3.0)),
+        (env!("CARGO_BIN_EXE_memory-update"), Some(3.0)),
+        (env!("CARGO_BIN_EXE_memory-remove"), Some(3.0)),
     ]);
 }
 
@@ -93,13 +97,14 @@ fn percentile(times: &mut [Duration], percent: usize) -> Duration {
 }
 
 /// What is done with a store, and what each may take with ten thousand notes, in ms.
-const ACTS: [(&str, Option<u64>); 6] = [
-    ("memory-list", Some(150)),
-    ("memory-list --query", Some(150)),
+const ACTS: [(&str, Option<u64>); 7] = [
+    ("memory-list", Some(80)),
+    ("memory-list --query --limit 10", Some(50)),
+    ("memory-list --query, all that it finds", None),
     ("memory-read --no-count of one", None),
     ("memory-read of one, counted and synced", None),
-    ("memory-agents-md, nothing to do", Some(150)),
-    ("memory-doctor", Some(300)),
+    ("memory-agents-md, nothing to do", Some(80)),
+    ("memory-doctor", Some(250)),
 ];
 
 /// Stores of a thousand, ten thousand and a hundred thousand notes: nothing may take more than its share longer.
@@ -116,7 +121,7 @@ fn growth() {
 }
 
 /// A store of so many notes; the times of all [`ACTS`].
-fn store(shown: &str, count: u64, runs: usize) -> [Duration; 6] {
+fn store(shown: &str, count: u64, runs: usize) -> [Duration; 7] {
     let own = own();
     let home = Home::new();
     notes::generate(home.path(), count);
@@ -126,7 +131,8 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 6] {
     let read: &[&str] = &[READ, &id];
     // The first run makes the file, those that are counted find it as it should be.
     let section: &[&str] = &[AGENTS_MD, "--target", "AGENTS.md"];
-    let acts: [&[&str]; 6] = [&[LIST], QUERY, look, read, section, &[DOCTOR]];
+    let acts: [&[&str]; 7] = [&[LIST], QUERY, QUERY_ALL, look, read, section, &[DOCTOR]];
+    std::thread::sleep(SETTLED);
     let mut times = home.times(&[&[nothing][..], &acts].concat(), runs);
     let unit = times.remove(0);
     for (((name, aim), words), time) in ACTS.iter().zip(acts).zip(&times) {
@@ -139,6 +145,51 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 6] {
         }
     }
     times.try_into().unwrap()
+}
+
+/// The cache does not know files that are younger than this.
+const SETTLED: Duration = Duration::from_millis(2100);
+
+/// What a query of ten thousand notes takes without the cache, with it, and with one that is no longer right.
+fn cache() {
+    let own = own();
+    let home = Home::new();
+    notes::generate(home.path(), 10_000);
+    let topics = notes::topics(home.path());
+    let file = topics.with_file_name(".agent-memory").join("notes.cache");
+    let files: Vec<_> = fs::read_dir(&topics).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let change = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        fs::write(path, text + "One more line.\n").unwrap();
+    };
+    std::thread::sleep(SETTLED);
+    let unit = home.times(&[&[&own, "nothing"]], RUNS)[0];
+    let timed = |figure: &str, runs: usize, aim: Option<u64>, before: &dyn Fn()| {
+        let mut times: Vec<Duration> = (0..runs)
+            .map(|_| {
+                before();
+                home.time(QUERY)
+            })
+            .collect();
+        time_row(&format!("query of 10,000 notes, {figure}"), median(&mut times), unit, aim);
+    };
+    timed("no cache: it is written", 5, None, &|| {
+        let _ = fs::remove_file(&file);
+    });
+    timed("the cache is right", 21, Some(50), &|| {});
+    timed("one note changed", 21, Some(50), &|| change(&files[77]));
+    timed("all notes changed: it is written", 3, None, &|| {
+        files.iter().for_each(|path| change(path));
+        settle();
+        std::thread::sleep(SETTLED);
+    });
+    row(
+        "  size of the cache",
+        "",
+        Some(fs::metadata(&file).unwrap().len() as f64 / f64::from(1 << 20)),
+        None,
+        " MiB",
+    );
 }
 
 /// A store of ten thousand notes with a history, and what asking git about it takes alone.
@@ -157,6 +208,6 @@ fn doctor() {
     let root = root.to_str().unwrap();
     let git: &[&str] = &["git", "-C", root, "--no-optional-locks", "status", "--porcelain", "-uall"];
     let times = home.times(&[&[&own, "nothing"], &[DOCTOR], git], 11);
-    time_row("memory-doctor, 10,000 notes with a history", times[1], times[0], Some(300));
+    time_row("memory-doctor, 10,000 notes with a history", times[1], times[0], Some(250));
     time_row("  of which git status takes", times[2], times[0], None);
 }

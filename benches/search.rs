@@ -19,10 +19,27 @@ pub(crate) fn bench() {
     print("  asked in other words", &with(|question| !question.same_words));
     print("    of these, not tuned on", &with(|question| !question.same_words && !question.tuned));
 
-    let notes = corpus::notes(include_str!("search/everyday-notes.txt"));
-    let questions = corpus::questions(include_str!("search/everyday-queries.txt"), false);
-    let places = ask(&notes, &questions);
-    print("  asked of everyday talk, not tuned on", &score(&questions, &places, |_| true));
+    let developers = corpus::questions(include_str!("search/developer-queries.txt"), true);
+    both("  quotes, flags, errors and code", &notes, &developers);
+    let everyday = corpus::notes(include_str!("search/everyday-notes.txt"));
+    let everyday_questions = corpus::questions(include_str!("search/everyday-queries.txt"), true);
+    both("  everyday talk", &everyday, &everyday_questions);
+    let foreign = corpus::notes(include_str!("search/foreign-notes.txt"));
+    both(
+        "  German and Japanese",
+        &foreign,
+        &corpus::questions(include_str!("search/foreign-queries.txt"), true),
+    );
+    let (long, questions) =
+        corpus::long(notes.into_iter().chain(everyday), [questions, developers, everyday_questions].concat());
+    both("  the same as long notes of eight subjects each", &long, &questions);
+}
+
+/// All questions, and those that were not tuned on.
+fn both(what: &str, notes: &[Note], questions: &[Question]) {
+    let places = ask(notes, questions);
+    print(what, &score(questions, &places, |_| true));
+    print("    of these, not tuned on", &score(questions, &places, |question| !question.tuned));
 }
 
 /// The place of the first right note for each question, out of five.

@@ -161,3 +161,128 @@ fn on_a_terminal_it_is_a_table() {
     let columns: Vec<_> = lines[2..4].iter().map(|line| line.find("topic__http").unwrap()).collect();
     assert_eq!(columns[0], columns[1], "{shown}");
 }
+
+#[test]
+fn a_phrase_that_no_note_has_is_searched_as_words() {
+    let store = Store::new();
+    for (id, title, text) in [("AAAAAA", "a", "the dead letter"), ("BBBBBB", "b", "a letter of the dead")] {
+        store.put(
+            &format!("topics/{title}.md"),
+            note(id, title, "").replace(&format!("Body of {title}."), text),
+        );
+    }
+    let ask = |query: &str| {
+        let (code, out, err) = store.run("memory-list", &["--query", query]);
+        assert_eq!(code, Some(0), "{err}");
+        (out.lines().map(|line| line.split('\t').nth(4).unwrap().to_owned()).collect::<String>(), err)
+    };
+    assert_eq!(ask("\"dead letter\""), ("a".to_owned(), String::new()));
+    let told = "Warning: no note has \"letter dead\"; notes with its words are shown\n";
+    let (found, err) = ask("\"letter dead\"");
+    assert_eq!((found.len(), err.as_str()), (2, told));
+    let told =
+        "Warning: no note has \"the dead letter\" and \"of the dead\"; notes with their words are shown\n";
+    assert_eq!(ask("\"the dead letter\" \"of the dead\"").1, told);
+    assert_eq!(ask("\"zebra crossing\""), (String::new(), String::new()));
+}
+
+#[test]
+fn the_score_says_how_much_of_the_query_a_note_has() {
+    let store = Store::new();
+    let put = |id: &str, title: &str, body: &str| {
+        store
+            .put(&format!("topics/{id}.md"), note(id, title, "").replace(&format!("Body of {title}."), body));
+    };
+    put("AAAAAA", "Retry of the queue worker", "The queue worker tries again.");
+    put("BBBBBB", "Lunch", "There is a queue at noon.");
+    let scores = |query: &str| -> Vec<f64> {
+        let out = store.out("memory-list", &["--json", "--query", query]);
+        out.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap())
+            .collect()
+    };
+    let all = scores("queue worker retry");
+    assert!(all.len() == 2 && all[0] > 3.0 * all[1] && all.iter().all(|score| (0.0..=1.0).contains(score)));
+    // Words that no note has are missing in each.
+    let some = scores("queue worker retry zebra crossing giraffe");
+    assert!(some[0] < all[0] * 0.7, "{all:?} {some:?}");
+    // Neither a filter nor a limit changes a score.
+    let out = store
+        .out("memory-list", &["--json", "--tier", "warm", "--limit", "1", "--query", "queue worker retry"]);
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["score"].as_f64().unwrap(), all[0]);
+}
+
+/// A store that is large enough for a cache, with notes that are old enough for it.
+fn large() -> Store {
+    let store = Store::new();
+    const DIGITS: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    for n in 0..1100 {
+        let id = format!("AAAA{}{}", char::from(DIGITS[n / 58]), char::from(DIGITS[n % 58]));
+        let more = "tags: [topic__http]\nsummary: a short one\n";
+        store.put(
+            &format!("topics/note {n:04} -- id__{id}.md"),
+            note(&id, &format!("Note {n} of the queue"), more),
+        );
+    }
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    store
+}
+
+#[test]
+fn a_cache_changes_no_answer_and_a_killed_writer_none_either() {
+    let store = large();
+    let cache = store.root().join(".agent-memory/notes.cache");
+    let asked: [&[&str]; 5] = [
+        &["--query", "queue 77", "--limit", "30"],
+        &["--query", "\"77 of the queue\"", "--json"],
+        &["--query", "note 5", "--tag", "http", "--sort", "title", "--limit", "9", "--json"],
+        &["--json"],
+        &["--archived"],
+    ];
+    let answers = || asked.map(|args| store.out("memory-list", args));
+    let section = || store.out("memory-agents-md", &["--stdout"]);
+    let shown = section();
+    assert!(!cache.exists(), "memory-agents-md only reads it");
+    let live = answers();
+    assert!(cache.exists() && store.root().join(".gitignore").exists());
+    assert!(answers() == live && section() == shown);
+    // One changes, one goes, one comes.
+    let file = |n: usize| {
+        let name = format!("note {n:04} ");
+        let files = std::fs::read_dir(store.topics()).unwrap().map(|entry| entry.unwrap().path());
+        files.into_iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&name)).unwrap()
+    };
+    std::fs::write(file(77), std::fs::read_to_string(file(77)).unwrap() + "zebra\n").unwrap();
+    std::fs::remove_file(file(177)).unwrap();
+    store.note("zzzzzz", "A giraffe in the queue");
+    let changed = answers();
+    assert!(changed != live);
+    assert!(store.out("memory-list", &["--query", "zebra"]).contains("Note 77 of"));
+    assert!(store.out("memory-list", &["--query", "giraffe"]).contains("zzzzzz"));
+    assert!(!store.run("memory-list", &["--query", "\"note 177\""]).1.contains("Note 177 of"));
+    std::fs::remove_file(&cache).unwrap();
+    assert!(answers() == changed && cache.exists());
+    // Killed while it is written, sooner and later.
+    let is_begun = || {
+        let files = std::fs::read_dir(cache.parent().unwrap()).unwrap();
+        files.into_iter().any(|file| file.unwrap().file_name().to_str().unwrap().starts_with(".notes.cache."))
+    };
+    let mut begun = 0;
+    for wait in 0..12 {
+        std::fs::remove_file(&cache).unwrap_or_default();
+        let mut command = store.sandbox.std_command("memory-list");
+        let mut child = command.args(asked[0]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        while !is_begun() && child.try_wait().unwrap().is_none() {}
+        begun += usize::from(is_begun());
+        std::thread::sleep(std::time::Duration::from_micros(wait * 500));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(
+            store.out("memory-list", asked[0]),
+            changed[0],
+            "killed {wait} half ms after the beginning"
+        );
+    }
+    assert!(begun > 0);
+    assert!(answers() == changed);
+}

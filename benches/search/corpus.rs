@@ -9,6 +9,7 @@ pub(crate) struct Note {
     pub(crate) body: String,
 }
 
+#[derive(Clone)]
 pub(crate) struct Question {
     /// The query has the note's own words.
     pub(crate) same_words: bool,
@@ -56,6 +57,37 @@ pub(crate) fn questions(text: &str, tuned: bool) -> Vec<Question> {
             }
         })
         .collect()
+}
+
+/// So many notes make a long one.
+const SUBJECTS: usize = 8;
+
+/// Long notes of many subjects, as of conversations: each holds the text of several notes, and answers their questions.
+pub(crate) fn long(
+    notes: impl Iterator<Item = Note>,
+    mut questions: Vec<Question>,
+) -> (Vec<Note>, Vec<Question>) {
+    let notes: Vec<Note> = notes.collect();
+    let count = notes.len().div_ceil(SUBJECTS);
+    let mut long: Vec<Note> = (0..count)
+        .map(|number| Note {
+            key: format!("long-{number}"),
+            title: format!("Session {number}"),
+            tags: vec!["topic__session".to_owned()],
+            summary: "What was said.".to_owned(),
+            body: String::new(),
+        })
+        .collect();
+    for (number, Note { key, title, summary, body, .. }) in notes.into_iter().enumerate() {
+        let one = &mut long[number % count];
+        one.body += &format!("{title}\n{summary}\n{body}\n");
+        for wanted in
+            questions.iter_mut().flat_map(|question| &mut question.keys).filter(|wanted| **wanted == key)
+        {
+            wanted.clone_from(&one.key);
+        }
+    }
+    (long, questions)
 }
 
 /// How often the right note came first, and among the first five.

@@ -3,12 +3,14 @@
 mod leftovers;
 mod lock;
 mod open;
+mod stamp;
 
 pub(crate) use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
 pub(crate) use crate::base::file::lock::{RunLock, hold, holder, lock_for_change, open_settled};
-pub(crate) use crate::base::file::open::{FileId, id, if_exists, read, regular_or_missing};
+pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read, regular_or_missing};
+pub(crate) use crate::base::file::stamp::{Moment, Stamp, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
 use crate::base::file::open::{cannot, set_mode};

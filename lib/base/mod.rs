@@ -12,6 +12,8 @@ pub(crate) mod group;
 pub(crate) mod http;
 pub(crate) mod lookup;
 pub(crate) mod members;
+pub(crate) mod packed;
+pub(crate) mod parallel;
 pub(crate) mod repository;
 pub(crate) mod secret;
 pub(crate) mod signal;

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier};
-use crate::store::persistence::{Note, Persistence, Place, Scan};
+use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -25,7 +25,7 @@ pub(crate) struct NewNote {
 }
 
 /// A condition on notes. `None` and `false` match all.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Filter {
     pub(crate) status: Option<Status>,
     pub(crate) tier: Option<Tier>,
@@ -160,17 +160,6 @@ impl<P: Persistence> NoteService<P> {
     pub(crate) fn propose(&self, proposal: Proposal) -> Result<Proposal> {
         let lock = self.notes.lock()?;
         self.notes.propose(&lock, proposal)
-    }
-
-    /// The results of `each` for all notes in use, or for all archived ones.
-    pub(crate) fn list<T: Send>(
-        &self,
-        archived: bool,
-        each: impl Fn(Note) -> Option<T> + Sync,
-    ) -> Result<Scan<T>> {
-        let place = if archived { Place::Archive } else { Place::Topics };
-        let scan = self.notes.scan(&[place], each)?;
-        Ok(Scan { found: scan.found.into_iter().flatten().collect(), broken: scan.broken })
     }
 
     /// The note. This does not count as a read.

@@ -5,11 +5,11 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::stderr;
 use crate::base::text::{disarmed, one_line};
-use crate::memory::search::{self, Counts, Document, Query};
+use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
 use crate::memory::service::Filter;
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
-use crate::store::persistence::{Note, Persistence, warn_of};
+use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
@@ -48,7 +48,8 @@ pub(super) const ABOUT: About = About {
         "A query finds the notes that contain any of its words. Rare words count more, and so do words in the \
          title and notes with more of the words. Word endings (\"retries\" finds \"retry\"), case and accents do \
          not matter. Common synonyms and small typing errors count a little. \"A phrase in quotes\" must occur \
-         literally; tag:x or topic__x must be one of the tags.",
+         as it is; if no note has it, its words are searched. tag:x or topic__x must be one of the tags. With --json, \
+         score (0 to 1) says how much of the query a note has, and line is the line that matches best.",
     )],
 };
 
@@ -116,11 +117,11 @@ impl Sort {
     }
 }
 
-/// What is printed or ranked of a note. The body is not kept.
+/// What is printed of a note. The body is not kept.
 struct Row {
     meta: Meta,
     path: PathBuf,
-    counts: Option<Counts>,
+    /// With a query: the line that matches best, and how well the note matches.
     line: Option<String>,
     score: Option<f64>,
 }
@@ -133,10 +134,17 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
     let today = env.today();
     args.filter.over_on = args.expired.then_some(today);
-    let query = args.query.as_deref().map(Query::parse);
-    let scan = store.service.list(args.archived, |note| row(note, &args.filter, query.as_ref()))?;
-    warn_of(&scan.broken, &reporter);
-    let rows = ordered(scan.found, query.as_ref(), args.sort, args.limit);
+    let place = if args.archived { Place::Archive } else { Place::Topics };
+    let cache = match place {
+        Place::Topics => {
+            Cache::open(&store.root, if args.query.is_some() { Part::Words } else { Part::Metadata })
+        }
+        Place::Archive => Cache::none(),
+    };
+    let rows = match &args.query {
+        Some(query) => found(&Query::parse(query), &args, &store, place, &cache, &reporter)?,
+        None => listed(&args, &store, place, &cache, &reporter)?,
+    };
     let (proposals, _) = Topics::at(&store.root).proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
     for proposal in &proposals {
@@ -144,14 +152,16 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
-    print(&rows, &waiting, today, args.json, query.is_some(), stdout)?;
+    print(&rows, &waiting, today, args.json, args.query.is_some(), stdout)?;
+    stdout.flush()?;
     if stdout.is_terminal() && !args.json && !proposals.is_empty() {
-        stdout.flush()?;
         stderr::line(&match proposals.len() {
             1 => "1 change waits for your decision: memory review".to_owned(),
             many => format!("{many} changes wait for your decision: memory review"),
         });
     }
+    // The answer does not depend on it, and a store that cannot be written to can be searched.
+    let _ = cache.keep_up(&store.root);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -166,35 +176,53 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
     [by, until, waits].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn row(note: Note, filter: &Filter, query: Option<&Query>) -> Option<Row> {
-    let meta = note.entry.meta();
-    if !filter.matches(meta) {
-        return None;
-    }
-    let (mut counts, mut line) = (None, None);
-    if let Some(query) = query {
-        let body = String::from_utf8_lossy(note.entry.body());
-        let document = Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body };
-        let (counted, matches) = query.count_and_match(&document);
-        // A note without any of the words is not shown.
-        if counted.is_match() {
-            line = query.matching_line(&document, &matches);
+fn listed(args: &Args, store: &Store, place: Place, cache: &Cache, reporter: &Reporter) -> Result<Vec<Row>> {
+    let scan = metadata(&Topics::at(&store.root), place, cache, |meta, path| {
+        let path = || path.to_path_buf();
+        if args.filter.matches(&meta) {
+            Some(Row { meta, path: path(), line: None, score: None })
+        } else {
+            None
         }
-        counts = Some(counted);
-    }
-    Some(Row { meta: note.entry.into_meta(), path: note.path, counts, line, score: None })
+    })?;
+    warn_of(&scan.broken, reporter);
+    let rows = scan.found.into_iter().flatten().collect();
+    Ok(ordered(rows, args.sort.unwrap_or(Sort::Title), args.limit))
 }
 
-fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Option<usize>) -> Vec<Row> {
-    let mut rows = match query {
-        Some(query) => ranked(rows, query),
+fn found(
+    query: &Query,
+    args: &Args,
+    store: &Store,
+    place: Place,
+    cache: &Cache,
+    reporter: &Reporter,
+) -> Result<Vec<Row>> {
+    // In another order than that of the best, any of them may be the first.
+    let most = args.limit.filter(|_| args.sort.is_none()).unwrap_or(usize::MAX);
+    let wanted = |meta: &Meta| args.filter.matches(meta);
+    let wanted: Option<&Wanted<'_>> = if args.filter == Filter::default() { None } else { Some(&wanted) };
+    let findings = find(&Topics::at(&store.root), place, cache, query, wanted, most)?;
+    warn_of(&findings.broken, reporter);
+    if !findings.loosened.is_empty() && !findings.found.is_empty() {
+        let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
+        let its = if phrases.len() == 1 { "its" } else { "their" };
+        let phrases = phrases.join(" and ");
+        reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
+    }
+    let row = |Found { meta, path, line, score }| Row { meta, path, line, score: Some(score) };
+    let rows = findings.found.into_iter().map(row).collect();
+    Ok(match args.sort {
+        Some(sort) => ordered(rows, sort, args.limit),
         None => rows,
-    };
+    })
+}
+
+fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
     let title = |row: &Row| (row.meta.title.to_lowercase(), row.meta.id.clone());
-    match (sort, query) {
-        (None, Some(_)) => {}
-        (None | Some(Sort::Title), _) => rows.sort_by_cached_key(title),
-        (Some(key), _) => rows.sort_by_cached_key(|row| {
+    match sort {
+        Sort::Title => rows.sort_by_cached_key(title),
+        key => rows.sort_by_cached_key(|row| {
             let number = match key {
                 Sort::Used => i64::try_from(row.meta.used).unwrap_or(i64::MAX),
                 Sort::Updated => row.meta.updated_at,
@@ -206,15 +234,6 @@ fn ordered(rows: Vec<Row>, query: Option<&Query>, sort: Option<Sort>, limit: Opt
     }
     rows.truncate(limit.unwrap_or(usize::MAX));
     rows
-}
-
-fn ranked(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
-    let counts: Vec<Counts> = rows.iter_mut().filter_map(|row| row.counts.take()).collect();
-    let hits = search::rank(query, &counts);
-    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
-    hits.into_iter()
-        .filter_map(|hit| Some(Row { score: Some(hit.score), ..rows.get_mut(hit.index)?.take()? }))
-        .collect()
 }
 
 fn print(

@@ -4,6 +4,7 @@ mod proposals;
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::base::parallel;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
@@ -12,14 +13,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest note that is read, in bytes. The largest that is written is an eighth of it.
 const CAP: u64 = 8 << 20;
-/// So many threads read notes. More wait for the same disk.
-const READERS: usize = 4;
-/// A thread takes so many files at a time. A scan with fewer is done before a second thread has started.
-const SHARE: usize = 64;
 
 pub struct Topics {
     root: Root,
@@ -52,7 +48,7 @@ impl Topics {
     }
 
     /// The markdown files of a place, by name. None where there is no store yet.
-    fn files(&self, place: Place) -> Result<Vec<(Place, PathBuf)>> {
+    pub(crate) fn files(&self, place: Place) -> Result<Vec<(Place, PathBuf)>> {
         self.files_named(place, ".md")
     }
 
@@ -81,62 +77,44 @@ impl Topics {
         Ok(files)
     }
 
-    /// One pass over `files`; `true` if one of them was gone when its turn came.
-    fn pass<T: Send>(
+    /// Like [`Persistence::scan`], where `read` knows a note in its own way: see [`read`].
+    pub(crate) fn scan_with<T: Send>(
         &self,
-        files: &[(Place, PathBuf)],
-        each: &(impl Fn(Note) -> T + Sync),
-    ) -> (Vec<Seen<T>>, Vec<Broken>, bool) {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
-        let next = AtomicUsize::new(0);
-        // Each thread takes the next share when it is done with one, so that none waits for another.
-        let work = || {
-            let mut parts = Vec::new();
-            loop {
-                let first = next.fetch_add(SHARE, Ordering::Relaxed);
-                let Some(rest) = files.get(first..).filter(|rest| !rest.is_empty()) else { return parts };
-                parts.push((first, read_all(first, &rest[..rest.len().min(SHARE)], each)));
+        places: &[Place],
+        read: impl Fn(Place, &Path) -> Result<(EntryId, T), Option<Broken>> + Sync,
+    ) -> Result<Scan<T>> {
+        let mut lock = None;
+        loop {
+            let mut files = Vec::new();
+            for place in places {
+                files.extend(self.files(*place)?);
             }
-        };
-        let mut parts = std::thread::scope(|scope| {
-            let others = 1..threads.min(files.len().div_ceil(SHARE));
-            // Where no thread is to be had, this one does all the work.
-            let started: Vec<_> =
-                others.filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-            let mut parts = work();
-            parts.extend(started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
-            parts
-        });
-        parts.sort_unstable_by_key(|(first, _)| *first);
-        let mut all = (Vec::with_capacity(files.len()), Vec::new(), false);
-        for (_, part) in parts {
-            all.0.extend(part.0);
-            all.1.extend(part.1);
-            all.2 |= part.2;
+            let (mut seen, mut broken) = (Vec::with_capacity(files.len()), Vec::new());
+            let mut vanished = false;
+            let made = parallel::map(&files, |_, (place, path)| read(*place, path));
+            for (number, made) in made.into_iter().enumerate() {
+                match made {
+                    Ok((id, made)) => seen.push((id, number, made)),
+                    Err(None) => vanished = true,
+                    Err(Some(fault)) => broken.push(fault),
+                }
+            }
+            // A file that is gone may have another name now. With the lock none goes.
+            if vanished && lock.is_none() {
+                lock = self.lock().ok();
+                if lock.is_some() {
+                    continue;
+                }
+            }
+            let found = without_twins(seen, &files, &mut broken);
+            broken.sort();
+            return Ok(Scan { found, broken });
         }
-        all
     }
 }
 
 /// A note that was read: its id, the number of its file, and what was made of it.
 type Seen<T> = (EntryId, usize, T);
-
-/// Reads `files`, of which the first has the number `first`.
-fn read_all<T>(
-    first: usize,
-    files: &[(Place, PathBuf)],
-    each: &impl Fn(Note) -> T,
-) -> (Vec<Seen<T>>, Vec<Broken>, bool) {
-    let (mut seen, mut broken, mut vanished) = (Vec::with_capacity(files.len()), Vec::new(), false);
-    for ((place, path), number) in files.iter().zip(first..) {
-        match read(*place, path) {
-            Ok(note) => seen.push((note.entry.meta().id.clone(), number, each(note))),
-            Err(None) => vanished = true,
-            Err(Some(fault)) => broken.push(fault),
-        }
-    }
-    (seen, broken, vanished)
-}
 
 /// `Err(None)`: there is no such file any more.
 pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
@@ -212,24 +190,10 @@ impl Persistence for Topics {
     }
 
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
-        let mut lock = None;
-        loop {
-            let mut files = Vec::new();
-            for place in places {
-                files.extend(self.files(*place)?);
-            }
-            let (seen, mut broken, vanished) = self.pass(&files, &each);
-            // A file that is gone may have another name now. With the lock none goes.
-            if vanished && lock.is_none() {
-                lock = self.lock().ok();
-                if lock.is_some() {
-                    continue;
-                }
-            }
-            let found = without_twins(seen, &files, &mut broken);
-            broken.sort();
-            return Ok(Scan { found, broken });
-        }
+        self.scan_with(places, |place, path| {
+            let note = read(place, path)?;
+            Ok((note.entry.meta().id.clone(), each(note)))
+        })
     }
 
     fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {

@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 /// Opens a regular file for reading, and returns its size. Does not wait for a pipe.
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "opens for reading only")]
-pub(super) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
     use fs_err::os::unix::fs::OpenOptionsExt;
     let without_waiting = rustix::fs::OFlags::NONBLOCK.bits();
     let file = fs::OpenOptions::new().read(true).custom_flags(without_waiting.cast_signed()).open(path)?;
@@ -49,7 +49,7 @@ pub(super) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
     regular_or_missing(path)?;
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();

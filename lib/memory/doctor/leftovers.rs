@@ -16,6 +16,7 @@ fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
         (root.inbox(), ".json"),
         (root.inbox().join(".failed"), ".json"),
         (root.state(), ".json"),
+        (root.state(), ".cache"),
     ];
     for batches in [Batches::of_queue(root), Batches::of_defrag(root)] {
         dirs.extend(batches.all().unwrap_or_default().into_iter().map(|batch| (batch.dir, "")));

@@ -11,18 +11,26 @@
 //! - `lexicon`: an index of the variants that rejects most words of a note with one look-up.
 //! - `count`: counts one note against the query.
 //! - `rank`: BM25 with fields over all counts.
-//! - `line`: the line of a note to show.
+//! - `closeness`: where the matches stand in one note, and the line of it to show.
+//! - `cache`: what the notes said when they were last read, so that not all have to be read again.
+//! - `find`: all of it, over the notes of a store.
 
+mod cache;
+mod closeness;
 mod count;
+mod find;
 pub(crate) mod language;
 mod lexicon;
-mod line;
 mod query;
 mod rank;
 pub(crate) mod words;
 
-pub(crate) use crate::memory::search::count::{Counts, Document};
+pub(crate) use crate::memory::search::cache::{Cache, Part};
+#[cfg(any(test, fuzzing))]
+pub(crate) use crate::memory::search::count::Document;
+pub(crate) use crate::memory::search::find::{Found, Wanted, find, metadata};
 pub(crate) use crate::memory::search::query::Query;
+#[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::rank::rank;
 
 /// Notes and questions that the tests of search and of likely duplicates use.

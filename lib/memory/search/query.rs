@@ -31,17 +31,26 @@ pub(crate) struct Query {
     /// The weight of each term.
     pub(super) weights: Vec<f64>,
     pub(super) lexicon: Lexicon,
-    /// For each phrase, the bit of its last word.
-    pub(super) phrases: Vec<u64>,
+    pub(super) phrases: Vec<Phrase>,
     /// In lower case. A note must have all of them.
     pub(super) tags: Vec<String>,
+}
+
+/// Words in quotes, which follow each other in a note that has the phrase.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Phrase {
+    /// As it was typed, without the quotes.
+    pub(super) text: String,
+    /// The bit of its last word.
+    pub(super) last: u64,
 }
 
 /// A word of the query that may become a term.
 struct Candidate {
     text: String,
     weight: f64,
-    times: u32,
+    /// How often it occurs; in a text of less weight, each time counts less.
+    times: f64,
     /// Its index among the different words of the text.
     place: usize,
     /// The word before, if only a space is between: `dev server`.
@@ -71,12 +80,19 @@ impl Query {
             words.push_str(phrase);
             words.push_str(" . ");
         }
-        Query::of_words(&words, &phrases, tags)
+        Query::of_words(&[(&words, 1.0)], phrases, tags)
     }
 
     /// All words of a text: to find notes about the same subject.
     pub(crate) fn of_text(text: &str) -> Query {
-        Query::of_words(&text[..border(text, LONGEST_TEXT)], &[], Vec::new())
+        Query::of_weighted(&[(text, 1.0)])
+    }
+
+    /// The same for several texts, some of which say more about the subject than others: each has a weight, 1 or less.
+    pub(crate) fn of_weighted(texts: &[(&str, f64)]) -> Query {
+        let texts: Vec<(&str, f64)> =
+            texts.iter().map(|(text, weight)| (&text[..border(text, LONGEST_TEXT)], *weight)).collect();
+        Query::of_words(&texts, Vec::new(), Vec::new())
     }
 
     /// The query has no words, phrases or tags.
@@ -84,8 +100,8 @@ impl Query {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 
-    fn of_words(text: &str, phrases: &[String], tags: Vec<String>) -> Query {
-        let terms = terms(text);
+    fn of_words(texts: &[(&str, f64)], quoted: Vec<String>, tags: Vec<String>) -> Query {
+        let terms = terms(texts);
         let typed = terms.len() <= TYPED;
         let mut variants = Vec::new();
         for (index, term) in terms.iter().enumerate() {
@@ -107,10 +123,10 @@ impl Query {
                     .push(Variant::new(&joined, Target::Term { index: index - 1, nearness: Nearness::Same }));
             }
         }
-        let mut ends = Vec::new();
-        for (number, phrase) in phrases.iter().enumerate() {
-            let mut length = 0;
-            each(phrase, |word| {
+        let mut phrases = Vec::new();
+        for text in quoted {
+            let (number, mut length) = (phrases.len(), 0);
+            each(&text, |word| {
                 if word.kind == WordKind::Part && length < PHRASE_WORDS {
                     let bit = 1 << length;
                     variants.push(Variant::new(word.text, Target::Phrase { number: number as u8, bit }));
@@ -118,66 +134,70 @@ impl Query {
                 }
             });
             if length > 0 {
-                ends.push(1 << (length - 1));
+                phrases.push(Phrase { text, last: 1 << (length - 1) });
             }
         }
         let weights = terms.iter().map(|term| term.weight).collect();
         let typo_length = if typed { TYPO_LENGTH } else { usize::MAX };
-        Query { weights, lexicon: Lexicon::new(variants, typed, typo_length), phrases: ends, tags }
+        Query { weights, lexicon: Lexicon::new(variants, typed, typo_length), phrases, tags }
     }
 }
 
-/// The most significant words of `text`, each once, in order of first appearance.
-fn terms(text: &str) -> Vec<Candidate> {
+/// The most significant words of the texts, each once, in order of first appearance.
+fn terms(texts: &[(&str, f64)]) -> Vec<Candidate> {
     // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<Candidate> = Vec::new();
-    let mut before = String::new();
-    let mut end = 0;
-    // The latest words, which may be parts of a compound that is not yet complete.
-    let mut parts: VecDeque<(usize, usize)> = VecDeque::new();
-    each(text, |word| {
-        if word.kind == WordKind::Character {
-            return;
-        }
-        let known = places.get(word.text).copied();
-        let place = known.unwrap_or_else(|| {
-            let place = *by_stem.entry(stem(word.text).into_owned()).or_insert(all.len());
-            places.insert(word.text.to_owned(), place);
-            place
-        });
-        match all.get_mut(place) {
-            Some(seen) => seen.times += 1,
-            None => {
-                let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
-                let joined = is_next && before.len() > 2 && !is_stop_word(&before);
-                all.push(Candidate {
-                    text: word.text.to_owned(),
-                    weight: weight(word.text),
-                    times: 1,
-                    place,
-                    joined: joined.then(|| before.clone()),
-                });
+    for (text, share) in texts {
+        let mut before = String::new();
+        let mut end = 0;
+        // The latest words, which may be parts of a compound that is not yet complete.
+        let mut parts: VecDeque<(usize, usize)> = VecDeque::new();
+        each(text, |word| {
+            if word.kind == WordKind::Character {
+                return;
             }
-        }
-        if word.kind == WordKind::Compound {
-            // The parts of a name weigh less than the name.
-            for (place, start) in parts.drain(..) {
-                if let Some(part) = all.get_mut(place).filter(|part| start >= word.start && part.times == 1) {
-                    part.weight *= 0.5;
+            let known = places.get(word.text).copied();
+            let place = known.unwrap_or_else(|| {
+                let place = *by_stem.entry(stem(word.text).into_owned()).or_insert(all.len());
+                places.insert(word.text.to_owned(), place);
+                place
+            });
+            match all.get_mut(place) {
+                Some(seen) => seen.times += share,
+                None => {
+                    let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
+                    let joined = is_next && before.len() > 2 && !is_stop_word(&before);
+                    all.push(Candidate {
+                        text: word.text.to_owned(),
+                        weight: weight(word.text),
+                        times: *share,
+                        place,
+                        joined: joined.then(|| before.clone()),
+                    });
                 }
             }
-        } else {
-            parts.push_back((place, word.start));
-            if parts.len() > 16 {
-                parts.pop_front();
+            if word.kind == WordKind::Compound {
+                // The parts of a name weigh less than the name.
+                for (place, start) in parts.drain(..) {
+                    if let Some(part) =
+                        all.get_mut(place).filter(|part| start >= word.start && part.times <= *share)
+                    {
+                        part.weight *= 0.5;
+                    }
+                }
+            } else {
+                parts.push_back((place, word.start));
+                if parts.len() > 16 {
+                    parts.pop_front();
+                }
             }
-        }
-        end = word.end;
-        before.clear();
-        before.push_str(word.text);
-    });
+            end = word.end;
+            before.clear();
+            before.push_str(word.text);
+        });
+    }
     if all.iter().any(|word| !is_stop_word(&word.text)) {
         all.retain(|word| !is_stop_word(&word.text));
     }
@@ -187,14 +207,19 @@ fn terms(text: &str) -> Vec<Candidate> {
         all.sort_by_key(|word| word.place);
     }
     for word in &mut all {
-        word.weight *= 1.0 + f64::from(word.times).ln().min(3.0) / 2.0;
+        word.weight *= repeated(word.times, 0.5);
     }
     all
 }
 
+/// A word that occurs so often counts more, each time less so; one of a text of less weight counts less.
+fn repeated(times: f64, share: f64) -> f64 {
+    if times < 1.0 { times } else { 1.0 + times.ln().min(3.0) * share }
+}
+
 fn weight(word: &str) -> f64 {
     if is_framing(word) {
-        0.35
+        0.7
     } else if word.len() == 1 && word.bytes().all(|b| b.is_ascii_alphabetic()) {
         // `C` and `x` may be the subject, or the remains of an abbreviation.
         0.5
@@ -210,7 +235,7 @@ fn significance(word: &Candidate) -> f64 {
         4..=5 => 0.85,
         _ => 1.0,
     };
-    word.weight * shape * (1.0 + f64::from(word.times).ln())
+    word.weight * shape * repeated(word.times, 1.0)
 }
 
 /// `text` without its quoted phrases, and these phrases.
@@ -264,7 +289,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        terms(text).into_iter().map(|word| word.text).collect()
+        terms(&[(text, 1.0)]).into_iter().map(|word| word.text).collect()
     }
 
     #[test]
@@ -279,7 +304,7 @@ mod tests {
     fn phrases_and_tags_are_split_off() {
         let query = Query::parse("\"dead letter\" queue tag:Ops topic__x --flag");
         assert_eq!(query.tags, ["ops", "topic__x"]);
-        assert_eq!(query.phrases, [0b10]);
+        assert_eq!(query.phrases, [Phrase { text: "dead letter".to_owned(), last: 0b10 }]);
         assert_eq!(query.weights.len(), 4);
     }
 
@@ -291,6 +316,22 @@ mod tests {
         assert_eq!(Query::parse("\"open quote").weights.len(), 2);
         assert!(Query::parse("tag: topic__ topic__A").tags.is_empty());
         assert!(Query::parse("one \"two three\"\nfour").phrases.is_empty());
+    }
+
+    #[test]
+    fn a_word_weighs_what_its_text_does() {
+        let query = Query::of_weighted(&[("deploy the proxy", 1.0), ("proxy listens on port 8080", 0.25)]);
+        let alone = Query::of_text("deploy the proxy");
+        // `deploy` and `proxy`, then `listens` and so on.
+        assert_eq!(query.weights[0], alone.weights[0]);
+        assert!(query.weights[1] > alone.weights[1]);
+        assert!(query.weights.len() > 2 && query.weights[2..].iter().all(|weight| *weight <= 0.25));
+        // Where there are too many words, those of the lighter text go first.
+        let tool: String = (0..500).map(|n| format!("tool{n} ")).collect();
+        let person: String = (0..40).map(|n| format!("person{n} ")).collect();
+        let query = Query::of_weighted(&[(&tool, 0.3), (&person, 1.0)]);
+        let heavy = query.weights.iter().filter(|weight| **weight >= 0.5).count();
+        assert_eq!((query.weights.len(), heavy), (TERMS, 40));
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! BM25 with fields (Robertson and Zaragoza's BM25F) over the counts of all notes.
+//! BM25 with fields (Robertson and Zaragoza's BM25F) over the counts of all notes, then a closer look at the first ones.
 //!
-//! A term weighs more if few notes have it, more in a title than in a body, more in a short field than in a long
-//! one, and its tenth match hardly more than its third. A note gets a higher score if it has more of the terms, and
-//! has them close together and in order.
+//! A term weighs more if it is rare, more in a title than in a body, more in a short field than in a long one, and its
+//! tenth match hardly more than its third. A note gets a higher score if it has more of the terms, has them close
+//! together and in order, and has many of them in one line.
 
-use crate::memory::search::count::{Counts, FIELDS, bits};
+use crate::memory::search::count::{Counts, FIELDS};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::query::{Query, TERMS};
+use std::cmp::Ordering;
 
 /// Title, tags, summary, body.
 const FIELD_WEIGHTS: [f64; FIELDS] = [2.5, 1.5, 1.6, 1.0];
@@ -17,63 +18,82 @@ const SATURATION: f64 = 1.8;
 /// The bonus if all terms are in one window, and if they follow each other as in the query.
 const TOGETHER: f64 = 0.35;
 const IN_ORDER: f64 = 0.25;
-/// The most that a note loses for terms it does not have.
-const COVERAGE: f64 = 0.35;
+/// What the best line adds.
+const LINE: f64 = 1.0;
+
+/// So many notes are looked at closely: those with the best counts.
+pub(crate) const CLOSE: usize = 64;
 
 /// A note that matches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Hit {
     /// Its index in the slice that was ranked.
     pub(crate) index: usize,
-    /// Comparable only within one ranking.
+    /// 1 is what a note with all terms, often and next to each other, would get at most.
     pub(crate) score: f64,
 }
 
-/// The notes that match, the best first; equal ones in their old order.
+/// The notes that match by their counts, the best first; equal ones in their old order.
+#[cfg(any(test, fuzzing))]
 pub(crate) fn rank(query: &Query, counts: &[Counts]) -> Vec<Hit> {
-    let corpus = Corpus::of(query, counts);
-    let mut hits: Vec<Hit> = (counts.iter().enumerate())
-        .filter(|(_, counts)| counts.fits)
-        .map(|(index, counts)| Hit { index, score: corpus.score(query, counts) })
-        .filter(|hit| hit.score > 0.0)
-        .collect();
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.index.cmp(&b.index)));
-    hits
+    let fits = |note: &&Counts| note.has_tags;
+    Worth::of(query, counts.iter()).rank(query, counts.iter().map(|note| Some(note).filter(fits)))
 }
 
-/// Statistics over all notes.
-struct Corpus {
+/// What the places of the matches are worth.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Closeness {
+    /// A bit for each term in the window that has most of them.
+    pub(super) together: u64,
+    /// A bit for each term that is followed by the next term of the query.
+    pub(super) in_order: u64,
+    /// The worth of the best line, with its neighbours.
+    pub(super) line: f64,
+}
+
+/// What a match of each term is worth among all notes.
+#[derive(Debug)]
+pub(crate) struct Worth {
     mean_lengths: [f64; FIELDS],
-    /// The weight of each term at each nearness.
+    /// Of each term at each nearness.
     worth: Vec<[f64; Nearness::ALL.len()]>,
-    /// The highest weight of each term, and the sum of these.
+    /// The highest of each term, and the sum of these.
     best: Vec<f64>,
     all: f64,
+    /// The highest score that can be thought of.
+    ideal: f64,
 }
 
-impl Corpus {
-    fn of(query: &Query, counts: &[Counts]) -> Corpus {
+impl Worth {
+    /// Statistics over all notes.
+    pub(super) fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
         let mut lengths = [0u64; FIELDS];
-        let mut notes = vec![[0u64; Nearness::ALL.len()]; query.weights.len()];
-        for note in counts {
-            for (sum, length) in lengths.iter_mut().zip(note.lengths) {
+        let (mut notes, mut lines) = (0u64, 0u64);
+        let mut found = vec![[0u64; Nearness::ALL.len()]; query.weights.len()];
+        for note in all {
+            notes += 1;
+            for (sum, length) in lengths.iter_mut().zip(note.extent.lengths) {
                 *sum += u64::from(length);
             }
+            lines += u64::from(note.extent.lines);
             for count in &note.counts {
-                if let Some(notes) = notes.get_mut(usize::from(count.term)) {
-                    notes[count.nearness as usize] += 1;
+                if let Some(found) = found.get_mut(usize::from(count.term)) {
+                    found[count.nearness as usize] +=
+                        count.times.iter().map(|times| u64::from(*times)).sum::<u64>();
                 }
             }
         }
-        let total = counts.len() as f64;
-        // The inverse document frequency: a rare word weighs much, a word of every note nothing.
-        let rarity = |notes: u64| (1.0 + (total - notes as f64 + 0.5) / (notes as f64 + 0.5)).ln();
-        let worth: Vec<[f64; Nearness::ALL.len()]> = (notes.iter().zip(&query.weights))
-            .map(|(notes, weight)| {
-                let exact = notes[Nearness::Exact as usize];
+        let total = lines as f64;
+        // The inverse document frequency, where the documents are lines, since notes differ in length: a rare word weighs
+        // much, a word of every line nothing. In nearly all of its lines a word occurs once, so it is not counted in how
+        // many it does.
+        let rarity = |times: u64| (1.0 + ((total - times as f64).max(0.0) + 0.5) / (times as f64 + 0.5)).ln();
+        let worth: Vec<[f64; Nearness::ALL.len()]> = (found.iter().zip(&query.weights))
+            .map(|(found, weight)| {
+                let exact = found[Nearness::Exact as usize];
                 let mut worth = [0.0; Nearness::ALL.len()];
                 for (nearness, worth) in Nearness::ALL.into_iter().zip(&mut worth) {
-                    let own = notes[nearness as usize];
+                    let own = found[nearness as usize];
                     // A word that some note has was not misspelt in the query.
                     if own == 0 || (nearness == Nearness::Typo && exact > 0) {
                         continue;
@@ -85,44 +105,84 @@ impl Corpus {
             })
             .collect();
         let best: Vec<f64> = worth.iter().map(|worth| worth.iter().copied().fold(0.0, f64::max)).collect();
-        Corpus {
-            mean_lengths: lengths.map(|sum| (sum as f64 / total.max(1.0)).max(1.0)),
+        // A word that no note has is missing in each of them.
+        let most: f64 = (best.iter().zip(&query.weights))
+            .map(|(best, weight)| if *best > 0.0 { *best } else { weight * rarity(0) })
+            .sum();
+        Worth {
+            mean_lengths: lengths.map(|sum| (sum as f64 / notes.max(1) as f64).max(1.0)),
             all: best.iter().sum(),
+            ideal: most * ((SATURATION + 1.0) * (1.0 + TOGETHER + IN_ORDER) + LINE),
             best,
             worth,
         }
     }
 
-    fn score(&self, query: &Query, note: &Counts) -> f64 {
+    pub(super) fn of_term(&self, term: u8, nearness: Nearness) -> f64 {
+        self.worth.get(usize::from(term)).map_or(0.0, |worth| worth[nearness as usize])
+    }
+
+    /// The matching notes by their counts alone; `None` in `notes` is one that is not to be found.
+    pub(super) fn rank<'a>(
+        &self,
+        query: &Query,
+        notes: impl Iterator<Item = Option<&'a Counts>>,
+    ) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = notes
+            .enumerate()
+            .filter_map(|(index, note)| Some((index, note?)))
+            .map(|(index, note)| Hit { index, score: self.score(query, note, &Closeness::default()) })
+            .filter(|hit| hit.score > 0.0)
+            .collect();
+        hits.sort_by(best_first);
+        hits
+    }
+
+    pub(super) fn score(&self, query: &Query, note: &Counts, close: &Closeness) -> f64 {
         // Only phrases and tags: all notes that have them are equal.
         if query.weights.is_empty() {
             return if query.is_empty() { 0.0 } else { 1.0 };
         }
         let mut scores = [0.0f64; TERMS];
-        let mut reached = [0.0f64; TERMS];
         for count in &note.counts {
             let term = usize::from(count.term);
-            let (Some(worth), Some(score), Some(reached)) =
-                (self.worth.get(term), scores.get_mut(term), reached.get_mut(term))
-            else {
-                continue;
-            };
+            let (Some(worth), Some(score)) = (self.worth.get(term), scores.get_mut(term)) else { continue };
             let mut times = 0.0;
             for field in 0..FIELDS {
-                let relative = f64::from(note.lengths[field]) / self.mean_lengths[field];
+                let relative = f64::from(note.extent.lengths[field]) / self.mean_lengths[field];
                 times += FIELD_WEIGHTS[field] * f64::from(count.times[field])
                     / (1.0 - LENGTH[field] + LENGTH[field] * relative);
             }
             let worth = worth[count.nearness as usize];
             *score = score.max(worth * times * (SATURATION + 1.0) / (times + SATURATION));
-            *reached = reached.max(worth);
         }
         let sum: f64 = scores.iter().sum();
         let share = |set: u64| bits(set).filter_map(|term| self.best.get(term)).sum::<f64>() / self.all;
-        let together = if note.together.count_ones() > 1 { share(note.together) } else { 0.0 };
-        let covered = reached.iter().sum::<f64>() / self.all;
-        let lift = 1.0 + TOGETHER * together + IN_ORDER * share(note.in_order);
-        let score = sum * lift * (1.0 - COVERAGE + COVERAGE * covered);
+        let together = if close.together.count_ones() > 1 { share(close.together) } else { 0.0 };
+        let lift = 1.0 + TOGETHER * together + IN_ORDER * share(close.in_order);
+        let score = (sum * lift + LINE * close.line) / self.ideal;
         if score.is_finite() { score } else { 0.0 }
     }
+}
+
+/// The indices of the bits that are set.
+pub(super) fn bits(set: u64) -> impl Iterator<Item = usize> {
+    let mut left = set;
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (bit < TERMS).then_some(bit)
+    })
+}
+
+/// The best first; equal ones in their old order.
+pub(super) fn best_first(a: &Hit, b: &Hit) -> Ordering {
+    b.score.total_cmp(&a.score).then(a.index.cmp(&b.index))
+}
+
+/// The phrases that a note must have, a bit each: all that some note has, if one note has all of these. Otherwise none:
+/// then their words count like others.
+pub(super) fn demanded<'a>(mut notes: impl Iterator<Item = &'a Counts> + Clone) -> u8 {
+    let known = notes.clone().fold(0, |known, note| known | note.phrases);
+    if notes.any(|note| note.phrases == known) { known } else { 0 }
 }

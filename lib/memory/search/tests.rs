@@ -1,19 +1,34 @@
 use super::*;
 use crate::memory::search::corpus::{self, Note, Question, Score};
+use crate::memory::search::count::Counts;
+use crate::memory::search::rank::{CLOSE, Worth, best_first, demanded};
 
 fn document(note: &Note) -> Document<'_> {
     Document { title: &note.title, tags: &note.tags, summary: &note.summary, body: &note.body }
 }
 
 fn line_of(query: &Query, note: &Note) -> Option<String> {
-    let (_, matches) = query.count_and_match(&document(note));
-    query.matching_line(&document(note), &matches)
+    query.matching_line(&document(note))
 }
 
+/// What `find` does with the notes of a store.
 fn search(text: &str, notes: &[Note]) -> Vec<usize> {
     let query = Query::parse(text);
     let counts: Vec<Counts> = notes.iter().map(|note| query.count(&document(note))).collect();
-    rank(&query, &counts).into_iter().map(|hit| hit.index).collect()
+    let worth = Worth::of(&query, counts.iter());
+    let candidates = counts.iter().filter(|counts| counts.has_tags && query.may_match(counts));
+    let demanded = demanded(candidates);
+    let fits = |counts: &&Counts| counts.has_tags && counts.phrases & demanded == demanded;
+    let mut hits = worth.rank(&query, counts.iter().map(|counts| Some(counts).filter(fits)));
+    for hit in hits.iter_mut().take(CLOSE) {
+        let document = document(&notes[hit.index]);
+        let closeness = query.matches(&document).closeness(&query, &worth, document.body);
+        let score = worth.score(&query, &counts[hit.index], &closeness);
+        assert!(score >= hit.score && score <= 1.0, "{text:?}: {} {score}", hit.score);
+        hit.score = score;
+    }
+    hits.sort_by(best_first);
+    hits.into_iter().map(|hit| hit.index).collect()
 }
 
 #[allow(clippy::print_stderr, reason = "shows the misses while tuning: cargo test search -- --nocapture")]
@@ -52,11 +67,26 @@ fn the_right_notes_are_found() {
 }
 
 #[test]
-fn everyday_conversation_is_found_too() {
-    let notes = corpus::notes(include_str!("../../../benches/search/everyday-notes.txt"));
-    let questions = corpus::questions(include_str!("../../../benches/search/everyday-queries.txt"), false);
-    let score = judge("everyday, held out", &notes, &questions, |_| true);
-    assert!(score.hit_at_1() >= 80.0 && score.hit_at_5() >= 95.0);
+fn other_kinds_of_notes_and_questions_are_served_too() {
+    let notes = || corpus::notes(include_str!("../../../benches/search/notes.txt"));
+    let everyday = || corpus::notes(include_str!("../../../benches/search/everyday-notes.txt"));
+    let foreign = corpus::notes(include_str!("../../../benches/search/foreign-notes.txt"));
+    let developers = corpus::questions(include_str!("../../../benches/search/developer-queries.txt"), true);
+    let talk = corpus::questions(include_str!("../../../benches/search/everyday-queries.txt"), true);
+    let abroad = corpus::questions(include_str!("../../../benches/search/foreign-queries.txt"), true);
+    let all = [developers.clone(), talk.clone()].concat();
+    let (long, of_long) = corpus::long(notes().into_iter().chain(everyday()), all);
+    for (name, notes, questions, first, fifth) in [
+        ("quotes, flags, errors and code", notes(), developers, 84.0, 92.0),
+        ("everyday talk", everyday(), talk, 66.0, 86.0),
+        ("German and Japanese", foreign, abroad, 95.0, 95.0),
+        ("long notes", long, of_long, 74.0, 88.0),
+    ] {
+        judge(name, &notes, &questions, |question| question.tuned);
+        let score = judge(name, &notes, &questions, |question| !question.tuned);
+        // As above, a little below the current figures.
+        assert!(score.hit_at_1() >= first && score.hit_at_5() >= fifth, "{name}");
+    }
 }
 
 fn note(title: &str, tags: &str, summary: &str, body: &str) -> Note {
@@ -87,11 +117,41 @@ fn the_words_of_a_phrase_follow_each_other() {
     assert_eq!(search("\"dead letter\"", &few()), [1, 0]);
     assert_eq!(search("\"dead letters\" queue", &few()), [1, 0]);
     assert_eq!(search("\"letter of the dead\"", &few()), [1]);
-    assert_eq!(search("\"letter dead\"", &few()), [0usize; 0]);
     // A phrase does not span two fields.
-    assert_eq!(search("\"policy three\"", &few()), [0usize; 0]);
+    assert_eq!(search("\"retry policy\" three", &few()), [0]);
+    assert_eq!(search("\"policy three\" tag:rust", &few()), [0usize; 0]);
     // An open quote: words.
     assert!(search("\"letter dead", &few()).starts_with(&[1, 0]));
+}
+
+#[test]
+fn a_phrase_that_no_note_has_is_words() {
+    assert_eq!(search("\"letter dead\"", &few()), search("letter dead", &few()));
+    assert_eq!(search("\"dead queue\" \"three tries\"", &few()), [0]);
+    // Both are phrases, of two notes.
+    let mut both = search("\"three tries\" \"letter of the dead\"", &few());
+    both.truncate(2);
+    both.sort();
+    assert_eq!(both, [0, 1]);
+    // Of the notes that may be shown, none has it.
+    assert_eq!(search("\"three tries\" dead tag:ops", &few()), [1]);
+    assert_eq!(search("\"zebra crossing\"", &few()), [0usize; 0]);
+    // The nearer the words are, the better.
+    let notes = [
+        note(
+            "a",
+            "",
+            "",
+            "Time passed. Nobody knew what was out there, and so it was a long evening for them all.",
+        ),
+        note(
+            "b",
+            "",
+            "",
+            "Nobody knew why, but the run is timed, and out it goes: the time is out. A long evening.",
+        ),
+    ];
+    assert_eq!(search("\"time out\"", &notes), [1, 0]);
 }
 
 #[test]
@@ -235,8 +295,8 @@ fn huge_notes_and_queries_are_searched() {
     let huge = note("t", "", "", &"retry backoff of the queue\n".repeat(8_000));
     let query = Query::parse("retry the queue \"backoff of the queue\"");
     let counts = query.count(&document(&huge));
-    assert!(counts.fits && counts.counts.len() < 20);
+    assert!(counts.phrases == 1 && counts.counts.len() < 20);
     let one_word = note("t", "", "", &"retry".repeat(40_000));
-    assert!(query.count(&document(&one_word)).lengths[3] == 1);
+    assert!(query.count(&document(&one_word)).extent.lengths[3] == 1);
     assert_eq!(search(&"retry queue backoff 日本 ".repeat(2_000), &few()), [1, 0, 2]);
 }

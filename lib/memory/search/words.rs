@@ -5,6 +5,9 @@
 //! characters between them, the compound. Scripts without spaces between words give each pair of neighbouring
 //! characters, the usual way to search such text without a dictionary.
 
+/// Another number for each change of what this module makes of a text: caches hold words that were split before.
+pub(super) const TOKENIZER: u64 = 1;
+
 /// A longer word is cut to this many bytes.
 const LONGEST: usize = 64;
 
@@ -370,6 +373,20 @@ fn latin(table: &[u8], at: u32) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_way_to_split_has_another_number() {
+        let text = "The worker's `getUserName` in lib/store/run_log.rs: --no-fail-fast, v1.89.0 and 3,000 at 8:15.\n\
+            Don't parseHTTPHeaders; URLs, PDFs, tokio::select!, snake_case__twice, user@example.org, 'quoted', l\u{2019}eau.\n\
+            E\u{301}t\u{e9} NAÏVE Straße Đà Nẵng Ёлка Ὀδυσσεύς ＡＢＣ １２ 日本語の設定 ภาษาไทย 한국어 \u{1f980} x\u{0}y \u{202e}z";
+        let sum =
+            crate::base::packed::checksum(all(&[text, &"long".repeat(50)].join(" ")).join(" ").as_bytes());
+        assert_eq!(
+            (TOKENIZER, sum),
+            (1, 16_941_231_057_549_137_850),
+            "if words are split differently now, count TOKENIZER up"
+        );
+    }
 
     #[test]
     fn words_are_folded() {

@@ -1,6 +1,7 @@
 //! Selects the notes for each audience, and how much of each note it sees.
 
 use crate::base::error::Result;
+use crate::memory::search::{Cache, Part};
 use crate::memory::section::note::{self, Link};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
@@ -8,10 +9,11 @@ use crate::store::ledger::Uses;
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
-use crate::store::topics::Topics;
+use crate::store::topics::{Topics, read};
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// The estimate of tokens is this many bytes per token.
 pub(super) const BYTES_A_TOKEN: u64 = 4;
@@ -58,6 +60,11 @@ impl View {
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         let uses = Uses::load(root).unwrap_or_default();
         View { limits, today, with_changes, uses }
+    }
+
+    /// What has less of it goes first where there is no room.
+    fn weight(&self, meta: &Meta) -> (u8, u64) {
+        (meta.rank.unwrap_or_default(), self.uses.get(&meta.id))
     }
 }
 
@@ -124,7 +131,16 @@ pub(super) fn gather(
     let topics = Topics::at(root);
     let (waiting, _) = topics.proposals()?;
     let view = View::of(root, limits, today, &waiting);
-    let scan = topics.scan(&[Place::Topics], |found| candidate(&found, audiences, &view))?;
+    let cache = Cache::open(root, Part::Metadata);
+    let scan = topics.scan_with(&[Place::Topics], |place, path| {
+        if let Some(meta) = cache.known(path).and_then(|known| known.meta())
+            && let Some(candidate) = candidate_without_text(&meta, path, audiences, &view)
+        {
+            return Ok((meta.id, candidate));
+        }
+        let note = read(place, path)?;
+        Ok((note.entry.meta().id.clone(), candidate(&note, audiences, &view)))
+    })?;
     let mut selections = selections(scan.found.into_iter().flatten(), audiences.len(), limits);
     for (audience, selection) in audiences.iter().zip(&mut selections) {
         selection.waiting = waiting_for(*audience, &waiting);
@@ -141,12 +157,43 @@ pub(crate) struct Candidate {
 }
 
 pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], view: &View) -> Option<Candidate> {
-    let meta = found.entry.meta();
-    if meta.is_expired(view.today) {
-        return None;
-    }
-    let wanted: Vec<usize> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
+    let wanted = wanted(found.entry.meta(), audiences, view);
     (!wanted.is_empty()).then(|| Candidate { audiences: wanted, excerpt: excerpt(found, view) })
+}
+
+/// The same from the metadata alone. `None` if the text is needed, as for a hot note, or for one with a waiting change.
+fn candidate_without_text(
+    meta: &Meta,
+    path: &Path,
+    audiences: &[Option<&str>],
+    view: &View,
+) -> Option<Option<Candidate>> {
+    let wanted = wanted(meta, audiences, view);
+    if wanted.is_empty() {
+        return Some(None);
+    }
+    let excerpt = match meta.tier {
+        _ if meta.pinned || view.with_changes.contains(&meta.id) => return None,
+        Tier::Hot => return None,
+        Tier::Cold => None,
+        Tier::Warm => {
+            let link = Link::without_text(meta, path)?;
+            Some(Excerpt { order: order(meta), weight: view.weight(meta), link, hot: None })
+        }
+    };
+    Some(Some(Candidate { audiences: wanted, excerpt }))
+}
+
+/// The indices of the audiences that a note is for. One that no longer holds is for nobody.
+fn wanted(meta: &Meta, audiences: &[Option<&str>], view: &View) -> Vec<usize> {
+    if meta.is_expired(view.today) {
+        return Vec::new();
+    }
+    (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect()
+}
+
+fn order(meta: &Meta) -> (String, EntryId) {
+    (meta.title.to_lowercase(), meta.id.clone())
 }
 
 /// What each of `audiences` audiences sees.
@@ -197,12 +244,7 @@ fn excerpt(found: &Note, view: &View) -> Option<Excerpt> {
         let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
         Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
     });
-    Some(Excerpt {
-        order: (meta.title.to_lowercase(), meta.id.clone()),
-        weight: (meta.rank.unwrap_or_default(), view.uses.get(&meta.id)),
-        link: Link::of(found, waits),
-        hot,
-    })
+    Some(Excerpt { order: order(meta), weight: view.weight(meta), link: Link::of(found, waits), hot })
 }
 
 /// How much of a note there is room for.
@@ -260,11 +302,6 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
 /// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
 pub(super) fn chosen(found: &Note, view: &View) -> Candidate {
     let meta = found.entry.meta();
-    let cold = || Excerpt {
-        order: (meta.title.to_lowercase(), meta.id.clone()),
-        weight: (0, 0),
-        link: Link::of(found, false),
-        hot: None,
-    };
+    let cold = || Excerpt { order: order(meta), weight: (0, 0), link: Link::of(found, false), hot: None };
     Candidate { audiences: vec![0], excerpt: Some(excerpt(found, view).unwrap_or_else(cold)) }
 }

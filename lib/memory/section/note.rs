@@ -45,6 +45,13 @@ impl Link {
         Link { title: title(note.entry.meta()), path: note.path.clone(), summary: summary(note), waits }
     }
 
+    /// The same without the note's text. `None` if the summary comes from there.
+    pub(super) fn without_text(meta: &Meta, path: &Path) -> Option<Link> {
+        let summary = Some(cut(&one_line(&meta.summary), SUMMARY).into_owned());
+        let summary = summary.filter(|summary| !summary.is_empty())?;
+        Some(Link { title: title(meta), path: path.to_path_buf(), summary: Some(summary), waits: false })
+    }
+
     /// `- [title](<path>): summary`
     pub(super) fn line(&self) -> String {
         let link = format!("- [{}](<{}>)", sanitize::link_text(&self.title), destination(&self.path));

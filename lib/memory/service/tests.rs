@@ -1,7 +1,7 @@
 //! The service over notes in memory: what it asks for, in which order, and what it makes of it.
 
 use super::*;
-use crate::store::persistence::Broken;
+use crate::store::persistence::{Broken, Scan};
 use crate::store::proposal::{Proposal, ProposalId};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -281,18 +281,6 @@ fn removing_moves_once_and_purging_deletes_wherever_it_lies() {
     assert_eq!(*service.notes.calls.borrow(), ["lock", "find_own", "archive", "lock", "find_own"]);
     assert_eq!(removed(&service, RemovalMode::Purge).place, Place::Archive);
     assert!(service.notes.notes.borrow().is_empty());
-}
-
-#[test]
-fn a_list_is_of_one_place_and_of_what_each_takes() {
-    let service = service(&["id: id__AAAAAA\npinned: true", "id: id__BBBBBB"]);
-    let filter = Filter { pinned: true, ..Filter::default() };
-    let pinned = |archived| {
-        let scan = service
-            .list(archived, |note| filter.matches(note.entry.meta()).then(|| note.entry.meta().id.clone()));
-        scan.unwrap().found
-    };
-    assert_eq!((pinned(false), pinned(true)), (vec![id()], vec![]));
 }
 
 #[test]

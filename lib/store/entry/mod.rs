@@ -8,6 +8,7 @@ mod front_matter;
 mod id;
 mod meta;
 mod name;
+mod packed;
 mod quick;
 mod render;
 mod scalar;
@@ -20,6 +21,7 @@ pub(crate) use crate::store::entry::id::{digits_of, first_number, links, mention
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 pub(crate) use crate::store::entry::meta::{RANKS, one_line};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
+pub(crate) use crate::store::entry::packed::{pack, unpack};
 
 use crate::base::error::{Error, Result};
 use crate::base::text::hex;

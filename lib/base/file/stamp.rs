@@ -1,0 +1,123 @@
+//! What the file system says about a file: equal stamps, one content.
+
+use std::io;
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Two changes within so many nanoseconds may have the same stamp: the times of some file systems are that coarse.
+const COARSE: i64 = 2_000_000_000;
+
+/// Of a regular file, or of the one that a link leads to. Times are in nanoseconds since 1970.
+///
+/// The time of change cannot be set by hand: it tells an edit even if the time of modification was restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    pub(crate) modified: i64,
+    pub(crate) changed: i64,
+    pub(crate) inode: u64,
+    pub(crate) device: u64,
+}
+
+#[cfg(unix)]
+pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let nanoseconds = |seconds: i64, more: i64| seconds.checked_mul(1_000_000_000)?.checked_add(more);
+    Some(Stamp {
+        size: metadata.size(),
+        modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec())?,
+        changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec())?,
+        inode: metadata.ino(),
+        device: metadata.dev(),
+    })
+}
+
+/// Elsewhere there is no time that tells every change.
+#[cfg(not(unix))]
+pub(crate) fn stamp(_path: &Path) -> Option<Stamp> {
+    None
+}
+
+/// A moment before files were read, to tell later which of them could have changed unnoticed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    by_clock: SystemTime,
+    running: Instant,
+}
+
+impl Moment {
+    /// Now, by the clock that the file system has too, and not by a pinned one.
+    #[allow(clippy::disallowed_methods, reason = "compared with times of the file system")]
+    pub(crate) fn now() -> Moment {
+        Moment { by_clock: SystemTime::now(), running: Instant::now() }
+    }
+
+    /// In nanoseconds since 1970.
+    pub(crate) fn nanoseconds(self) -> i64 {
+        nanoseconds(self.by_clock)
+    }
+
+    /// Nanoseconds since then, whatever happened to the clock.
+    pub(crate) fn elapsed(self) -> i64 {
+        i64::try_from(self.running.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+}
+
+/// Files that were changed before this were settled when they were read: whoever changes them later gives them another
+/// stamp. All in nanoseconds since 1970.
+///
+/// `began` is the clock's time before the first was read, and `ended` the file system's time `elapsed` nanoseconds
+/// later. The two clocks may differ, and may have been set meanwhile: the earlier time counts.
+pub(crate) fn settled(began: i64, ended: i64, elapsed: i64) -> i64 {
+    began.min(ended.saturating_sub(elapsed)).saturating_sub(COARSE)
+}
+
+impl Stamp {
+    /// Was the file changed before that moment?
+    pub(crate) fn is_before(&self, moment: i64) -> bool {
+        self.modified < moment && self.changed < moment
+    }
+}
+
+/// When an open file was last written, in nanoseconds since 1970.
+pub(crate) fn written(file: &fs_err::File) -> io::Result<i64> {
+    Ok(nanoseconds(file.metadata()?.modified()?))
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earlier_clock_counts() {
+        let second = 1_000_000_000;
+        assert_eq!(settled(100 * second, 105 * second, 5 * second), 98 * second);
+        // The clock was set forward, or back, while the files were read.
+        assert_eq!(settled(100 * second, 155 * second, 5 * second), 98 * second);
+        assert_eq!(settled(100 * second, 55 * second, 5 * second), 48 * second);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_restored_time_does_not_hide_an_edit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        crate::base::file::install(&path, b"one", 0o600).unwrap();
+        let before = stamp(&path).unwrap();
+        assert_eq!(stamp(&path), Some(before));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let file = fs_err::File::options().write(true).open(&path).unwrap();
+        std::io::Write::write_all(&mut &file, b"two").unwrap();
+        let modified = UNIX_EPOCH + std::time::Duration::from_nanos(before.modified.unsigned_abs());
+        file.set_modified(modified).unwrap();
+        let after = stamp(&path).unwrap();
+        assert_eq!((after.modified, after.size, after.inode), (before.modified, before.size, before.inode));
+        assert!(after.changed > before.changed);
+        assert_eq!((stamp(dir.path()), stamp(&dir.path().join("none"))), (None, None));
+    }
+}

@@ -1,0 +1,49 @@
+//! Work on many items by several threads, for work that is mostly waiting for the file system.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many threads. More wait for the same disk.
+const THREADS: usize = 4;
+/// A thread takes so many items at a time. Fewer items are done before a second thread has started.
+const SHARE: usize = 64;
+
+/// What `each` makes of every item and its index, in the order of the items.
+pub(crate) fn map<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    let next = AtomicUsize::new(0);
+    // Each thread takes the next share when it is done with one, so that none waits for another.
+    let work = || {
+        let mut parts = Vec::new();
+        loop {
+            let first = next.fetch_add(SHARE, Ordering::Relaxed);
+            let Some(rest) = items.get(first..).filter(|rest| !rest.is_empty()) else { return parts };
+            let share = rest.iter().take(SHARE).zip(first..);
+            parts.push((first, share.map(|(item, index)| each(index, item)).collect::<Vec<T>>()));
+        }
+    };
+    let mut parts = std::thread::scope(|scope| {
+        let others = 1..threads.min(items.len().div_ceil(SHARE));
+        // Where no thread is to be had, this one does all the work.
+        let started: Vec<_> =
+            others.filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let mut parts = work();
+        parts.extend(started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
+        parts
+    });
+    parts.sort_unstable_by_key(|(first, _)| *first);
+    parts.into_iter().flat_map(|(_, part)| part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        for count in [0, 1, SHARE, 10 * SHARE + 1] {
+            let items: Vec<usize> = (0..count).collect();
+            let made = map(&items, |index, item| (index, item * 2));
+            assert_eq!(made, (0..count).map(|n| (n, n * 2)).collect::<Vec<_>>());
+        }
+    }
+}

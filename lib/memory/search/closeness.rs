@@ -1,0 +1,245 @@
+//! Where the words of a query stand in one note: next to each other, in order, in which line.
+//!
+//! This needs the text of the note and what each term is worth among all notes. So it is done only for the notes that
+//! come first by their counts, and for those that are shown.
+
+use crate::base::text::{border, one_line};
+use crate::memory::search::count::{BODY, Document, SUMMARY, TITLE};
+use crate::memory::search::language::Nearness;
+use crate::memory::search::lexicon::Target;
+use crate::memory::search::query::{Query, TERMS};
+use crate::memory::search::rank::{Closeness, Worth, bits};
+use std::collections::VecDeque;
+
+/// Matches within this many words count as together: about a sentence and a half.
+const WINDOW: u32 = 24;
+/// What a line's neighbours count, relative to the line.
+const NEIGHBOURS: f64 = 0.5;
+/// A longer line is cut to this many bytes around the match when it is shown.
+const WIDTH: usize = 160;
+
+/// A word of a note that matches a term of the query.
+#[derive(Debug, Clone, Copy)]
+struct Match {
+    field: usize,
+    /// Byte offset in the field's text.
+    start: usize,
+    end: usize,
+    /// Counted in words.
+    position: u32,
+    term: u8,
+    nearness: Nearness,
+}
+
+/// The matches of one note.
+#[derive(Debug)]
+pub(crate) struct Matches(Vec<Match>);
+
+impl Query {
+    pub(crate) fn matches(&self, document: &Document<'_>) -> Matches {
+        let mut matches = Vec::new();
+        document.each_word(|field, position, word| {
+            self.lexicon.look_up(word.text, |target| {
+                if let Target::Term { index, nearness } = target {
+                    let (start, end) = (word.start, word.end);
+                    matches.push(Match { field, start, end, position, term: index, nearness });
+                }
+            });
+        });
+        Matches(matches)
+    }
+
+    /// The line of a note that matches best, if there are no other notes.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn matching_line(&self, document: &Document<'_>) -> Option<String> {
+        let worth = Worth::of(self, [self.count(document)].iter());
+        self.matches(document).line(document, &worth)
+    }
+}
+
+impl Matches {
+    pub(super) fn closeness(&self, query: &Query, worth: &Worth, body: &str) -> Closeness {
+        let (together, in_order) = self.together(query);
+        Closeness { together, in_order, line: self.best_line(worth, body) }
+    }
+
+    fn together(&self, query: &Query) -> (u64, u64) {
+        let mut window: VecDeque<(u32, u8)> = VecDeque::new();
+        let (mut best, mut best_weight, mut in_order) = (0u64, 0.0, 0u64);
+        let near = |found: &&Match| found.nearness <= Nearness::Related && usize::from(found.term) < TERMS;
+        for Match { position, term, .. } in self.0.iter().filter(near).copied() {
+            while window.front().is_some_and(|(first, _)| position - first > WINDOW) {
+                window.pop_front();
+            }
+            // One word can match many terms, so the window has a limit on its length too.
+            if window.len() > TERMS {
+                window.pop_front();
+            }
+            for (earlier, before) in window.iter().rev() {
+                if position - earlier > 2 {
+                    break;
+                }
+                if *before + 1 == term && *earlier < position {
+                    in_order |= 1 << before;
+                }
+            }
+            window.push_back((position, term));
+            let together = window.iter().fold(0u64, |bits, (_, term)| bits | 1 << term);
+            if together & !best != 0 {
+                let weight = bits(together).map(|term| query.weights[term]).sum();
+                if weight > best_weight {
+                    (best_weight, best) = (weight, together);
+                }
+            }
+        }
+        (best, in_order)
+    }
+
+    /// The most that a line is worth with its neighbours: each term counts once, in full in the line itself.
+    fn best_line(&self, worth: &Worth, body: &str) -> f64 {
+        let mut lines = Neighbours::default();
+        let mut rest = &self.0[..];
+        let mut last: Option<(usize, usize)> = None;
+        while let Some(first) = rest.first() {
+            // Only a body has lines, and no word spans two of them.
+            let (from, to) =
+                if first.field == BODY { line_around(body, first.start) } else { (0, usize::MAX) };
+            // Empty lines do not separate.
+            let is_next = last.is_some_and(|(field, end)| {
+                field == BODY && body.get(end..from).is_some_and(|between| between.trim().is_empty())
+            });
+            let many = rest.iter().take_while(|found| found.field == first.field && found.start < to).count();
+            let mut terms = [0.0f64; TERMS];
+            for found in &rest[..many] {
+                if let Some(most) = terms.get_mut(usize::from(found.term)) {
+                    *most = most.max(worth.of_term(found.term, found.nearness));
+                }
+            }
+            lines.push(terms, is_next);
+            last = Some((first.field, to));
+            rest = &rest[many..];
+        }
+        lines.finish()
+    }
+
+    /// The line of the note that matches best, without line ends. A line of the summary or the body is preferred to
+    /// the title, which is shown anyway. `None` if no line matches.
+    pub(super) fn line(&self, document: &Document<'_>, worth: &Worth) -> Option<String> {
+        let mut best: Option<(LineScore, &str)> = None;
+        for (field, text) in [(SUMMARY, document.summary), (BODY, document.body), (TITLE, document.title)] {
+            let from = self.0.iter().position(|found| found.field == field).unwrap_or(self.0.len());
+            let mut rest = &self.0[from..];
+            while let Some(first) = rest.first().filter(|found| found.field == field) {
+                let (from, to) = if field == BODY { line_around(text, first.start) } else { (0, text.len()) };
+                let many = rest.iter().take_while(|found| found.field == field && found.start < to).count();
+                let score = score_line(&rest[..many], from, worth);
+                if score.worth > best.as_ref().map_or(0.0, |(best, _)| best.worth) {
+                    best = Some((score, &text[from..to]));
+                }
+                rest = &rest[many..];
+            }
+        }
+        best.map(|(score, line)| cut(line, score.start))
+    }
+}
+
+/// The last lines with matches, and the best total so far.
+struct Neighbours {
+    before: [f64; TERMS],
+    current: [f64; TERMS],
+    best: f64,
+}
+
+impl Default for Neighbours {
+    fn default() -> Neighbours {
+        Neighbours { before: [0.0; TERMS], current: [0.0; TERMS], best: 0.0 }
+    }
+}
+
+impl Neighbours {
+    fn push(&mut self, terms: [f64; TERMS], is_next: bool) {
+        let none = [0.0; TERMS];
+        self.settle(if is_next { &terms } else { &none });
+        self.before = if is_next { self.current } else { none };
+        self.current = terms;
+    }
+
+    /// The total of the current line, now that the line after it is known.
+    fn settle(&mut self, after: &[f64; TERMS]) {
+        let beside = self.before.iter().zip(after).map(|(before, after)| NEIGHBOURS * before.max(*after));
+        let total = self.current.iter().zip(beside).map(|(own, beside)| own.max(beside)).sum();
+        self.best = self.best.max(total);
+    }
+
+    fn finish(mut self) -> f64 {
+        self.settle(&[0.0; TERMS]);
+        self.best
+    }
+}
+
+/// How well a line matches, and where the best part of it begins.
+struct LineScore {
+    worth: f64,
+    start: usize,
+}
+
+/// The score of the line that begins at `from`, of its matches.
+fn score_line(matches: &[Match], from: usize, worth: &Worth) -> LineScore {
+    let mut window: VecDeque<(usize, usize)> = VecDeque::new();
+    let mut nearest = [0.0f64; TERMS];
+    let mut best = LineScore { worth: 0.0, start: 0 };
+    for found in matches {
+        let (start, end, index) = (found.start - from, found.end - from, usize::from(found.term));
+        if let Some(nearest) = nearest.get_mut(index) {
+            *nearest = nearest.max(worth.of_term(found.term, found.nearness));
+        }
+        while window.front().is_some_and(|(start, _)| end - start > WIDTH) {
+            window.pop_front();
+        }
+        window.push_back((start, index));
+        let together = window.iter().fold(0u64, |bits, (_, term)| bits | 1 << (term & 63));
+        let total = bits(together).filter_map(|term| nearest.get(term)).sum();
+        if total > best.worth {
+            let start = window.front().map_or(start, |(start, _)| *start);
+            best = LineScore { worth: total, start };
+        }
+    }
+    best
+}
+
+/// The start and end of the line that has the byte `at`, without its line end.
+fn line_around(text: &str, at: usize) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let from = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+    match memchr::memchr(b'\n', &bytes[at..]) {
+        Some(length) if bytes[..at + length].ends_with(b"\r") => (from, at + length - 1),
+        Some(length) => (from, at + length),
+        None => (from, bytes.len()),
+    }
+}
+
+/// `line` without its list marker, cut between words around `start`.
+fn cut(line: &str, start: usize) -> String {
+    let bare = line.trim().trim_start_matches(['#', '-', '*', '>', ' ', '\t']);
+    if bare.len() <= WIDTH {
+        return one_line(bare, WIDTH);
+    }
+    // Some text before the match is shown too.
+    let mut from = border(line, start.saturating_sub(WIDTH / 4));
+    if from > 0 {
+        let gap = line[from..start].find(char::is_whitespace);
+        from += gap.map_or(start - from, |gap| gap + 1);
+        while !line.is_char_boundary(from) {
+            from += 1;
+        }
+    }
+    let to = border(line, from + WIDTH);
+    let mut shown = &line[from..to];
+    if to < line.len()
+        && let Some(gap) = shown.rfind(char::is_whitespace).filter(|gap| *gap > WIDTH / 2)
+    {
+        shown = &shown[..gap];
+    }
+    let (before, after) = (if from > 0 { "… " } else { "" }, if to < line.len() { " …" } else { "" });
+    format!("{before}{}{after}", one_line(shown, WIDTH))
+}
