@@ -4,9 +4,9 @@
 //! The name must end in a word for secrets: `token_type` and `password_file` are something else. The value must look
 //! like a secret, because most such names are in code, before other names.
 
-use crate::memory::redact::cues::Done;
 use crate::memory::redact::files::table;
 use crate::memory::redact::names::{NAME, SecretName, VALUE, may_end, name};
+use crate::memory::redact::near::Done;
 use crate::memory::redact::span::{CharClass, Span};
 use crate::memory::redact::value::chosen;
 
