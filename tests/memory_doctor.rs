@@ -335,7 +335,7 @@ fn the_queue_is_checked() {
     assert_eq!(findings(&store), [[""; 4]; 0]);
     store.put("inbox/old.json", entry("2026-02-18T15:04:05Z", "manual", &inline));
     let (line, mend) = only(&store);
-    assert_eq!(line, "warning inbox/old.json has waited for 10 days");
+    assert_eq!(line, "warning inbox/old.json has waited for 10 days; it was never tried");
     assert!(mend.contains("memory-consolidate"), "{mend}");
     fs::remove_file(store.root().join("inbox/old.json")).unwrap();
 
@@ -597,6 +597,19 @@ fn an_untrusted_configuration_is_reported_and_its_store_is_not_touched() {
     );
     assert_eq!(names(&store.sandbox.work().join("notes/topics")), ["wrong.md"]);
     assert!(!store.sandbox.work().join("notes/.agent-memory").exists());
+}
+
+#[test]
+fn a_wrong_clock_and_a_garbled_ledger_are_reported() {
+    let store = Store::new();
+    store.put(
+        ".agent-memory/tries.json",
+        r#"{"q": {"tries": 1, "not_before": "2100-01-01T00:00:00Z", "error": "x"}}"#,
+    );
+    store.put(".agent-memory/calls.jsonl", "garbage\n");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(out.contains("1 pause ends later than any can: the clock was ahead once"), "{out}");
+    assert!(out.contains("7 bytes cannot be read, and count as calls of each day"), "{out}");
 }
 
 #[cfg(target_os = "linux")]
