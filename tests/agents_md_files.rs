@@ -283,7 +283,8 @@ fn a_strangers_configuration_diverts_nothing() {
     assert!(out.contains("Mine") && !out.contains("Theirs") && err.contains(&named), "{out}{err}");
     assert_eq!(said(sandbox.command("memory-read").arg("AAAAAA")).0, Some(1));
     // The hook says so, too, and queues where the next run looks.
-    let hook = json!({"hook_event_name": "SessionEnd", "session_id": "s", "transcript_path": "/t.jsonl",
+    sandbox.file("t.jsonl", "{}\n");
+    let hook = json!({"hook_event_name": "SessionEnd", "session_id": "s", "transcript_path": sandbox.work().join("t.jsonl"),
                       "cwd": sandbox.work(), "reason": "other"});
     let mut capture = sandbox.command("memory-capture");
     let (code, out, err) = said(capture.args(["--harness", "claude-code"]).write_stdin(hook.to_string()));

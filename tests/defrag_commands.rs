@@ -1,8 +1,7 @@
 //! `memory-defrag` with LLM commands that fail, without one, and in places where it must not go far.
 
 use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED, REPO, SESSION};
-use crate::support::store::Store;
-use crate::support::store::names;
+use crate::support::store::{Store, names};
 use serde_json::{Value, json};
 
 #[test]

@@ -448,7 +448,10 @@ fn a_configuration_that_is_named_or_trusted_goes_along() {
     kit.config("{}");
     let kit = kit.with_systemctl();
     let (code, _, err) = kit.install(SYSTEMD);
-    assert!(code == Some(0) && err.contains("memory.config.json\" applies only in its directory"), "{err}");
+    assert!(
+        code == Some(0) && err.contains("memory.config.json\" is not trusted: the timers do not use it"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -335,7 +335,7 @@ fn the_queue_is_checked() {
     assert_eq!(findings(&store), [[""; 4]; 0]);
     store.put("inbox/old.json", entry("2026-02-18T15:04:05Z", "manual", &inline));
     let (line, mend) = only(&store);
-    assert_eq!(line, "warning inbox/old.json has waited for 10 days");
+    assert_eq!(line, "warning inbox/old.json has waited for 10 days; it was never tried");
     assert!(mend.contains("memory-consolidate"), "{mend}");
     fs::remove_file(store.root().join("inbox/old.json")).unwrap();
 
@@ -592,11 +592,24 @@ fn an_untrusted_configuration_is_reported_and_its_store_is_not_touched() {
     let (code, out, err) = store.run("memory-doctor", &["--fix"]);
     assert_eq!(code, Some(0), "{out}");
     assert!(
-        out.contains("memory.config.json is not trusted: nothing in it counts but lower caps"),
+        out.contains("memory.config.json\tis not trusted: nothing in it counts but lower caps"),
         "{out}{err}"
     );
     assert_eq!(names(&store.sandbox.work().join("notes/topics")), ["wrong.md"]);
     assert!(!store.sandbox.work().join("notes/.agent-memory").exists());
+}
+
+#[test]
+fn a_wrong_clock_and_a_garbled_ledger_are_reported() {
+    let store = Store::new();
+    store.put(
+        ".agent-memory/tries.json",
+        r#"{"q": {"tries": 1, "not_before": "2100-01-01T00:00:00Z", "error": "x"}}"#,
+    );
+    store.put(".agent-memory/calls.jsonl", "garbage\n");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(out.contains("1 pause ends later than any can: the clock was ahead once"), "{out}");
+    assert!(out.contains("7 bytes cannot be read, and count as calls of each day"), "{out}");
 }
 
 #[cfg(target_os = "linux")]
@@ -655,16 +668,14 @@ mod history {
         let lock = store.put(".git/index.lock", "");
         assert_eq!(findings(&store), [[""; 4]; 0], "git is at work for a moment");
         age(&lock, HOUR);
-        assert_eq!(
-            told(&store),
-            "warning .git/index.lock git's lock was left behind, so no commit can be made"
-        );
+        let what = format!("git's lock \"{}\" was left behind, so no commit can be made", lock.display());
+        assert_eq!(told(&store), format!("warning .git/index.lock {what}"));
         let head = store.put(".git/HEAD.lock", "");
         let reference = store.put(".git/refs/heads/main.lock", "");
         age(&head, HOUR);
         age(&reference, HOUR);
         let (_, out, _) = store.run("memory-doctor", &["--fix"]);
-        assert_eq!(out.matches("git's lock was left behind, so no commit could be made").count(), 3, "{out}");
+        assert_eq!(out.matches("was left behind, so no commit could be made").count(), 3, "{out}");
         assert!(
             [&lock, &head, &reference]
                 .iter()

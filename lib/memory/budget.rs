@@ -153,6 +153,11 @@ impl CallBudget {
         if self.ledger.is_symlink() {
             return Err(self.unusable(&std::io::Error::other("it is a symlink")));
         }
+        // Appending would create it with the mode of a log.
+        match file::create(&self.ledger, b"", 0o600) {
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(self.unusable(&e)),
+            _ => {}
+        }
         // A call that was paid for is not forgotten after a power cut.
         file::append_synced(&self.ledger, &text).map_err(|e| self.unusable(&e))
     }

@@ -136,6 +136,11 @@ impl Tries {
         time.is_none_or(|time| time <= now || is_beyond(time, &PAUSES, now))
     }
 
+    /// Why the last try failed.
+    pub(crate) fn error(&self, id: &str) -> Option<&str> {
+        self.0.get(id).map(|entry| entry.error.as_str()).filter(|error| !error.is_empty())
+    }
+
     /// How many entries were to wait for longer than any wait is: the clock was wrong. They may be tried.
     pub(crate) fn beyond(&self, now: Timestamp) -> usize {
         let times = self.0.values().filter_map(|entry| entry.not_before);

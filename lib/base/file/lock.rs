@@ -24,8 +24,7 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
     loop {
         let mut options = fs::OpenOptions::new();
         options.read(true).append(true).create(make);
-        // A log holds what was said to a model.
-        set_mode(&mut options, 0o600);
+        set_mode(&mut options, 0o644);
         let opened = options.open(path);
         let Some(file) = (if make { opened.map(Some) } else { if_exists(opened) })? else { return Ok(None) };
         lock(&file, path, std::fs::File::try_lock, LOCK_WAIT)?;

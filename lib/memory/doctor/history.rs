@@ -24,7 +24,8 @@ fn old_locks(root: &Root) -> Vec<PathBuf> {
 }
 
 fn left_behind(lock: &Path) -> Finding {
-    let what = "git's lock was left behind, so no commit can be made";
+    // The whole path: without --fix a person removes it.
+    let what = format!("git's lock \"{}\" was left behind, so no commit can be made", lock.display());
     Finding::warning(
         Check::GitLock,
         lock,
@@ -42,7 +43,7 @@ pub(super) fn remove_locks(cx: &CheckContext) -> Result<Vec<Finding>> {
     let _lock = file::lock_for_change(&history_lock(cx.root), true)?;
     for lock in old_locks(cx.root) {
         file::remove(&lock)?;
-        let what = "git's lock was left behind, so no commit could be made";
+        let what = format!("git's lock \"{}\" was left behind, so no commit could be made", lock.display());
         removed.push(Finding::warning(Check::GitLock, &lock, what, "removed"));
     }
     Ok(removed)

@@ -33,9 +33,13 @@ pub(super) fn check_entries(cx: &CheckContext) -> Vec<Finding> {
         findings.push(Finding::error(Check::Queue, &entry.path, what, mend));
     }
     let now = cx.env.now();
+    let tries = Tries::load(cx.root).unwrap_or_default();
     for old in waiting.iter().filter(|waiting| now.duration_since(waiting.entry.timestamp) > OLD) {
         let days = now.duration_since(old.entry.timestamp).as_hours() / 24;
-        let what = format!("has waited for {days} days");
+        let what = match tries.error(&old.id) {
+            Some(why) => format!("has waited for {days} days; the last try failed: {why}"),
+            None => format!("has waited for {days} days; it was never tried"),
+        };
         let mend = "run memory-consolidate, or install a timer: memory-install-cron";
         findings.push(Finding::warning(Check::Queue, &old.path, what, mend));
     }

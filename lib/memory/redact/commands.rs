@@ -3,7 +3,7 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::cues::Near;
+use crate::memory::redact::near::Near;
 use crate::memory::redact::value::{chosen, password, placeholder, random};
 
 /// How a program takes a secret.

@@ -3,8 +3,8 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::cues::{Done, Near};
 use crate::memory::redact::names::{SecretName, name};
+use crate::memory::redact::near::{Done, Near};
 use crate::memory::redact::span::{CharClass, Span};
 use crate::memory::redact::value::{chosen, password, placeholder, random, varied};
 

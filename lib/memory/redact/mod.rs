@@ -17,6 +17,7 @@ mod custom;
 mod files;
 mod named;
 mod names;
+mod near;
 mod numbers;
 mod places;
 mod seams;

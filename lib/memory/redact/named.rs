@@ -4,9 +4,9 @@
 //! The name must end in a word for secrets: `token_type` and `password_file` are something else. The value must look
 //! like a secret, because most such names are in code, before other names.
 
-use crate::memory::redact::cues::Done;
 use crate::memory::redact::files::table;
 use crate::memory::redact::names::{NAME, SecretName, VALUE, may_end, name};
+use crate::memory::redact::near::Done;
 use crate::memory::redact::span::{CharClass, Span};
 use crate::memory::redact::value::chosen;
 
@@ -209,8 +209,11 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     let alone = (context.colon || context.first) && at_line_end(bytes, end);
     let made_up = (alone || context.plain && bytes.get(end) == Some(&b';')) && chosen(word);
     let readable = made_up || literal && (!identifier || context.plain && !code_like(bytes, end));
-    (name.accepts(word, readable) && !(identifier && !literal && !made_up && word.len() < 20))
-        .then(|| name.span(start, end))?
+    let is_name_of_code = identifier && !literal && !made_up && word.len() < 20;
+    if is_name_of_code || !name.accepts(word, readable) {
+        return None;
+    }
+    name.span(start, end)
 }
 
 /// Does only the margin of a line come before it: blanks, a sign of a diff, of a list, of a comment?

@@ -122,5 +122,5 @@ fn luhn(digits: &[u8]) -> bool {
         .enumerate()
         .map(|(at, digit)| u32::from(if at % 2 == 0 { *digit } else { digit * 2 / 10 + digit * 2 % 10 }))
         .sum();
-    sum % 10 == 0 && digits.iter().any(|digit| *digit != digits[0])
+    sum.is_multiple_of(10) && digits.iter().any(|digit| *digit != digits[0])
 }

@@ -2,7 +2,7 @@
 //!
 //! What stands for the secret must look like one: letters with digits or signs, and no name of code.
 
-use crate::memory::redact::cues::Near;
+use crate::memory::redact::near::Near;
 use crate::memory::redact::value::{chosen, password as passes, placeholder, random};
 
 /// The most words between what is named and what is said of it: "the password of the new server is now …".

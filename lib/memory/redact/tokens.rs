@@ -1,7 +1,8 @@
 //! Tokens with the prefix of their issuer, which exists so that they can be found. The shapes come from the issuers'
 //! documentation and from real (revoked) tokens.
 
-use crate::memory::redact::cues::{CUES, Cue, Done, Near};
+use crate::memory::redact::cues::{CUES, Cue};
+use crate::memory::redact::near::{Done, Near};
 use crate::memory::redact::span::{Certainty, CharClass, Runs, Span, begins, ends};
 use crate::memory::redact::value::{random, varied};
 

@@ -126,7 +126,7 @@ const REFERENCES: &[&str] = &["...", "…", "xxxx", "XXXX", "****", "•••",
 /// `1234567890`, `abcdefgh`, `00000000`: most characters follow from the one before.
 fn counted(value: &[u8]) -> bool {
     let follows = |two: &&[u8]| {
-        two[1] == two[0] || two[1] == two[0] + 1 || two == &b"90" || two == &b"9a" || two == &b"0a"
+        two[1] == two[0] || two[1] == two[0].wrapping_add(1) || [&b"90"[..], b"9a", b"0a"].contains(two)
     };
     let many = value.iter().filter(|byte| byte.is_ascii()).count();
     many == value.len()
