@@ -1,4 +1,4 @@
-//! What becomes of planted facts: ten sessions in three repositories say them, a scripted model answers about each session, and
+//! What becomes of planted facts: nine sessions in three repositories say them, a scripted model answers about each session, and
 //! the notes are held against what should have come of every fact. Three models: one that answers as the prompt asks, one
 //! that believes every page, and a weak one (see `quality/model.py`). What ends in a proposal counts as waiting.
 
