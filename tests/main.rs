@@ -68,6 +68,7 @@ mod nix;
 mod nix_units;
 mod ollama;
 mod openai;
+mod paid_answers;
 mod pipes;
 mod prompt_files;
 mod prompt_symlinks;

@@ -59,6 +59,7 @@ fn is_an_error(bytes: &[u8]) {
             retry_after: None,
             request_id: Some(text(&bytes[..bytes.len().min(20)]).into_owned()),
             content_type: None,
+            content_encoding: None,
             body: bytes.to_vec(),
         };
         let error = CallError::from_response(status, &response);
@@ -80,6 +81,7 @@ fn request() -> Request {
         system: "s".to_owned(),
         turns: vec![ChatTurn::User("u".to_owned())],
         tools: vec![Tool { name: "call", description: "d".to_owned(), parameters: vec![parameter] }],
+        is_closing: false,
         temperature: Some(0.5),
         max_tokens: Some(10),
     }

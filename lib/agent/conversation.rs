@@ -70,8 +70,10 @@ impl CallBudget {
         CallBudget { limit, state: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Makes `call` when one of the slots is free, if the budget allows it.
-    fn spend<T>(&self, deadline: Deadline, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether it is the last one.
+    ///
+    /// The last call is kept for the main agent's answer: what its sub-agents answered has been paid for.
+    fn spend<T>(&self, depth: u32, deadline: Deadline, call: impl FnOnce(bool) -> Result<T>) -> Result<T> {
         let mut spent = lock(&self.state);
         while spent.running >= MOST_AT_ONCE {
             if deadline.passed() {
@@ -83,17 +85,22 @@ impl CallBudget {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        if spent.calls >= self.limit {
-            return Err(Error::refused(format!("the run has used its limit of {} model calls", self.limit))
-                .hint("raise max_calls under [limits] in config.toml"));
+        if spent.calls >= self.limit.saturating_sub(depth.min(1)) {
+            return Err(self.used_up());
         }
         spent.calls += 1;
         spent.running += 1;
+        let is_last = spent.calls == self.limit;
         drop(spent);
-        let result = call();
+        let result = call(is_last);
         lock(&self.state).running -= 1;
         self.freed.notify_one();
         result
+    }
+
+    fn used_up(&self) -> Error {
+        Error::refused(format!("the run has used its limit of {} model calls", self.limit))
+            .hint("raise max_calls under [limits] in config.toml")
     }
 }
 
@@ -130,13 +137,14 @@ pub(super) fn converse(
     scope: Scope,
     stats: &mut RunStats,
 ) -> Result<Reply> {
-    let Scope { deadline, reporter, .. } = scope;
+    let Scope { depth, deadline, reporter } = scope;
     let provider = run.providers.of(agent, run.env, deadline)?;
     let mut request = Request {
         model: agent.model.name.clone(),
         system,
         turns: vec![ChatTurn::User(message.to_owned())],
         tools: toolbox.tools,
+        is_closing: false,
         temperature: agent.agent.params.temperature,
         max_tokens: agent.agent.params.max_tokens(),
     };
@@ -153,7 +161,10 @@ pub(super) fn converse(
                 request.turns.len()
             ));
         }
-        let asked = run.budget.spend(deadline, || Ok(provider.ask(&request, deadline, run.retries)))?;
+        let asked = run.budget.spend(depth, deadline, |is_last| {
+            request.is_closing = is_last && with_tools;
+            Ok(provider.ask(&request, deadline, run.retries))
+        })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
             reporter.verbose(&format!(
@@ -165,6 +176,15 @@ pub(super) fn converse(
         stats.tokens += reply.tokens;
         stats.retries += reply.retries;
         warnings.append(&mut reply.warnings);
+        if request.is_closing {
+            let why = run.budget.used_up();
+            // Without a word, the last reply is only further calls.
+            if !reply.calls.is_empty() && reply.text.trim().is_empty() {
+                return Err(why);
+            }
+            warnings.push(format!("the answer was asked for without further tools: {}", why.line()));
+            return Ok(Reply { warnings, ..reply });
+        }
         if reply.calls.is_empty() {
             return Ok(Reply { warnings, ..reply });
         }

@@ -28,6 +28,7 @@ pub(crate) fn analyse(
         system: PROMPT.trim_end().to_owned(),
         turns: vec![ChatTurn::User(log)],
         tools: Vec::new(),
+        is_closing: false,
         temperature: Some(0.3),
         max_tokens: Some(4096),
     };

@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::{Endpoint, Global};
 use crate::config::model::Model;
+use crate::config::scaffold;
 use crate::config::skill;
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
@@ -44,7 +45,12 @@ impl PreparedAgent {
         env: &Env,
         reporter: &Reporter,
     ) -> Result<PreparedAgent> {
-        let endpoint = global.endpoint(&model, env)?;
+        let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(&name, env) {
+            Ok(path) if model.to_string() == scaffold::MODEL => {
+                error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
+            }
+            _ => error,
+        })?;
         if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
             return Err(Error::config(format!(
                 "agent \"{name}\" has sub_agents, and its model \"{model}\" is a command, which cannot call them"
@@ -55,9 +61,11 @@ impl PreparedAgent {
         let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
         let files = files::collect(&agent.files, &workdir, reporter)?;
         let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
-            (Some(typed), _) => (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env)?),
+            (Some(typed), _) => {
+                (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env, reporter)?)
+            }
             (None, "") => (String::new(), String::new()),
-            (None, path) => (path.to_owned(), skill::load(path, None, env)?),
+            (None, path) => (path.to_owned(), skill::load(path, None, env, reporter)?),
         };
         Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill })
     }

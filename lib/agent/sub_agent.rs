@@ -2,7 +2,7 @@
 //! call.
 
 use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
-use crate::agent::log::AgentLog;
+use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, millis};
 use crate::base::deadline::Deadline;
@@ -104,7 +104,7 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
     let arguments = match &call.arguments {
         CallArguments::Object(arguments) => arguments,
         CallArguments::Malformed(why) => {
-            return refuse(format!("call_agent error: arguments are not a JSON object: {why}"));
+            return refuse(format!("call_agent error: the arguments cannot be read: {why}"));
         }
     };
     let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
@@ -189,12 +189,13 @@ fn run_sub_agent(
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
     let prepared =
         PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
-    let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
+    let history = AgentLog::load(&prepared.name, &prepared.agent, scope.deadline, env, &reporter);
     let system = prepared.system(&history);
     let reply = run_agent(run, &prepared, system, message, scope, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }
-    history.append(&prepared.name, &prepared.agent, message, &reply.text, env, &reporter);
+    let logged = LoggedRun { task: message, result: &reply.text };
+    history.append(&prepared.name, &prepared.agent, logged, scope.deadline, env, &reporter);
     Ok(reply.text)
 }

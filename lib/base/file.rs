@@ -7,10 +7,13 @@ mod open;
 pub(crate) use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
-pub(crate) use crate::base::file::lock::{RunLock, hold, holder, lock_for_change, open_settled};
+pub(crate) use crate::base::file::lock::{
+    RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
+};
 pub(crate) use crate::base::file::open::{FileId, id, if_exists, read, regular_or_missing};
 
 use crate::base::file::leftovers::{remove_twin, twin};
+use crate::base::file::lock::lock_within;
 use crate::base::file::open::{cannot, set_mode};
 use crate::base::signal;
 use crate::base::text::base58;
@@ -18,6 +21,7 @@ use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// Creates a directory and its parents, mode 0755 less the umask.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
@@ -96,10 +100,15 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
 /// the file is as it was.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_within(path, bytes, Duration::MAX)
+}
+
+/// The same, with a limit for the wait for the lock.
+pub(crate) fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_dir(parent)?;
     }
-    let locked = lock_for_change(path, true)?;
+    let locked = lock_within(path, true, wait)?;
     let mut file = locked.ok_or_else(|| cannot("append to", path, &io::ErrorKind::NotFound.into()))?;
     let before = file.metadata()?.len();
     let mut whole = Vec::with_capacity(bytes.len() + 1);

@@ -1,5 +1,6 @@
 //! A skill: instructions in a `SKILL.md`, with front matter that is not for the model.
 
+use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -13,7 +14,7 @@ const CAP: u64 = 1 << 20;
 ///
 /// A path from the command line may also be relative to the directory `typed`, which is tried second: a file in a
 /// stranger's checkout must not replace the user's own.
-pub(crate) fn load(path: &str, typed: Option<&Path>, env: &Env) -> Result<String> {
+pub(crate) fn load(path: &str, typed: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<String> {
     let named = env.expand(path);
     let mut places = vec![env.config_dir()?.join(&named)];
     places.extend(typed.map(|dir| dir.join(&named)));
@@ -22,7 +23,12 @@ pub(crate) fn load(path: &str, typed: Option<&Path>, env: &Env) -> Result<String
         if let Some(bytes) =
             read.map_err(|e| Error::config(format!("failed to read skill \"{path}\": {e}")).because(e))?
         {
-            return Ok(without_front_matter(&lossy(bytes).0).to_owned());
+            let (text, damaged) = lossy(bytes);
+            if damaged {
+                reporter
+                    .warn(&format!("skill \"{path}\" is not valid UTF-8; the invalid bytes became U+FFFD"));
+            }
+            return Ok(without_front_matter(&text).to_owned());
         }
     }
     Err(Error::config(format!("skill not found: {path}")))

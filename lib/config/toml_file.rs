@@ -85,9 +85,34 @@ fn without_value(message: &str) -> String {
         _ if message.starts_with("unknown variant ") => ("unknown variant", None),
         _ => return message.replace('\n', ", "),
     };
-    let kind = kind.map(|kind| format!(": {}", kind.trim_end_matches(','))).unwrap_or_default();
-    let expected = message.rfind(", expected ").map_or("", |at| &message[at..]);
-    format!("{what}{kind}{expected}")
+    let kind = kind.map(|kind| kind.trim_end_matches(',')).unwrap_or_default();
+    let expected = message.rfind(", expected ").map_or("", |at| &message[at + ", expected ".len()..]);
+    let is_number = |kinds: [&str; 3]| kinds.contains(&expected);
+    match kind {
+        "integer" if is_number(["i64", "i32", "usize"]) => "the number is too large".to_owned(),
+        "integer" if is_number(["u64", "u32", "u16"]) => "the number is negative or too large".to_owned(),
+        _ => {
+            let colon = if kind.is_empty() { "" } else { ": " };
+            let comma = if expected.is_empty() {
+                String::new()
+            } else {
+                format!(", expected {}", in_words(expected))
+            };
+            format!("{what}{colon}{kind}{comma}")
+        }
+    }
+}
+
+/// What serde expects, in the words of TOML.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "i64" | "i32" | "usize" | "u64" | "u32" | "u16" => "a whole number",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table",
+        other => other,
+    }
 }
 
 /// Line and column, from 1, of the end of `before`. Columns count characters.

@@ -14,7 +14,7 @@ use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::provider::message::Reply;
-use crate::store::run_log;
+use crate::store::run_log::{self, Trimmed};
 use std::io;
 use std::process::ExitCode;
 
@@ -132,13 +132,14 @@ fn one(
     }
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let path = run_log::path(name, memory, env)?;
-    let counted = run_log::count(&path).map_err(unreadable)?;
+    let deadline = Deadline::after_seconds(args.timeout.unwrap_or(TIMEOUT));
+    let counted = run_log::count(&path, deadline).map_err(unreadable)?;
     let entries = counted.entries;
     // Without a call, only the number of entries is needed, however long the log is.
     let log = if args.no_analysis && entries > 0 {
         None
     } else {
-        Some(run_log::tail(&path, 0).map_err(unreadable)?)
+        Some(run_log::tail(&path, 0, deadline).map_err(unreadable)?)
     };
     if log.as_ref().is_some_and(|log| log.trim().is_empty()) {
         return stdout.line(&format!("No memory entries for agent \"{name}\". Nothing to do."));
@@ -164,8 +165,9 @@ fn one(
     let trimmed = run_log::trim(&path, keep, counted, memory.path.is_empty())
         .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
     stdout.line(&match trimmed {
-        None => format!("No trimming needed: {entries} entries within limit ({keep})."),
-        Some(done) => format!("Trimmed: {} entries removed, {} entries kept.", done.removed, done.kept),
+        // Another gc may have trimmed the log meanwhile.
+        Trimmed { removed: 0, kept } => format!("No trimming needed: {kept} entries within limit ({keep})."),
+        Trimmed { removed, kept } => format!("Trimmed: {removed} entries removed, {kept} entries kept."),
     })
 }
 

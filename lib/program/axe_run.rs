@@ -4,11 +4,11 @@
 //! answer is printed first, and the entry is written after it, even if printing failed.
 
 use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
-use crate::agent::log::AgentLog;
+use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, millis};
 use crate::agent::sub_agent::run_agent;
-use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
+use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, apart, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -34,6 +34,8 @@ pub(super) const ABOUT: About = About {
         value("workdir", "DIR", "look for files and run commands in DIR"),
         value("timeout", "SECONDS", "limit for stdin, calls and sub-agents (default 120)"),
         flag("no-stdin", "do not read stdin"),
+        flag("skip-empty", "do nothing if what is piped in is blank"),
+        flag("newline", "end the answer with a newline if it has none"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
         flag("json", "print a JSON object with the answer and its token counts"),
@@ -43,7 +45,7 @@ pub(super) const ABOUT: About = About {
            \"axe agents init AGENT\". Piped input becomes the user message; without it the message is \"Execute \
            the task described in your instructions.\" With [memory] enabled, the newest entries of the agent's \
            log are part of the prompt, and the run is added to the log.\n\n    \
-           git diff | axe-run reviewer | tee review.md\n    \
+           git diff | axe-run -p 'Review this.' reviewer | tee review.md\n    \
            axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
     sections: &[("", include_str!("axe_run.md"))],
 };
@@ -56,6 +58,8 @@ struct Args {
     prompt: Option<String>,
     timeout: Option<u64>,
     no_stdin: bool,
+    skip_empty: bool,
+    newline: bool,
     strict: bool,
     dry_run: bool,
     json: bool,
@@ -81,6 +85,8 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("workdir") => args.overrides.workdir = Some(p.text()?),
             Long("timeout") => args.timeout = Some(p.seconds()?),
             Long("no-stdin") => args.no_stdin = true,
+            Long("skip-empty") => args.skip_empty = true,
+            Long("newline") => args.newline = true,
             Long("strict") => args.strict = true,
             Long("dry-run") => args.dry_run = true,
             Long("json") => args.json = true,
@@ -97,9 +103,11 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         .next()
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
-        Some(more) => {
-            Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("a run takes one agent"))
-        }
+        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"")).hint(match args.prompt {
+            None => format!("a prompt needs -p: axe-run -p \"…\" {}", args.agent),
+            Some(_) => "a run takes one agent".to_owned(),
+        })),
+        None if args.skip_empty && args.no_stdin => Err(apart("--skip-empty", "--no-stdin")),
         None => Ok(args),
     }
 }
@@ -129,16 +137,21 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let global = Global::load(env, &reporter)?;
     let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
     let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
+    if args.skip_empty && piped.is_none() && !stdin::is_terminal() {
+        reporter.verbose("Nothing was piped in, and nothing is asked.");
+        return Ok(ExitCode::SUCCESS);
+    }
     if reporter.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &reporter);
     }
-    let log = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
+    let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, &reporter);
     let system = prepared.system(&log);
     if args.dry_run {
         return dry_run(&prepared, &system, &log, &args, piped.as_deref(), timeout, stdout);
     }
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
+    log.weigh(&prepared.name, system.len() + message.len(), &reporter);
     let run = RunContext {
         env,
         global: &global,
@@ -166,7 +179,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         None => {}
     }
     let task = args.prompt.as_deref().unwrap_or(&message);
-    log.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
+    let logged = LoggedRun { task, result: &reply.text };
+    log.append(&prepared.name, &prepared.agent, logged, deadline, env, &reporter);
     printed?;
     Ok(ExitCode::SUCCESS)
 }
@@ -216,7 +230,8 @@ fn print(
     } else {
         stdout.text(&reply.text)?;
         // A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
-        if stdout.is_terminal() && !reply.text.is_empty() && !reply.text.ends_with('\n') {
+        let newline = args.newline || stdout.is_terminal();
+        if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
             stdout.text("\n")?;
         }
     }
@@ -244,6 +259,12 @@ fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter
         stats.tokens.input, stats.tokens.output
     ));
     reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
+    if stats.tokens.cache_read + stats.tokens.cache_write > 0 {
+        reporter.verbose(&format!(
+            "Cache:    {} of the input read, {} written",
+            stats.tokens.cache_read, stats.tokens.cache_write
+        ));
+    }
 }
 
 /// Unset parameters print as 0.

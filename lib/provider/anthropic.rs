@@ -4,7 +4,7 @@ use crate::provider::error::CallError;
 use crate::provider::message::{
     ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
 };
-use crate::provider::wire::{arguments, count, read, schema, text_at};
+use crate::provider::wire::{answer_text, arguments, count, outer, read, schema, text_at, wrong_content};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -68,6 +70,8 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         system,
         messages: request.turns.iter().map(message).collect(),
         tools,
+        // The tools themselves must stay: the turns so far have calls of them.
+        tool_choice: request.is_closing.then(|| json!({ "type": "none" })),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
@@ -110,7 +114,7 @@ struct Answer<'a> {
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = read(bytes)?;
+    let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.content.ok_or_else(nothing)?;
     let (mut text, mut calls) = (String::new(), Vec::new());
@@ -120,7 +124,8 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         Value::Array(blocks) => {
             for block in &blocks {
                 match block.get("type").and_then(Value::as_str) {
-                    Some("text") => text += block.get("text").and_then(Value::as_str).unwrap_or_default(),
+                    Some("text") => text += &answer_text(block.get("text"))?,
+                    None => return Err(wrong_content(block)),
                     Some("tool_use") => calls.push(ToolCall {
                         id: text_at(block, "id"),
                         name: text_at(block, "name"),
@@ -141,11 +146,14 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         "refusal" => Stop::Refused,
         _ => Stop::Complete,
     };
+    let cache_read = count(&answer.usage, "/cache_read_input_tokens");
+    let cache_write = count(&answer.usage, "/cache_creation_input_tokens");
     let tokens = TokenUsage {
-        input: count(&answer.usage, "/input_tokens"),
+        // The API counts cached tokens apart.
+        input: count(&answer.usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
         output: count(&answer.usage, "/output_tokens"),
-        cache_read: count(&answer.usage, "/cache_read_input_tokens"),
-        cache_write: count(&answer.usage, "/cache_creation_input_tokens"),
+        cache_read,
+        cache_write,
     };
     let model = answer.model.unwrap_or_else(|| request.model.clone());
     let (raw, warnings) = (raw.to_owned(), Vec::new());
@@ -230,7 +238,7 @@ mod tests {
         ));
         assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
         assert_eq!(reply.raw.get(), content);
-        assert_eq!(reply.tokens, TokenUsage { input: 5, output: 6, cache_read: 7, cache_write: 8 });
+        assert_eq!(reply.tokens, TokenUsage { input: 20, output: 6, cache_read: 7, cache_write: 8 });
         assert_eq!(reply.flaw(), None);
     }
 
@@ -286,9 +294,12 @@ mod tests {
             let failure = reply(text.as_bytes(), &plain()).unwrap_err();
             assert_eq!(failure.to_string(), "server: response contains no content", "{text}");
         }
-        assert!(
-            reply(b"[]", &plain()).unwrap_err().to_string().starts_with("server: the reply cannot be read: ")
-        );
+        let failure = reply(b"[]", &plain()).unwrap_err();
+        assert_eq!(failure.to_string(), "server: the reply is not a JSON object");
+        for content in [r#"["a"]"#, r#"[{"type":"text","text":7}]"#, r#"[{"text":"a"}]"#] {
+            let failure = reply(format!(r#"{{"content":{content}}}"#).as_bytes(), &plain()).unwrap_err();
+            assert!(failure.to_string().starts_with("server: the reply's content is "), "{failure}");
+        }
         let reply = got(
             r#"{"content":"x","stop_reason":"end_turn","usage":{"input_tokens":-1,"output_tokens":1.5}}"#,
         );

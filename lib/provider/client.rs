@@ -5,6 +5,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
+use crate::base::http::Response;
 use crate::base::http::error::HttpErrorKind;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
@@ -17,6 +18,7 @@ use crate::provider::command::level;
 use crate::provider::error::{CallError, hidden_status};
 use crate::provider::message::{Dialect, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
+use crate::provider::wire::mend;
 use crate::provider::{anthropic, ollama, openai};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -124,7 +126,7 @@ impl ApiClient {
             Api::OpenAi => (openai::PATH, openai::body(request, dialect)),
             Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
         };
-        let response = http::post(&self.base.at(path), &self.route, &self.headers(), body, deadline)
+        let mut response = http::post(&self.base.at(path), &self.route, &self.headers(), body, deadline)
             .map_err(|error| match (error.kind, self.api) {
                 (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(
                     "connection refused: is Ollama running? (expected at {})",
@@ -139,6 +141,13 @@ impl ApiClient {
             }
             return Err(error);
         }
+        if let Some(encoding) = compression(&response) {
+            let mut error =
+                CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"));
+            error.hint = Some(format!("look for a proxy that does this on the way to {}", self.base));
+            return Err(error);
+        }
+        let mended = mend(&mut response.body);
         // minreq cannot tell a chunked body that was cut from a complete one. JSON can.
         if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
             if e.is_eof() {
@@ -151,11 +160,15 @@ impl ApiClient {
         if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
             return Err(CallError::from_response(hidden_status(&error), &response));
         }
-        match self.api {
+        let mut reply = match self.api {
             Api::Anthropic => anthropic::reply(&response.body, request),
             Api::OpenAi => openai::reply(&response.body, request),
             Api::Ollama => ollama::reply(&response.body, request),
+        }?;
+        if mended {
+            reply.warnings.push("the reply has invalid characters; they became U+FFFD".to_owned());
         }
+        Ok(reply)
     }
 
     fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
@@ -191,6 +204,12 @@ impl ApiClient {
         let passed = SignedDuration::try_from(since.elapsed()).unwrap_or_default();
         then.checked_add(passed).unwrap_or(then)
     }
+}
+
+/// The compression of a body: we cannot read any, and ask for none.
+fn compression(response: &Response) -> Option<&str> {
+    let named = response.content_encoding.as_deref().filter(|name| !name.eq_ignore_ascii_case("identity"));
+    named.or_else(|| response.body.starts_with(b"\x1f\x8b").then_some("gzip"))
 }
 
 /// Enough of a reply to see whether it is an error.

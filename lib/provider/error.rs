@@ -262,6 +262,7 @@ mod tests {
             retry_after: None,
             request_id: None,
             content_type: None,
+            content_encoding: None,
             body: body.into(),
         };
         CallError::from_response(status, &response)

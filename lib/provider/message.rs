@@ -13,6 +13,8 @@ pub(crate) struct Request {
     pub(crate) system: String,
     pub(crate) turns: Vec<ChatTurn>,
     pub(crate) tools: Vec<Tool>,
+    /// No further tool call can be answered: the model is asked for its answer.
+    pub(crate) is_closing: bool,
     pub(crate) temperature: Option<f64>,
     pub(crate) max_tokens: Option<u64>,
 }
@@ -112,10 +114,10 @@ impl Reply {
         self
     }
 
-    /// A line about retries, if there were any.
+    /// A line about retries, if there were any. They may be those of sub-agents, which may have failed in the end.
     pub(crate) fn tries(retries: u32) -> Option<String> {
-        let tries = if retries == 1 { "try" } else { "tries" };
-        (retries > 0).then(|| format!("the answer took {retries} further {tries} after passing errors"))
+        let retries_in_words = if retries == 1 { "retry was" } else { "retries were" };
+        (retries > 0).then(|| format!("{retries} {retries_in_words} needed after temporary errors"))
     }
 
     /// What is wrong with the answer, if it is not what was asked for.
@@ -143,10 +145,12 @@ pub(crate) enum Stop {
 /// Token counts; 0 if the provider gives none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TokenUsage {
-    /// Without tokens that were read from or written to a cache.
+    /// Everything that the model read, also from a cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
+    /// How many of the input tokens were read from a cache.
     pub(crate) cache_read: u64,
+    /// How many of them were written to a cache.
     pub(crate) cache_write: u64,
 }
 

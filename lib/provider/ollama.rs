@@ -3,7 +3,9 @@
 use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
-use crate::provider::wire::{ChatMessage, arguments, count, messages, read, text_at};
+use crate::provider::wire::{
+    ChatMessage, answer_text, arguments, count, messages, outer, read, text_at, tool_calls,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -57,7 +59,8 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
             num_predict: request.max_tokens,
             num_ctx: (needed > CONTEXT).then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
         },
-        tools: request.tools.iter().map(openai::tool).collect(),
+        // It has no other way to turn them off.
+        tools: request.tools.iter().filter(|_| !request.is_closing).map(openai::tool).collect(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
@@ -91,21 +94,19 @@ struct Answer<'a> {
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = read(bytes)?;
+    let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
-    let text = text_at(&message, "content");
+    let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before: usize = request
         .turns
         .iter()
         .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
         .sum();
-    let calls: Vec<_> = match message.get("tool_calls") {
-        Some(Value::Array(calls)) => calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect(),
-        _ => Vec::new(),
-    };
+    let calls = tool_calls(&message)?;
+    let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
     if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
@@ -237,6 +238,11 @@ mod tests {
         ] {
             let failure = reply(text.as_bytes(), &plain()).unwrap_err();
             assert_eq!(failure.to_string(), "server: response contains no content");
+        }
+        for message in [r#"{"content":7}"#, r#"{"content":{}}"#, r#"{"content":"a","tool_calls":7}"#] {
+            let text = format!(r#"{{"message":{message},"done":true}}"#);
+            let failure = reply(text.as_bytes(), &plain()).unwrap_err();
+            assert!(failure.to_string().starts_with("server: the reply's "), "{failure}");
         }
         let empty = reply(br#"{"message":{"content":""},"done":true}"#, &plain()).unwrap();
         assert_eq!((empty.stop, empty.flaw().is_some()), (Stop::Complete, true));

@@ -2,7 +2,10 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
-use crate::provider::wire::{ChatMessage, arguments, count, messages, read, schema, text_at};
+use crate::provider::wire::{
+    ChatMessage, answer_text, arguments, count, messages, outer, read, schema, text_at, tool_calls,
+    wrong_content,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -21,6 +24,8 @@ struct Body<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
@@ -36,6 +41,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         max_tokens: request.max_tokens.filter(|_| !dialect.new_max_tokens),
         max_completion_tokens: request.max_tokens.filter(|_| dialect.new_max_tokens),
         tools: request.tools.iter().map(tool).collect(),
+        tool_choice: request.is_closing.then_some("none"),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
@@ -63,19 +69,16 @@ struct Choice<'a> {
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = read(bytes)?;
+    let answer: Answer = outer(bytes)?;
     let choice = answer.choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
     let nothing = || CallError::server("response contains no content");
     let raw = choice.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
 
-    let (mut text, mut refusal) = content(message.get("content"));
+    let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
-    let calls: Vec<_> = match message.get("tool_calls") {
-        Some(Value::Array(calls)) => calls.iter().map(call).collect(),
-        _ => Vec::new(),
-    };
+    let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();
     let stop_reason = choice.finish_reason.unwrap_or_default();
     if text.is_empty() && refusal.is_empty() && calls.is_empty() && stop_reason.is_empty() {
         return Err(nothing());
@@ -90,12 +93,10 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     if text.is_empty() {
         text = refusal;
     }
-    // This count of the prompt includes cached tokens.
-    let cache_read = count(&answer.usage, "/prompt_tokens_details/cached_tokens");
     let tokens = TokenUsage {
-        input: count(&answer.usage, "/prompt_tokens").saturating_sub(cache_read),
+        input: count(&answer.usage, "/prompt_tokens"),
         output: count(&answer.usage, "/completion_tokens"),
-        cache_read,
+        cache_read: count(&answer.usage, "/prompt_tokens_details/cached_tokens"),
         cache_write: 0,
     };
     let model = answer.model.unwrap_or_else(|| request.model.clone());
@@ -104,22 +105,18 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
 }
 
 /// A message's text and refusal. Its content may be null, a text, or a list of parts.
-fn content(content: Option<&Value>) -> (String, String) {
+fn content(content: Option<&Value>) -> Result<(String, String), CallError> {
+    let Some(Value::Array(parts)) = content else { return Ok((answer_text(content)?, String::new())) };
     let (mut text, mut refusal) = (String::new(), String::new());
-    match content {
-        Some(Value::String(whole)) => text.push_str(whole),
-        Some(Value::Array(parts)) => {
-            for part in parts {
-                match part.get("type").and_then(Value::as_str) {
-                    Some("text" | "output_text") => text += &text_at(part, "text"),
-                    Some("refusal") => refusal += &text_at(part, "refusal"),
-                    _ => {}
-                }
-            }
+    for part in parts {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text" | "output_text") => text += &answer_text(part.get("text"))?,
+            Some("refusal") => refusal += &text_at(part, "refusal"),
+            Some(_) => {}
+            None => return Err(wrong_content(part)),
         }
-        _ => {}
     }
-    (text, refusal)
+    Ok((text, refusal))
 }
 
 fn call(call: &Value) -> ToolCall {
@@ -214,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_not_counted_twice() {
+    fn cached_tokens_are_part_of_the_input() {
         let usage =
             r#"{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":7}}"#;
         let text = format!(
             r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
         );
         let reply = reply(text.as_bytes(), &plain()).unwrap();
-        assert_eq!(reply.tokens, TokenUsage { input: 3, output: 2, cache_read: 7, cache_write: 0 });
+        assert_eq!(reply.tokens, TokenUsage { input: 10, output: 2, cache_read: 7, cache_write: 0 });
         assert_eq!(reply.model, "m-1");
     }
 
@@ -232,6 +229,19 @@ mod tests {
             (r#"{"choices":[]}"#, "server: response contains no choices"),
             (r#"{"choices":[{}]}"#, "server: response contains no content"),
             (r#"{"choices":[{"message":{}}]}"#, "server: response contains no content"),
+            ("[]", "server: the reply is not a JSON object"),
+            (
+                r#"{"choices":[{"message":{"content":7},"finish_reason":"stop"}]}"#,
+                "server: the reply's content is a number, not text",
+            ),
+            (
+                r#"{"choices":[{"message":{"content":["a"]},"finish_reason":"stop"}]}"#,
+                "server: the reply's content is a string, not a part with a type",
+            ),
+            (
+                r#"{"choices":[{"message":{"content":"a","tool_calls":{}},"finish_reason":"stop"}]}"#,
+                "server: the reply's tool_calls are an object, not a list",
+            ),
         ] {
             assert_eq!(reply(text.as_bytes(), &plain()).unwrap_err().to_string(), message);
         }

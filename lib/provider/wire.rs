@@ -1,5 +1,6 @@
 //! What the three wire formats have in common: reading replies leniently, describing tools.
 
+use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
 use crate::provider::message::{CallArguments, ChatTurn, Request, Tool, ToolResult};
@@ -43,6 +44,78 @@ pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallErr
     })
 }
 
+/// A reply's outermost form. Serde would fill a struct from a list, too.
+pub(super) fn outer<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
+    match bytes.trim_ascii_start().first() {
+        Some(b'{') => read(bytes),
+        _ => Err(CallError::server("the reply is not a JSON object")),
+    }
+}
+
+/// The text of an answer: null or missing is an empty one, and any other type an error. An answer of another type
+/// must not become an empty one.
+pub(super) fn answer_text(content: Option<&Value>) -> Result<String, CallError> {
+    match content {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(CallError::server(format!("the reply's content is {}, not text", kind(other)))),
+    }
+}
+
+/// The error for a part of the content that is none.
+pub(super) fn wrong_content(part: &Value) -> CallError {
+    CallError::server(format!("the reply's content is {}, not a part with a type", kind(part)))
+}
+
+/// A message's tool calls in OpenAI's and Ollama's format.
+pub(super) fn tool_calls(message: &Value) -> Result<&[Value], CallError> {
+    match message.get("tool_calls") {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(calls)) => Ok(calls),
+        Some(other) => {
+            Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(other))))
+        }
+    }
+}
+
+/// Makes JSON readable that a server did not write as the standard demands, so that an answer is not lost to one
+/// character: a byte order mark goes, invalid UTF-8 and the escapes of half a character become U+FFFD. Returns whether
+/// characters were replaced.
+pub(super) fn mend(body: &mut Vec<u8>) -> bool {
+    if body.starts_with(b"\xef\xbb\xbf") {
+        body.drain(..3);
+    }
+    let mut mended = false;
+    if std::str::from_utf8(body).is_err() {
+        *body = String::from_utf8_lossy(body).into_owned().into_bytes();
+        mended = true;
+    }
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &body[at..]) {
+        at += found;
+        match (escaped_unit(&body[at..]), body.get(at + 6..).and_then(escaped_unit)) {
+            (None, _) => at += 2,
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at += 12,
+            (Some(0xd800..=0xdfff), _) => {
+                body[at + 2..at + 6].copy_from_slice(b"fffd");
+                mended = true;
+                at += 6;
+            }
+            (Some(_), _) => at += 6,
+        }
+        if at >= body.len() {
+            break;
+        }
+    }
+    mended
+}
+
+/// The UTF-16 unit of an escape `\uXXXX` at the start of `text`.
+fn escaped_unit(text: &[u8]) -> Option<u16> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4).filter(|d| d.iter().all(u8::is_ascii_hexdigit))?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
 /// A count. One that is missing or not a whole number is 0: that must not cost a valid answer.
 pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
@@ -69,11 +142,35 @@ pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
     match value {
         Some(Value::Object(map)) => CallArguments::Object(map.clone()),
         Some(Value::String(text)) => serde_json::from_str(text).map_or_else(
-            |e| malformed(format!("the arguments are not a JSON object: {}", one_line(&e.to_string(), 200))),
+            |e| malformed(format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
             CallArguments::Object,
         ),
-        Some(_) => malformed("the arguments are not a JSON object".to_owned()),
-        None => malformed("the arguments are missing".to_owned()),
+        Some(_) => malformed("they are not a JSON object".to_owned()),
+        None => malformed("they are missing".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_characters_and_bad_bytes_are_mended_and_nothing_else() {
+        for (before, after, mended) in [
+            (&br#"{"a":"x"}"#[..], r#"{"a":"x"}"#, false),
+            (b"\xef\xbb\xbf{}", "{}", false),
+            (b"\"a\xffb\"", "\"a\u{fffd}b\"", true),
+            (br#""a\ud800b""#, r#""a\ufffdb""#, true),
+            (br#""\uDC00\uD83D\uDE00\ud83d""#, r#""\ufffd\uD83D\uDE00\ufffd""#, true),
+            (br#""\\ud800 \\\ud800""#, r#""\\ud800 \\\ufffd""#, true),
+            (br#""\n\u00e9\"""#, r#""\n\u00e9\"""#, false),
+            (br#""\ud8"#, r#""\ud8"#, false),
+            (br#""\"#, r#""\"#, false),
+        ] {
+            let mut body = before.to_vec();
+            assert_eq!(mend(&mut body), mended, "{after}");
+            assert_eq!(String::from_utf8(body).unwrap(), after);
+        }
     }
 }
 
@@ -90,6 +187,7 @@ pub(crate) mod examples {
             system: String::new(),
             turns: vec![ChatTurn::User("hi".into())],
             tools: vec![],
+            is_closing: false,
             temperature: None,
             max_tokens: None,
         }

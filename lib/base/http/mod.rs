@@ -32,6 +32,7 @@ pub(crate) struct Response {
     pub(crate) retry_after: Option<String>,
     pub(crate) request_id: Option<String>,
     pub(crate) content_type: Option<String>,
+    pub(crate) content_encoding: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -118,13 +119,18 @@ fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
             format!("{} closed the connection without an HTTP response", url.authority()),
         ));
     }
-    let header = |name: &str| {
-        let mut all = response.headers.iter().filter(|(key, _)| key.trim().eq_ignore_ascii_case(name));
-        all.next().map(|(_, value)| one_line(value, 500)).filter(|value| !value.is_empty())
+    let headers = |name: &'static str| {
+        let all = response.headers.iter().filter(move |(key, _)| key.trim().eq_ignore_ascii_case(name));
+        all.map(|(_, value)| one_line(value, 500)).filter(|value| !value.is_empty())
     };
+    let header = |name| headers(name).next();
     match status {
         // minreq takes an interim response for the final one.
-        ..=199 | 600.. => {
+        100..=199 => {
+            let why = format!("the response has HTTP status {status}, an interim one that was not asked for");
+            return Err(HttpError::malformed(url, &why));
+        }
+        ..=99 | 600.. => {
             return Err(HttpError::malformed(url, &format!("the response has HTTP status {status}")));
         }
         300..=399 => {
@@ -136,6 +142,14 @@ fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
         }
         _ => {}
     }
+    // minreq takes the last one, and whoever wrote the other meant another body.
+    let mut lengths = headers("content-length");
+    if let Some(first) = lengths.next()
+        && let Some(other) = lengths.find(|other| *other != first)
+    {
+        let why = format!("the response has two lengths, {first} and {other} bytes");
+        return Err(HttpError::malformed(url, &why));
+    }
     // Where both are given, the chunks decide (RFC 9112, 6.3).
     let chunked = header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
     let length: Option<usize> = header("content-length").filter(|_| !chunked).and_then(|n| n.parse().ok());
@@ -145,6 +159,7 @@ fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
         retry_after: header("retry-after"),
         request_id: header("request-id").or_else(|| header("x-request-id")),
         content_type: header("content-type"),
+        content_encoding: header("content-encoding"),
         body: Vec::new(),
     };
     // These have no body, and without a length minreq would wait for the end of the connection.
