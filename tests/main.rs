@@ -77,6 +77,7 @@ mod retries;
 mod run_log;
 mod run_log_append;
 mod run_log_faults;
+mod run_settings;
 mod shown;
 mod signals;
 mod skill;

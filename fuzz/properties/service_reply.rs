@@ -84,5 +84,6 @@ fn request() -> Request {
         is_closing: false,
         temperature: Some(0.5),
         max_tokens: Some(10),
+        extra: Default::default(),
     }
 }

@@ -1,20 +1,23 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
 use crate::agent::prepare::PreparedAgent;
-use crate::agent::stats::{RunStats, SubAgentRun};
+use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail};
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::lock;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
+use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage, Tool, ToolCall, ToolResult};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
+/// How long a token is, where nobody counts.
+const BYTES_PER_TOKEN: u64 = 4;
 /// Simultaneous model calls in the whole tree of agents.
 pub(super) const MOST_AT_ONCE: usize = 8;
 
@@ -52,9 +55,11 @@ impl Providers {
     }
 }
 
-/// How many calls the tree may still make, and how many at once.
+/// How many calls the tree may still make, how many at once, and how many tokens they may take.
 pub(crate) struct CallBudget {
-    limit: u32,
+    max_calls: u32,
+    /// `None`: no limit.
+    max_tokens: Option<u64>,
     state: Mutex<Spent>,
     freed: Condvar,
 }
@@ -63,17 +68,27 @@ pub(crate) struct CallBudget {
 struct Spent {
     calls: u32,
     running: usize,
+    tokens: u64,
+    /// What the running calls may take.
+    reserved: u64,
 }
 
 impl CallBudget {
-    pub(crate) fn new(limit: u32) -> CallBudget {
-        CallBudget { limit, state: Mutex::default(), freed: Condvar::new() }
+    pub(crate) fn new(max_calls: u32, max_tokens: Option<u64>) -> CallBudget {
+        CallBudget { max_calls, max_tokens, state: Mutex::default(), freed: Condvar::new() }
     }
 
     /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether it is the last one.
     ///
-    /// The last call is kept for the main agent's answer: what its sub-agents answered has been paid for.
-    fn spend<T>(&self, depth: u32, deadline: Deadline, call: impl FnOnce(bool) -> Result<T>) -> Result<T> {
+    /// The last call is kept for the main agent's answer: what its sub-agents answered has been paid for. `size` is
+    /// the number of tokens that the call may take: those of its prompt, and of the longest answer.
+    fn spend(
+        &self,
+        depth: u32,
+        deadline: Deadline,
+        size: (u64, u64),
+        call: impl FnOnce(bool) -> Result<Reply, CallError>,
+    ) -> Result<Result<Reply, CallError>> {
         let mut spent = lock(&self.state);
         while spent.running >= MOST_AT_ONCE {
             if deadline.passed() {
@@ -85,21 +100,41 @@ impl CallBudget {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        if spent.calls >= self.limit.saturating_sub(depth.min(1)) {
+        if spent.calls >= self.max_calls.saturating_sub(depth.min(1)) {
             return Err(self.used_up());
+        }
+        let whole = size.0.saturating_add(size.1);
+        let taken = spent.tokens.saturating_add(spent.reserved);
+        if let Some(limit) = self.max_tokens.filter(|limit| taken.saturating_add(whole) > *limit) {
+            let message = format!(
+                "the token budget of {limit} is spent: {taken} are used, and the next call may take {whole}"
+            );
+            return Err(Error::new(ErrorKind::Budget, message)
+                .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
         }
         spent.calls += 1;
         spent.running += 1;
-        let is_last = spent.calls == self.limit;
+        spent.reserved += whole;
+        let is_last = spent.calls == self.max_calls;
         drop(spent);
-        let result = call(is_last);
-        lock(&self.state).running -= 1;
+        let reply = call(is_last);
+        let mut spent = lock(&self.state);
+        spent.running -= 1;
+        spent.reserved -= whole;
+        if let Ok(reply) = &reply {
+            let counted = reply.tokens.input.saturating_add(reply.tokens.output);
+            // A command counts nothing.
+            let tokens =
+                if counted == 0 { size.0 + reply.text.len() as u64 / BYTES_PER_TOKEN } else { counted };
+            spent.tokens = spent.tokens.saturating_add(tokens);
+        }
+        drop(spent);
         self.freed.notify_one();
-        result
+        Ok(reply)
     }
 
     fn used_up(&self) -> Error {
-        Error::refused(format!("the run has used its limit of {} model calls", self.limit))
+        Error::refused(format!("the run has used its limit of {} model calls", self.max_calls))
             .hint("raise max_calls under [limits] in config.toml")
     }
 }
@@ -122,6 +157,7 @@ pub(crate) struct Toolbox<'a> {
 /// The outcome of one tool call.
 pub(crate) struct ToolAnswer {
     pub(super) result: ToolResult,
+    pub(super) detail: ToolDetail,
     pub(super) run: Option<SubAgentRun>,
     pub(super) tokens: TokenUsage,
     pub(super) retries: u32,
@@ -147,6 +183,7 @@ pub(super) fn converse(
         is_closing: false,
         temperature: agent.agent.params.temperature,
         max_tokens: agent.agent.params.max_tokens(),
+        extra: agent.agent.params.extra.clone(),
     };
     let with_tools = !request.tools.is_empty();
     let mut warnings = Vec::new();
@@ -161,9 +198,10 @@ pub(super) fn converse(
                 request.turns.len()
             ));
         }
-        let asked = run.budget.spend(depth, deadline, |is_last| {
+        let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(&request));
+        let asked = run.budget.spend(depth, deadline, size, |is_last| {
             request.is_closing = is_last && with_tools;
-            Ok(provider.ask(&request, deadline, run.retries))
+            provider.ask(&request, deadline, run.retries)
         })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
@@ -192,12 +230,16 @@ pub(super) fn converse(
             // The answers would not be used.
             break;
         }
+        if !reply.text.trim().is_empty() {
+            stats.so_far.push(reply.text);
+        }
         stats.tool_calls += reply.calls.len() as u64;
         let mut results = Vec::with_capacity(reply.calls.len());
         for answer in (toolbox.answer)(&reply.calls) {
             stats.tokens += answer.tokens;
             stats.retries += answer.retries;
             stats.sub_agents.extend(answer.run);
+            stats.tool_details.push(answer.detail);
             results.push(answer.result);
         }
         request.turns.push(ChatTurn::Assistant(reply.raw));

@@ -31,6 +31,7 @@ pub(crate) fn analyse(
         is_closing: false,
         temperature: Some(0.3),
         max_tokens: Some(4096),
+        extra: Default::default(),
     };
     Ok(provider.ask(&request, deadline, retries)?)
 }

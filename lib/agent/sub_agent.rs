@@ -4,7 +4,7 @@
 use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
 use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
-use crate::agent::stats::{RunStats, SubAgentRun, millis};
+use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::sync::lock;
@@ -12,6 +12,7 @@ use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
 use crate::provider::message::{CallArguments, Parameter, Reply, TokenUsage, Tool, ToolCall, ToolResult};
+use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,19 +86,32 @@ fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scop
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
+/// Answers one call, and says how long that took.
 fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
-    let result = |content: String, is_error| ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        content,
-        is_error,
+    let started = Instant::now();
+    let mut answer = call_agent(run, caller, call, scope);
+    answer.detail.duration_ms = millis(started.elapsed());
+    answer
+}
+
+fn told(call: &ToolCall, content: String, is_error: bool) -> ToolAnswer {
+    let arguments = match &call.arguments {
+        CallArguments::Object(arguments) => Value::Object(arguments.clone()),
+        CallArguments::Malformed(_) => Value::Null,
     };
-    let refuse = |why: String| ToolAnswer {
-        result: result(why, true),
+    let detail =
+        ToolDetail { name: call.name.clone(), arguments, duration_ms: 0, exit: None, bytes: content.len() };
+    ToolAnswer {
+        result: ToolResult { id: call.id.clone(), name: call.name.clone(), content, is_error },
+        detail,
         run: None,
         tokens: TokenUsage::default(),
         retries: 0,
-    };
+    }
+}
+
+fn call_agent(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
+    let refuse = |why: String| told(call, why, true);
     if call.name != NAME {
         return refuse(format!("Unknown tool: \"{}\"", call.name));
     }
@@ -142,23 +156,22 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
     let mut stats = RunStats::default();
     let ended = run_sub_agent(run, name, &message, below, &mut stats);
     let duration_ms = millis(started.elapsed());
-    let (result, error) = match ended {
+    let (answer, error) = match ended {
         Ok(text) => {
             let length = text.chars().count();
             reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
-            (result(text, false), None)
+            (told(call, text, false), None)
         }
         Err(error) => {
             let why = error.message().to_owned();
             reporter.verbose(&format!("\"{name}\" failed: {why}"));
-            let told = format!(
+            let line = format!(
                 "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
             );
-            (result(told, true), Some(why))
+            (told(call, line, true), Some(why))
         }
     };
     ToolAnswer {
-        result,
         tokens: stats.tokens,
         retries: stats.retries,
         run: Some(SubAgentRun {
@@ -168,7 +181,9 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
             duration_ms,
             error,
             sub_agents: stats.sub_agents,
+            tool_details: stats.tool_details,
         }),
+        ..answer
     }
 }
 
@@ -187,6 +202,11 @@ fn run_sub_agent(
     let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
     let model = Model::parse(&agent.model)
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
+    let deadline = match agent.timeout_seconds() {
+        None => scope.deadline,
+        Some(seconds) => scope.deadline.earlier(Deadline::after_seconds(seconds)),
+    };
+    let scope = Scope { deadline, ..scope };
     let prepared =
         PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
     let history = AgentLog::load(&prepared.name, &prepared.agent, scope.deadline, env, &reporter);

@@ -14,6 +14,9 @@ const MOST_UNKNOWN: usize = 10;
 /// The keys of each table: path with dots (`*` stands for any name), then its keys.
 pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
 
+/// A key in [`Keys`] that stands for every key, with everything below it.
+pub(super) const ANY: &str = "**";
+
 /// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
     let text = text(bytes)?;
@@ -58,6 +61,9 @@ fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &
         }
         let name: &str = key.get_ref();
         let whole = [path, &[name]].concat();
+        if known.contains(&ANY) {
+            continue;
+        }
         if !known.contains(&name) && !known.contains(&"*") {
             let (line, _) = place(&text.as_bytes()[..key.span().start]);
             let near = match nearest(name, known.iter().copied()) {

@@ -10,12 +10,13 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::signal;
 use crate::base::stderr::line;
-use crate::config::agent::{self, Agent, AgentName};
+use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::provider::message::Reply;
 use crate::store::run_log::{self, Trimmed};
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
@@ -28,6 +29,7 @@ pub(super) const ABOUT: About = About {
         flag("all", "every agent that has memory enabled, one after another"),
         value("model", "P/M", "use this model for the analysis"),
         flag("no-analysis", "trim without a call, for logs that do not fit any model"),
+        value("agents-dir", "DIR", "look for agents in DIR first"),
         value("timeout", "SECONDS", "the time for the analysis of one agent (default 120)"),
     ],
     more: "One call looks for patterns and repeated work and gives recommendations; its answer is printed. Then \
@@ -50,6 +52,7 @@ struct Args {
     no_analysis: bool,
     model: Option<String>,
     timeout: Option<u64>,
+    agents_dir: Option<PathBuf>,
 }
 
 pub fn main() -> ExitCode {
@@ -65,6 +68,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("all") => args.all = true,
             Long("model") => args.model = Some(p.text()?),
             Long("no-analysis") => args.no_analysis = true,
+            Long("agents-dir") => args.agents_dir = Some(p.path()?),
             Long("timeout") => args.timeout = Some(p.seconds()?),
             Value(name) if args.agent.is_none() => args.agent = Some(text(name)?),
             Value(_) | Long(_) | Short(_) => return Err(arg.unexpected().into()),
@@ -80,6 +84,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, false);
     let reporter = Reporter::new(false);
+    let env = &with_agents_dir(env, args.agents_dir.as_deref());
     match &args.agent {
         Some(name) => {
             let name = AgentName::parse(name)?;

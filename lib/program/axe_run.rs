@@ -6,19 +6,20 @@
 use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
 use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
-use crate::agent::stats::{RunStats, SubAgentRun, millis};
+use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::sub_agent::run_agent;
 use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, apart, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::{signal, stdin};
-use crate::config::agent::{self, AgentName};
+use crate::config::agent::{self, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::prompt;
 use crate::provider::message::Reply;
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -33,6 +34,8 @@ pub(super) const ABOUT: About = About {
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
         value("timeout", "SECONDS", "limit for stdin, calls and sub-agents (default 120)"),
+        value("max-tokens-total", "N", "limit for the tokens of all calls; exit 4 before the next one"),
+        value("agents-dir", "DIR", "look for agents in DIR first"),
         flag("no-stdin", "do not read stdin"),
         flag("skip-empty", "do nothing if what is piped in is blank"),
         flag("newline", "end the answer with a newline if it has none"),
@@ -57,6 +60,8 @@ struct Args {
     overrides: Overrides,
     prompt: Option<String>,
     timeout: Option<u64>,
+    max_tokens_total: Option<u64>,
+    agents_dir: Option<PathBuf>,
     no_stdin: bool,
     skip_empty: bool,
     newline: bool,
@@ -84,6 +89,8 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("skill") => args.overrides.skill = Some(p.text()?),
             Long("workdir") => args.overrides.workdir = Some(p.text()?),
             Long("timeout") => args.timeout = Some(p.seconds()?),
+            Long("max-tokens-total") => args.max_tokens_total = Some(p.count()? as u64),
+            Long("agents-dir") => args.agents_dir = Some(p.path()?),
             Long("no-stdin") => args.no_stdin = true,
             Long("skip-empty") => args.skip_empty = true,
             Long("newline") => args.newline = true,
@@ -127,12 +134,14 @@ fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let started = Instant::now();
-    let timeout = args.timeout.unwrap_or(TIMEOUT);
-    let deadline = Deadline::after_seconds(timeout);
     let reporter = Reporter::new(args.verbose);
+    let env = &with_agents_dir(env, args.agents_dir.as_deref());
 
     let name = AgentName::parse(&args.agent)?;
     let agent = agent::load(&name, env, &reporter)?;
+    let timeout = args.timeout.or(agent.timeout_seconds()).unwrap_or(TIMEOUT);
+    // Counted from the start: what the run waits for comes after this.
+    let deadline = Deadline::after_seconds(timeout);
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &reporter)?;
     let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
@@ -152,12 +161,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
     log.weigh(&prepared.name, system.len() + message.len(), &reporter);
+    let limits = [args.max_tokens_total, prepared.agent.limits.max_tokens_total(), global.max_tokens_total()];
+    let max_tokens = limits.into_iter().flatten().next();
     let run = RunContext {
         env,
         global: &global,
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: CallBudget::new(global.max_calls()),
+        budget: CallBudget::new(global.max_calls(), max_tokens),
         providers: Providers::default(),
     };
     let mut stats = RunStats::default();
@@ -165,7 +176,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reply =
         run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut stats);
     drop(progress);
-    let reply = reply?;
+    let reply = match reply {
+        Err(error) if error.kind() == ErrorKind::Budget => {
+            // What was said so far has been paid for.
+            let reply = Reply::broken_off(stats.so_far.join("\n\n"), &prepared.model.name);
+            return print(&args, &prepared, &reply, &stats, started, stdout).and(Err(error));
+        }
+        reply => reply?,
+    };
 
     for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
@@ -201,6 +219,7 @@ struct Envelope<'a> {
     retries: u32,
     cache_read_tokens: u64,
     cache_write_tokens: u64,
+    tool_details: &'a [ToolDetail],
 }
 
 fn print(
@@ -226,6 +245,7 @@ fn print(
             retries: stats.retries,
             cache_read_tokens: stats.tokens.cache_read,
             cache_write_tokens: stats.tokens.cache_write,
+            tool_details: &stats.tool_details,
         })?;
     } else {
         stdout.text(&reply.text)?;
@@ -270,11 +290,15 @@ fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter
 /// Unset parameters print as 0.
 fn params(prepared: &PreparedAgent) -> String {
     let params = &prepared.agent.params;
-    format!(
+    let mut text = format!(
         "temperature={}, max_tokens={}",
         params.temperature.unwrap_or(0.0),
         params.max_tokens().unwrap_or(0)
-    )
+    );
+    for (name, value) in &params.extra {
+        let _ = write!(text, ", {name}={value}");
+    }
+    text
 }
 
 fn dry_run(

@@ -7,12 +7,12 @@ use crate::provider::message::{
 use crate::provider::wire::{answer_text, arguments, count, outer, read, schema, text_at, wrong_content};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/messages";
 pub(super) const VERSION: &str = "2023-06-01";
 /// The API requires a number.
-const MAX_TOKENS: u64 = 4096;
+pub(super) const MAX_TOKENS: u64 = 4096;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -25,6 +25,8 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
 }
@@ -70,6 +72,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         system,
         messages: request.turns.iter().map(message).collect(),
         tools,
+        extra: &request.extra,
         // The tools themselves must stay: the turns so far have calls of them.
         tool_choice: request.is_closing.then(|| json!({ "type": "none" })),
     };

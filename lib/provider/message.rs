@@ -17,6 +17,24 @@ pub(crate) struct Request {
     pub(crate) is_closing: bool,
     pub(crate) temperature: Option<f64>,
     pub(crate) max_tokens: Option<u64>,
+    /// Further parameters, as the API names them.
+    pub(crate) extra: Map<String, Value>,
+}
+
+impl Request {
+    /// The length of everything that the model reads. A token has three to four bytes, rarely over six.
+    pub(crate) fn bytes(&self) -> u64 {
+        let turns = self.turns.iter().map(|turn| match turn {
+            ChatTurn::User(text) => text.len(),
+            ChatTurn::Assistant(raw) => raw.get().len(),
+            ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
+        });
+        let tools = self.tools.iter().map(|tool| {
+            tool.description.len()
+                + tool.parameters.iter().map(|p| p.name.len() + p.description.len()).sum::<usize>()
+        });
+        (self.system.len() + turns.sum::<usize>() + tools.sum::<usize>()) as u64
+    }
 }
 
 /// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
@@ -118,6 +136,21 @@ impl Reply {
     pub(crate) fn tries(retries: u32) -> Option<String> {
         let retries_in_words = if retries == 1 { "retry was" } else { "retries were" };
         (retries > 0).then(|| format!("{retries} {retries_in_words} needed after temporary errors"))
+    }
+
+    /// What a conversation said before its token budget was spent.
+    pub(crate) fn broken_off(text: String, model: &str) -> Reply {
+        Reply {
+            text,
+            calls: Vec::new(),
+            raw: RawValue::NULL.to_owned(),
+            stop: Stop::Cut,
+            stop_reason: "max_tokens_total".to_owned(),
+            model: model.to_owned(),
+            tokens: TokenUsage::default(),
+            warnings: Vec::new(),
+            retries: 0,
+        }
     }
 
     /// What is wrong with the answer, if it is not what was asked for.

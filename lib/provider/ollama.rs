@@ -7,8 +7,8 @@ use crate::provider::wire::{
     ChatMessage, answer_text, arguments, count, messages, outer, read, text_at, tool_calls,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 pub(super) const PATH: &str = "/api/chat";
 /// The context that Ollama gives a model on a small machine, in tokens.
@@ -22,24 +22,29 @@ struct Body<'a> {
     messages: Vec<ChatMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Options::is_empty")]
-    options: Options,
+    options: Options<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
 }
 
 #[derive(Serialize)]
-struct Options {
+struct Options<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     num_predict: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     num_ctx: Option<u64>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
 }
 
-impl Options {
+impl Options<'_> {
     fn is_empty(&self) -> bool {
-        self.temperature.is_none() && self.num_predict.is_none() && self.num_ctx.is_none()
+        self.temperature.is_none()
+            && self.num_predict.is_none()
+            && self.num_ctx.is_none()
+            && self.extra.is_empty()
     }
 }
 
@@ -49,7 +54,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         tool_name: &result.name,
         content: &result.content,
     });
-    let needed = (prompt_bytes(request) / 3).saturating_add(request.max_tokens.unwrap_or(0));
+    let needed = (request.bytes() / 3).saturating_add(request.max_tokens.unwrap_or(0));
     let body = Body {
         model: &request.model,
         messages,
@@ -57,26 +62,14 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         options: Options {
             temperature: request.temperature.filter(|_| !dialect.no_temperature),
             num_predict: request.max_tokens,
-            num_ctx: (needed > CONTEXT).then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+            num_ctx: (needed > CONTEXT && !request.extra.contains_key("num_ctx"))
+                .then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+            extra: &request.extra,
         },
         // It has no other way to turn them off.
         tools: request.tools.iter().filter(|_| !request.is_closing).map(openai::tool).collect(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
-}
-
-/// The length of everything that the model reads. A token has three to four bytes, rarely over six.
-fn prompt_bytes(request: &Request) -> u64 {
-    let turns = request.turns.iter().map(|turn| match turn {
-        ChatTurn::User(text) => text.len(),
-        ChatTurn::Assistant(raw) => raw.get().len(),
-        ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
-    });
-    let tools = request.tools.iter().map(|tool| {
-        tool.description.len()
-            + tool.parameters.iter().map(|p| p.name.len() + p.description.len()).sum::<usize>()
-    });
-    (request.system.len() + turns.sum::<usize>() + tools.sum::<usize>()) as u64
 }
 
 #[derive(Deserialize)]
@@ -138,7 +131,7 @@ fn call(call: &Value, number: usize) -> ToolCall {
 ///
 /// Later turns are not checked unless they exceed the cap: older versions do not count cached tokens.
 fn truncated(request: &Request, counted: u64) -> Option<String> {
-    let bytes = prompt_bytes(request);
+    let bytes = request.bytes();
     let first = request.turns.len() == 1;
     let suspicious = counted > 0 && bytes > 12 * 1024 && counted < bytes / 8;
     (suspicious && (first || bytes / 6 > CONTEXT_CAP)).then(|| {

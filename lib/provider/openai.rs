@@ -8,7 +8,7 @@ use crate::provider::wire::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/chat/completions";
 
@@ -24,6 +24,8 @@ struct Body<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
 }
@@ -39,8 +41,11 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         messages,
         temperature: request.temperature.filter(|_| !dialect.no_temperature),
         max_tokens: request.max_tokens.filter(|_| !dialect.new_max_tokens),
-        max_completion_tokens: request.max_tokens.filter(|_| dialect.new_max_tokens),
+        max_completion_tokens: request
+            .max_tokens
+            .filter(|_| dialect.new_max_tokens && !request.extra.contains_key("max_completion_tokens")),
         tools: request.tools.iter().map(tool).collect(),
+        extra: &request.extra,
         tool_choice: request.is_closing.then_some("none"),
     };
     serde_json::to_vec(&body).unwrap_or_default()

@@ -179,6 +179,7 @@ pub(crate) mod examples {
     //! Requests and results that the tests of all three formats use.
 
     use crate::provider::message::{ChatTurn, Parameter, Request, Tool, ToolResult};
+    use serde_json::Map;
     use serde_json::value::RawValue;
 
     pub(crate) fn plain() -> Request {
@@ -190,6 +191,7 @@ pub(crate) mod examples {
             is_closing: false,
             temperature: None,
             max_tokens: None,
+            extra: Map::new(),
         }
     }
 
