@@ -5,14 +5,16 @@ use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail};
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Fault, Result};
+use crate::base::json_schema::Schema;
 use crate::base::sync::lock;
+use crate::base::text::one_line;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
 use crate::provider::error::CallError;
-use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage, Tool, ToolCall, ToolResult};
+use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
@@ -89,17 +91,7 @@ impl CallBudget {
         size: (u64, u64),
         call: impl FnOnce(bool) -> Result<Reply, CallError>,
     ) -> Result<Result<Reply, CallError>> {
-        let mut spent = lock(&self.state);
-        while spent.running >= MOST_AT_ONCE {
-            if deadline.passed() {
-                return Err(Error::api("timeout: too many calls were running until the deadline"));
-            }
-            spent = self
-                .freed
-                .wait_timeout(spent, deadline.remaining())
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
+        let mut spent = self.slot(deadline)?;
         if spent.calls >= self.max_calls.saturating_sub(depth.min(1)) {
             return Err(self.used_up());
         }
@@ -133,6 +125,37 @@ impl CallBudget {
         Ok(reply)
     }
 
+    /// Runs a tool, which counts as a call, but never as the last one.
+    pub(super) fn spend_on_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
+        let mut spent = self.slot(deadline)?;
+        if spent.calls >= self.max_calls.saturating_sub(1) {
+            return Err(self.used_up());
+        }
+        spent.calls += 1;
+        spent.running += 1;
+        drop(spent);
+        let result = call();
+        lock(&self.state).running -= 1;
+        self.freed.notify_one();
+        Ok(result)
+    }
+
+    /// Waits until fewer than [`MOST_AT_ONCE`] calls are running.
+    fn slot(&self, deadline: Deadline) -> Result<MutexGuard<'_, Spent>> {
+        let mut spent = lock(&self.state);
+        while spent.running >= MOST_AT_ONCE {
+            if deadline.passed() {
+                return Err(Error::api("timeout: too many calls were running until the deadline"));
+            }
+            spent = self
+                .freed
+                .wait_timeout(spent, deadline.remaining())
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        Ok(spent)
+    }
+
     fn used_up(&self) -> Error {
         Error::refused(format!("the run has used its limit of {} model calls", self.max_calls))
             .hint("raise max_calls under [limits] in config.toml")
@@ -163,6 +186,15 @@ pub(crate) struct ToolAnswer {
     pub(super) retries: u32,
 }
 
+/// One agent's conversation while it runs.
+struct Conversation<'a> {
+    run: &'a RunContext<'a>,
+    provider: Arc<Provider>,
+    scope: Scope,
+    request: Request,
+    warnings: Vec<String>,
+}
+
 /// Runs one agent's conversation to its last reply, which has the warnings of all turns. Adds its costs to `stats`.
 pub(super) fn converse(
     run: &RunContext,
@@ -173,9 +205,8 @@ pub(super) fn converse(
     scope: Scope,
     stats: &mut RunStats,
 ) -> Result<Reply> {
-    let Scope { depth, deadline, reporter } = scope;
-    let provider = run.providers.of(agent, run.env, deadline)?;
-    let mut request = Request {
+    let provider = run.providers.of(agent, run.env, scope.deadline)?;
+    let request = Request {
         model: agent.model.name.clone(),
         system,
         turns: vec![ChatTurn::User(message.to_owned())],
@@ -184,10 +215,64 @@ pub(super) fn converse(
         temperature: agent.agent.params.temperature,
         max_tokens: agent.agent.params.max_tokens(),
         extra: agent.agent.params.extra.clone(),
+        schema: agent.schema.clone(),
     };
-    let with_tools = !request.tools.is_empty();
-    let mut warnings = Vec::new();
-    for turn in 1..=MOST_TURNS {
+    let mut conversation = Conversation { run, provider, scope, request, warnings: Vec::new() };
+    let mut reply = conversation.talk(toolbox.answer, stats)?;
+    if let Some(schema) = &agent.schema {
+        reply = conversation.matching_answer(schema, reply, stats)?;
+    }
+    Ok(Reply { warnings: conversation.warnings, ..reply })
+}
+
+impl Conversation<'_> {
+    /// Asks, and answers tool calls, until the model has an answer.
+    fn talk(
+        &mut self,
+        answer: &dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
+        stats: &mut RunStats,
+    ) -> Result<Reply> {
+        for turn in 1..=MOST_TURNS {
+            let reply = self.ask(turn, false, stats)?;
+            if self.request.is_closing {
+                let why = self.run.budget.used_up();
+                // Without a word, the last reply is only further calls.
+                if !reply.calls.is_empty() && reply.text.trim().is_empty() {
+                    return Err(why);
+                }
+                self.warnings.push(format!("the answer was asked for without further tools: {}", why.line()));
+                return Ok(reply);
+            }
+            if reply.calls.is_empty() {
+                return Ok(reply);
+            }
+            if turn == MOST_TURNS {
+                // The answers would not be used.
+                break;
+            }
+            if !reply.text.trim().is_empty() {
+                stats.so_far.push(reply.text);
+            }
+            stats.tool_calls += reply.calls.len() as u64;
+            let mut results = Vec::with_capacity(reply.calls.len());
+            for answer in answer(&reply.calls) {
+                stats.tokens += answer.tokens;
+                stats.retries += answer.retries;
+                stats.sub_agents.extend(answer.run);
+                stats.tool_details.push(answer.detail);
+                results.push(answer.result);
+            }
+            self.request.turns.push(ChatTurn::Assistant(reply.raw));
+            self.request.turns.push(ChatTurn::ToolResults(results));
+        }
+        Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
+    }
+
+    /// One call, within the budget. `closes`: the model shall answer without further tool calls.
+    fn ask(&mut self, turn: u32, closes: bool, stats: &mut RunStats) -> Result<Reply> {
+        let Conversation { run, provider, scope: Scope { depth, deadline, reporter }, request, warnings } =
+            self;
+        let with_tools = !request.tools.is_empty();
         if with_tools {
             let pending = match request.turns.last() {
                 Some(ChatTurn::ToolResults(results)) => results.len(),
@@ -198,10 +283,10 @@ pub(super) fn converse(
                 request.turns.len()
             ));
         }
-        let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(&request));
-        let asked = run.budget.spend(depth, deadline, size, |is_last| {
-            request.is_closing = is_last && with_tools;
-            provider.ask(&request, deadline, run.retries)
+        let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(request));
+        let asked = run.budget.spend(*depth, *deadline, size, |is_last| {
+            request.is_closing = with_tools && (is_last || closes);
+            provider.ask(request, *deadline, run.retries)
         })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
@@ -214,36 +299,67 @@ pub(super) fn converse(
         stats.tokens += reply.tokens;
         stats.retries += reply.retries;
         warnings.append(&mut reply.warnings);
-        if request.is_closing {
-            let why = run.budget.used_up();
-            // Without a word, the last reply is only further calls.
-            if !reply.calls.is_empty() && reply.text.trim().is_empty() {
-                return Err(why);
-            }
-            warnings.push(format!("the answer was asked for without further tools: {}", why.line()));
-            return Ok(Reply { warnings, ..reply });
-        }
-        if reply.calls.is_empty() {
-            return Ok(Reply { warnings, ..reply });
-        }
-        if turn == MOST_TURNS {
-            // The answers would not be used.
-            break;
-        }
-        if !reply.text.trim().is_empty() {
-            stats.so_far.push(reply.text);
-        }
-        stats.tool_calls += reply.calls.len() as u64;
-        let mut results = Vec::with_capacity(reply.calls.len());
-        for answer in (toolbox.answer)(&reply.calls) {
-            stats.tokens += answer.tokens;
-            stats.retries += answer.retries;
-            stats.sub_agents.extend(answer.run);
-            stats.tool_details.push(answer.detail);
-            results.push(answer.result);
-        }
-        request.turns.push(ChatTurn::Assistant(reply.raw));
-        request.turns.push(ChatTurn::ToolResults(results));
+        Ok(reply)
     }
-    Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
+
+    /// `reply` if `schema` accepts it, else the answer to one request to repair it. An answer that was cut off or
+    /// refused would be so again.
+    fn matching_answer(&mut self, schema: &Schema, reply: Reply, stats: &mut RunStats) -> Result<Reply> {
+        let faults = match accepted(schema, &reply.text) {
+            Ok(text) => return Ok(Reply { text, ..reply }),
+            Err(faults) => faults,
+        };
+        stats.rejected = Some(reply.text.clone());
+        if let Some(flaw) = reply.flaw().filter(|_| reply.stop != Stop::Complete) {
+            return Err(mismatch(faults).context(flaw));
+        }
+        self.scope.reporter.verbose(&format!("The answer does not match the schema: {}", in_line(&faults)));
+        self.request.turns.push(ChatTurn::Assistant(reply.raw));
+        self.request.turns.push(ChatTurn::User(format!(
+            "This answer is not valid. Answer again, with nothing but the corrected JSON.\n\n{}",
+            faults.iter().map(|fault| format!("- {fault}")).collect::<Vec<_>>().join("\n")
+        )));
+        let reply = self.ask(2, true, stats)?;
+        match accepted(schema, &reply.text) {
+            Ok(text) => {
+                stats.rejected = None;
+                Ok(Reply { text, ..reply })
+            }
+            Err(faults) => {
+                stats.rejected = Some(reply.text);
+                Err(mismatch(faults))
+            }
+        }
+    }
+}
+
+/// The JSON in an answer that `schema` accepts. A code fence around it is left out: models without structured output
+/// like to add one.
+fn accepted(schema: &Schema, answer: &str) -> Result<String, Vec<Fault>> {
+    let text = answer.trim();
+    let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
+    let text = fenced.and_then(|text| text.split_once('\n')).map_or(text, |(_, inside)| inside.trim());
+    let value = serde_json::from_str(text).map_err(|e| {
+        let message = if text.is_empty() { "it is empty".to_owned() } else { format!("it is not JSON: {e}") };
+        vec![Fault { path: String::new(), message }]
+    })?;
+    match schema.faults(&value) {
+        faults if faults.is_empty() => Ok(text.to_owned()),
+        faults => Err(faults),
+    }
+}
+
+fn mismatch(faults: Vec<Fault>) -> Error {
+    Error::refused(format!("the answer does not match the schema: {}", in_line(&faults))).with_faults(faults)
+}
+
+/// The first faults, for a message.
+fn in_line(faults: &[Fault]) -> String {
+    let first: Vec<_> = faults.iter().take(3).map(|fault| one_line(&fault.to_string(), 200)).collect();
+    let more = if faults.len() > first.len() {
+        format!("; and {} more", faults.len() - first.len())
+    } else {
+        String::new()
+    };
+    format!("{}{more}", first.join("; "))
 }

@@ -32,6 +32,7 @@ pub(crate) fn analyse(
         temperature: Some(0.3),
         max_tokens: Some(4096),
         extra: Default::default(),
+        schema: None,
     };
     Ok(provider.ask(&request, deadline, retries)?)
 }

@@ -18,6 +18,8 @@ pub(crate) struct RunStats {
     pub(crate) tool_details: Vec<ToolDetail>,
     /// What its model said in turns that went on with tool calls.
     pub(crate) so_far: Vec<String>,
+    /// The answer that did not match the schema.
+    pub(crate) rejected: Option<String>,
 }
 
 /// One tool call, as in the JSON output.

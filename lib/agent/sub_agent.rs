@@ -1,24 +1,24 @@
-//! `call_agent`: the tool with which an agent calls another. An error is reported to the caller and ends only that
-//! call.
+//! The tools of an agent: its programs, and `call_agent`, with which it calls another agent. An error is reported to the
+//! model and ends only that call.
 
 use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
 use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
+use crate::agent::tools;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
-use crate::provider::message::{CallArguments, Parameter, Reply, TokenUsage, Tool, ToolCall, ToolResult};
-use serde_json::Value;
+use crate::config::tool::{CALL_AGENT, DeclaredTool};
+use crate::provider::message::{CallArguments, Reply, TokenUsage, Tool, ToolCall, ToolResult};
+use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-const NAME: &str = "call_agent";
 
 /// Runs an agent: its conversation, with the agents that it may call.
 pub(crate) fn run_agent(
@@ -30,32 +30,42 @@ pub(crate) fn run_agent(
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let toolbox = Toolbox {
-        tools: tools(agent, scope.depth, run),
+        tools: offered(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
     converse(run, agent, system, message, toolbox, scope, stats)
 }
 
-/// The tools of `agent` at `depth`: `call_agent`, or none.
-fn tools(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
+/// The tools of `agent` at `depth`: its programs, and `call_agent` if it may call another.
+fn offered(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
+    let programs = agent.tools.iter().map(|tool| Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        schema: tool.schema.value().clone(),
+    });
     let callable = &agent.agent.sub_agents;
-    if callable.is_empty() || depth >= run.max_depth {
-        return Vec::new();
-    }
-    let names = callable.join(", ");
-    let parameter = |name, description: String, required| Parameter { name, description, required };
-    vec![Tool {
-        name: NAME,
+    let calls_agents = !callable.is_empty() && depth < run.max_depth;
+    programs.chain(calls_agents.then(|| call_agent_tool(&callable.join(", ")))).collect()
+}
+
+fn call_agent_tool(names: &str) -> Tool {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    Tool {
+        name: CALL_AGENT.to_owned(),
         description: format!(
             "Give a task to another agent and get its answer. It does not see this conversation, only the \
              task and the context that you pass. Agents that can be called: {names}"
         ),
-        parameters: vec![
-            parameter("agent", format!("The agent to call, one of: {names}"), true),
-            parameter("task", "What the agent is to do, complete in itself".to_owned(), true),
-            parameter("context", "What the agent needs to know besides the task".to_owned(), false),
-        ],
-    }]
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "agent": text(&format!("The agent to call, one of: {names}")),
+                "task": text("What the agent is to do, complete in itself"),
+                "context": text("What the agent needs to know besides the task"),
+            },
+            "required": ["agent", "task"],
+        }),
+    }
 }
 
 /// Answers every call of a turn, in their order; in parallel unless the agent's file says otherwise.
@@ -89,7 +99,10 @@ fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scop
 /// Answers one call, and says how long that took.
 fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
     let started = Instant::now();
-    let mut answer = call_agent(run, caller, call, scope);
+    let mut answer = match caller.tools.iter().find(|tool| tool.name == call.name) {
+        Some(tool) => call_program(run, caller, tool, call, scope),
+        None => call_agent(run, caller, call, scope),
+    };
     answer.detail.duration_ms = millis(started.elapsed());
     answer
 }
@@ -110,9 +123,39 @@ fn told(call: &ToolCall, content: String, is_error: bool) -> ToolAnswer {
     }
 }
 
+fn call_program(
+    run: &RunContext,
+    caller: &PreparedAgent,
+    tool: &DeclaredTool,
+    call: &ToolCall,
+    scope: Scope,
+) -> ToolAnswer {
+    let Scope { deadline, reporter, .. } = scope;
+    let arguments = match &call.arguments {
+        CallArguments::Object(arguments) => arguments,
+        CallArguments::Malformed(why) => {
+            return told(call, format!("{} error: the arguments cannot be read: {why}", tool.name), true);
+        }
+    };
+    let ran = run.budget.spend_on_tool(deadline, || {
+        tools::run(tool, arguments, &caller.workdir, deadline, reporter.is_verbose(), run.env)
+    });
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            let why = error.message();
+            return told(call, format!("Error: tool \"{}\" was not run: {why}", tool.name), true);
+        }
+    };
+    let exit = ran.exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit {code}"));
+    reporter.verbose(&format!("[tool] \"{}\" returned {} bytes ({exit})", tool.name, ran.content.len()));
+    let answer = told(call, ran.content, ran.is_error);
+    ToolAnswer { detail: ToolDetail { exit: ran.exit, ..answer.detail }, ..answer }
+}
+
 fn call_agent(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
     let refuse = |why: String| told(call, why, true);
-    if call.name != NAME {
+    if call.name != CALL_AGENT {
         return refuse(format!("Unknown tool: \"{}\"", call.name));
     }
     let arguments = match &call.arguments {

@@ -6,9 +6,11 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
 use crate::config::toml_file::{self, ANY, Keys};
+use crate::config::tool::ToolEntry;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,10 +62,13 @@ pub(crate) struct Agent {
     pub(crate) model: String,
     pub(crate) system_prompt: String,
     pub(crate) skill: String,
+    /// A file with a JSON Schema that the answer must match.
+    pub(crate) schema: String,
     pub(crate) files: Vec<String>,
     pub(crate) workdir: String,
     pub(crate) sub_agents: Vec<String>,
     pub(crate) sub_agents_config: SubAgents,
+    pub(crate) tools: BTreeMap<String, ToolEntry>,
     /// Seconds for a whole run; 0: the default.
     pub(crate) timeout: i64,
     pub(crate) memory: Memory,
@@ -213,11 +218,14 @@ pub(crate) const KEYS: Keys = &[
     (
         "",
         &[
-            "name", "description", "model", "system_prompt", "skill", "files", "workdir", "sub_agents",
-            "sub_agents_config", "timeout", "memory", "limits", "params",
+            "name", "description", "model", "system_prompt", "skill", "schema", "files", "workdir",
+            "sub_agents", "sub_agents_config", "tools", "timeout", "memory", "limits", "params",
         ],
     ),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),
+    ("tools", &["*"]),
+    ("tools.*", &["description", "command", "parameters", "schema", "stdin", "timeout"]),
+    ("tools.*.parameters", &["*"]),
     ("memory", &["enabled", "path", "last_n", "max_entries", "max_task_chars"]),
     ("limits", &["max_tokens_total"]),
     ("params", &["temperature", "max_tokens", ANY]),
@@ -368,8 +376,11 @@ fn check(agent: &Agent) -> Result<()> {
             "params.temperature must be a non-negative number",
         ),
     ];
-    match rules.iter().find(|(broken, _)| *broken) {
-        Some((_, message)) => Err(Error::config(*message)),
+    if let Some((_, message)) = rules.iter().find(|(broken, _)| *broken) {
+        return Err(Error::config(*message));
+    }
+    match agent.tools.iter().find(|(_, tool)| tool.timeout < 0) {
+        Some((name, _)) => Err(Error::config(format!("tools.{name}.timeout must be non-negative"))),
         None => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, ap
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::stderr::line;
 use crate::base::{signal, stdin};
 use crate::config::agent::{self, AgentName, with_agents_dir};
 use crate::config::global::Global;
@@ -32,6 +33,7 @@ pub(super) const ABOUT: About = About {
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
+        value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
         value("timeout", "SECONDS", "limit for stdin, calls and sub-agents (default 120)"),
         value("max-tokens-total", "N", "limit for the tokens of all calls; exit 4 before the next one"),
@@ -87,6 +89,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Short('p') | Long("prompt") => args.prompt = Some(p.text()?),
             Long("model") => args.model = Some(p.text()?),
             Long("skill") => args.overrides.skill = Some(p.text()?),
+            Long("schema") => args.overrides.schema = Some(p.text()?),
             Long("workdir") => args.overrides.workdir = Some(p.text()?),
             Long("timeout") => args.timeout = Some(p.seconds()?),
             Long("max-tokens-total") => args.max_tokens_total = Some(p.count()? as u64),
@@ -176,6 +179,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reply =
         run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut stats);
     drop(progress);
+    for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
+        line(text);
+    }
     let reply = match reply {
         Err(error) if error.kind() == ErrorKind::Budget => {
             // What was said so far has been paid for.
@@ -331,6 +337,9 @@ fn dry_run(
         part("--- Prompt ---", prompt);
     }
     part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
+    if let Some(schema) = &prepared.schema {
+        part("--- Schema ---", &schema.value().to_string());
+    }
     match log {
         AgentLog::Off => {}
         AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
@@ -345,6 +354,11 @@ fn dry_run(
         let (depth, timeout) = (config.depth(), config.timeout_seconds());
         let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
         part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
+    }
+    if !prepared.tools.is_empty() {
+        let tools: Vec<_> =
+            prepared.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.shown)).collect();
+        part("--- Tools ---", &tools.join("\n"));
     }
     stdout.text(&out)?;
     Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use crate::provider::error::CallError;
 use crate::provider::message::{
     ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
 };
-use crate::provider::wire::{answer_text, arguments, count, outer, read, schema, text_at, wrong_content};
+use crate::provider::wire::{answer_text, arguments, count, outer, read, system, text_at, wrong_content};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -56,7 +56,17 @@ struct Block<'a> {
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     // Cached only if a tool loop may send it again: a cache write costs money, and without a read saves none.
     let looped = !request.tools.is_empty();
-    let system = match request.system.as_str() {
+    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
+    let mut extra = request.extra.clone();
+    if let Some(schema) = schema {
+        // It may have an effort, from [params].
+        let config = extra.entry("output_config").or_insert_with(|| json!({}));
+        if let Some(config) = config.as_object_mut() {
+            config.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema.value() }));
+        }
+    }
+    let system = system(request, schema.is_some());
+    let system = match &*system {
         "" => None,
         text if looped => Some(json!([{ "type": "text", "text": text, "cache_control": cached() }])),
         text => Some(json!(text)),
@@ -72,7 +82,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         system,
         messages: request.turns.iter().map(message).collect(),
         tools,
-        extra: &request.extra,
+        extra: &extra,
         // The tools themselves must stay: the turns so far have calls of them.
         tool_choice: request.is_closing.then(|| json!({ "type": "none" })),
     };
@@ -84,7 +94,7 @@ fn cached() -> Value {
 }
 
 fn tool(tool: &Tool) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "input_schema": schema(tool) })
+    json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
 }
 
 fn message(turn: &ChatTurn) -> Message<'_> {

@@ -1,5 +1,6 @@
 //! Requests and replies, in the one form that all providers share.
 
+use crate::base::json_schema::Schema;
 use crate::base::text::one_line;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -19,6 +20,8 @@ pub(crate) struct Request {
     pub(crate) max_tokens: Option<u64>,
     /// Further parameters, as the API names them.
     pub(crate) extra: Map<String, Value>,
+    /// What the answer must match.
+    pub(crate) schema: Option<Schema>,
 }
 
 impl Request {
@@ -29,10 +32,7 @@ impl Request {
             ChatTurn::Assistant(raw) => raw.get().len(),
             ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
         });
-        let tools = self.tools.iter().map(|tool| {
-            tool.description.len()
-                + tool.parameters.iter().map(|p| p.name.len() + p.description.len()).sum::<usize>()
-        });
+        let tools = self.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len());
         (self.system.len() + turns.sum::<usize>() + tools.sum::<usize>()) as u64
     }
 }
@@ -43,6 +43,8 @@ pub(crate) struct Dialect {
     pub(super) no_temperature: bool,
     /// `max_completion_tokens` instead of `max_tokens` (openai).
     pub(super) new_max_tokens: bool,
+    /// The schema of the answer is described in the prompt.
+    pub(super) no_schema: bool,
 }
 
 #[derive(Debug)]
@@ -53,19 +55,13 @@ pub(crate) enum ChatTurn {
     ToolResults(Vec<ToolResult>),
 }
 
-/// A function that the model may call. Its parameters are all strings.
+/// A function that the model may call.
 #[derive(Debug, Clone)]
 pub(crate) struct Tool {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) parameters: Vec<Parameter>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    pub(crate) description: String,
-    pub(crate) required: bool,
+    /// A JSON Schema of its arguments, which are an object.
+    pub(crate) schema: Value,
 }
 
 /// The model asks for a function to be called.

@@ -1,10 +1,11 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
+use crate::base::json_schema::Schema;
 use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, outer, read, text_at, tool_calls,
+    ChatMessage, answer_text, arguments, count, messages, outer, read, system, text_at, tool_calls,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -21,6 +22,8 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<ChatMessage<'a>>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a Value>,
     #[serde(skip_serializing_if = "Options::is_empty")]
     options: Options<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +52,11 @@ impl Options<'_> {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| ChatMessage::ResultByName {
+    // A grammar for the answer would rule out tool calls.
+    let offers_tools = !request.tools.is_empty() && !request.is_closing;
+    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema && !offers_tools);
+    let system = system(request, schema.is_some());
+    let messages = messages(request, &system, |result| ChatMessage::ResultByName {
         role: "tool",
         tool_name: &result.name,
         content: &result.content,
@@ -59,6 +66,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         model: &request.model,
         messages,
         stream: false,
+        format: schema.map(Schema::value),
         options: Options {
             temperature: request.temperature.filter(|_| !dialect.no_temperature),
             num_predict: request.max_tokens,
@@ -67,7 +75,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
             extra: &request.extra,
         },
         // It has no other way to turn them off.
-        tools: request.tools.iter().filter(|_| !request.is_closing).map(openai::tool).collect(),
+        tools: request.tools.iter().filter(|_| offers_tools).map(openai::tool).collect(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use crate::provider::error::CallError;
 use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, outer, read, schema, text_at, tool_calls,
+    ChatMessage, answer_text, arguments, count, messages, outer, read, system, text_at, tool_calls,
     wrong_content,
 };
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,15 @@ struct Body<'a> {
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| ChatMessage::ResultById {
+    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
+    let mut extra = request.extra.clone();
+    if let Some(schema) = schema {
+        let schema = schema.value();
+        let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+        extra.insert("response_format".to_owned(), json!({ "type": "json_schema", "json_schema": format }));
+    }
+    let system = system(request, schema.is_some());
+    let messages = messages(request, &system, |result| ChatMessage::ResultById {
         role: "tool",
         tool_call_id: &result.id,
         content: &result.content,
@@ -45,15 +53,43 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
             .max_tokens
             .filter(|_| dialect.new_max_tokens && !request.extra.contains_key("max_completion_tokens")),
         tools: request.tools.iter().map(tool).collect(),
-        extra: &request.extra,
+        extra: &extra,
         tool_choice: request.is_closing.then_some("none"),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
+/// The API enforces a schema only if each object lists its keys: all are required, and there are no others.
+fn is_strict(schema: &Value) -> bool {
+    let Value::Object(rules) = schema else { return !schema.is_boolean() };
+    let below = |name: &str| match rules.get(name) {
+        Some(Value::Array(all)) => all.iter().all(is_strict),
+        Some(Value::Object(all)) if matches!(name, "properties" | "$defs" | "definitions") => {
+            all.values().all(is_strict)
+        }
+        Some(one) => is_strict(one),
+        None => true,
+    };
+    let is_object = rules.get("type").is_some_and(|of| *of == "object") || rules.contains_key("properties");
+    let is_closed = || {
+        let names = rules.get("properties").and_then(Value::as_object);
+        let required = rules.get("required").and_then(Value::as_array);
+        rules.get("additionalProperties") == Some(&Value::Bool(false))
+            && names.is_some_and(|names| {
+                names.keys().all(|name| required.is_some_and(|all| all.iter().any(|one| one == name)))
+            })
+    };
+    // Rules on which the API's own rejects a strict schema.
+    let unsupported =
+        ["allOf", "oneOf", "not", "if", "then", "else", "patternProperties", "dependentRequired"];
+    (!is_object || is_closed())
+        && !unsupported.iter().any(|name| rules.contains_key(*name))
+        && ["properties", "items", "anyOf", "$defs", "definitions"].into_iter().all(below)
+}
+
 /// Ollama has the same form.
 pub(super) fn tool(tool: &Tool) -> Value {
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema(tool) });
+    let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
     json!({ "type": "function", "function": function })
 }
 
@@ -176,7 +212,7 @@ mod tests {
     #[test]
     fn a_dialect_renames_and_leaves_out() {
         let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
-        let sent = sent(&request, Dialect { no_temperature: true, new_max_tokens: true });
+        let sent = sent(&request, Dialect { no_temperature: true, new_max_tokens: true, no_schema: false });
         assert_eq!(sent["max_completion_tokens"], 9);
         assert!(sent.get("max_tokens").is_none() && sent.get("temperature").is_none());
     }

@@ -3,10 +3,11 @@
 use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
-use crate::provider::message::{CallArguments, ChatTurn, Request, Tool, ToolResult};
+use crate::provider::message::{CallArguments, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// A message in OpenAI's and Ollama's format. They differ in how a tool's result names its call.
 #[derive(Serialize)]
@@ -18,14 +19,31 @@ pub(crate) enum ChatMessage<'a> {
     ResultByName { role: &'static str, tool_name: &'a str, content: &'a str },
 }
 
+/// The system prompt; if the API cannot be given the schema of the answer, with a description of it.
+pub(super) fn system(request: &Request, has_schema: bool) -> Cow<'_, str> {
+    match &request.schema {
+        Some(schema) if !has_schema => {
+            let gap = if request.system.is_empty() { "" } else { "\n\n---\n\n" };
+            Cow::Owned(format!(
+                "{}{gap}## Answer\n\nThe answer is one JSON value that this JSON Schema accepts, without a code fence \
+                 and without any other text:\n\n{}",
+                request.system,
+                schema.value()
+            ))
+        }
+        _ => Cow::Borrowed(&request.system),
+    }
+}
+
 /// The conversation so far, with the system prompt as its first message.
 pub(super) fn messages<'a>(
     request: &'a Request,
+    system: &'a str,
     result: fn(&'a ToolResult) -> ChatMessage<'a>,
 ) -> Vec<ChatMessage<'a>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
-    if !request.system.is_empty() {
-        messages.push(ChatMessage::Text { role: "system", content: &request.system });
+    if !system.is_empty() {
+        messages.push(ChatMessage::Text { role: "system", content: system });
     }
     for turn in &request.turns {
         match turn {
@@ -125,17 +143,6 @@ pub(super) fn text_at(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A tool's parameters as a JSON schema.
-pub(super) fn schema(tool: &Tool) -> Value {
-    let properties: Map<String, Value> = tool
-        .parameters
-        .iter()
-        .map(|p| (p.name.to_owned(), json!({ "type": "string", "description": p.description })))
-        .collect();
-    let required: Vec<_> = tool.parameters.iter().filter(|p| p.required).map(|p| p.name).collect();
-    json!({ "type": "object", "properties": properties, "required": required })
-}
-
 /// A call's arguments: an object or, in OpenAI's format, the text of one.
 pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
     let malformed = |why: String| CallArguments::Malformed(why);
@@ -178,9 +185,9 @@ mod tests {
 pub(crate) mod examples {
     //! Requests and results that the tests of all three formats use.
 
-    use crate::provider::message::{ChatTurn, Parameter, Request, Tool, ToolResult};
-    use serde_json::Map;
+    use crate::provider::message::{ChatTurn, Request, Tool, ToolResult};
     use serde_json::value::RawValue;
+    use serde_json::{Map, json};
 
     pub(crate) fn plain() -> Request {
         Request {
@@ -192,11 +199,11 @@ pub(crate) mod examples {
             temperature: None,
             max_tokens: None,
             extra: Map::new(),
+            schema: None,
         }
     }
 
     pub(crate) fn with_tools(assistant: &str) -> Request {
-        let parameter = |name, required| Parameter { name, description: format!("the {name}"), required };
         let result = |id: &str, content: &str, is_error| ToolResult {
             id: id.into(),
             name: "call_agent".into(),
@@ -211,9 +218,16 @@ pub(crate) mod examples {
                 ChatTurn::ToolResults(vec![result("a", "1", false), result("b", "broken", true)]),
             ],
             tools: vec![Tool {
-                name: "call_agent",
+                name: "call_agent".into(),
                 description: "calls".into(),
-                parameters: vec![parameter("agent", true), parameter("context", false)],
+                schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "agent": { "type": "string", "description": "the agent" },
+                        "context": { "type": "string", "description": "the context" },
+                    },
+                    "required": ["agent"],
+                }),
             }],
             temperature: Some(0.0),
             max_tokens: Some(0),
