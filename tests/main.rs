@@ -83,6 +83,7 @@ mod shown;
 mod signals;
 mod skill;
 mod stdin;
+mod streams;
 mod sub_agents;
 mod timers_doctor;
 mod timers_for_real;

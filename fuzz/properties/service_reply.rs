@@ -85,5 +85,6 @@ fn request() -> Request {
         max_tokens: Some(10),
         extra: Default::default(),
         schema: None,
+        is_streamed: false,
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) max_depth: u32,
     pub(crate) budget: CallBudget,
     pub(crate) providers: Providers,
+    /// Whether replies are asked for in pieces, whatever the provider.
+    pub(crate) stream: bool,
 }
 
 /// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
@@ -186,6 +188,12 @@ pub(crate) struct ToolAnswer {
     pub(super) retries: u32,
 }
 
+/// What a conversation starts with.
+pub(super) struct Prompt {
+    pub(super) system: String,
+    pub(super) message: String,
+}
+
 /// One agent's conversation while it runs.
 struct Conversation<'a> {
     run: &'a RunContext<'a>,
@@ -193,31 +201,37 @@ struct Conversation<'a> {
     scope: Scope,
     request: Request,
     warnings: Vec<String>,
+    /// Gets the text of each turn as it comes.
+    on_text: &'a mut dyn FnMut(&str),
+    /// Whether an earlier turn had any.
+    has_text: bool,
 }
 
 /// Runs one agent's conversation to its last reply, which has the warnings of all turns. Adds its costs to `stats`.
 pub(super) fn converse(
     run: &RunContext,
     agent: &PreparedAgent,
-    system: String,
-    message: &str,
+    prompt: Prompt,
     toolbox: Toolbox,
     scope: Scope,
+    on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let provider = run.providers.of(agent, run.env, scope.deadline)?;
     let request = Request {
         model: agent.model.name.clone(),
-        system,
-        turns: vec![ChatTurn::User(message.to_owned())],
+        system: prompt.system,
+        turns: vec![ChatTurn::User(prompt.message)],
         tools: toolbox.tools,
         is_closing: false,
         temperature: agent.agent.params.temperature,
         max_tokens: agent.agent.params.max_tokens(),
         extra: agent.agent.params.extra.clone(),
         schema: agent.schema.clone(),
+        is_streamed: run.stream || agent.endpoint.is_streamed(),
     };
-    let mut conversation = Conversation { run, provider, scope, request, warnings: Vec::new() };
+    let mut conversation =
+        Conversation { run, provider, scope, request, warnings: Vec::new(), on_text, has_text: false };
     let mut reply = conversation.talk(toolbox.answer, stats)?;
     if let Some(schema) = &agent.schema {
         reply = conversation.matching_answer(schema, reply, stats)?;
@@ -270,8 +284,8 @@ impl Conversation<'_> {
 
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
     fn ask(&mut self, turn: u32, closes: bool, stats: &mut RunStats) -> Result<Reply> {
-        let Conversation { run, provider, scope: Scope { depth, deadline, reporter }, request, warnings } =
-            self;
+        let Conversation { run, provider, scope, request, warnings, on_text, has_text } = self;
+        let Scope { depth, deadline, reporter } = *scope;
         let with_tools = !request.tools.is_empty();
         if with_tools {
             let pending = match request.turns.last() {
@@ -284,9 +298,16 @@ impl Conversation<'_> {
             ));
         }
         let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(request));
-        let asked = run.budget.spend(*depth, *deadline, size, |is_last| {
+        // The text of two turns is kept apart.
+        let mut gap = if *has_text { "\n\n" } else { "" };
+        let mut on_piece = |piece: &str| {
+            on_text(std::mem::take(&mut gap));
+            on_text(piece);
+            *has_text = true;
+        };
+        let asked = run.budget.spend(depth, deadline, size, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
-            provider.ask(request, *deadline, run.retries)
+            provider.ask(request, deadline, run.retries, &mut on_piece)
         })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {

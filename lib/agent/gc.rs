@@ -33,8 +33,9 @@ pub(crate) fn analyse(
         max_tokens: Some(4096),
         extra: Default::default(),
         schema: None,
+        is_streamed: endpoint.is_streamed(),
     };
-    Ok(provider.ask(&request, deadline, retries)?)
+    Ok(provider.ask(&request, deadline, retries, &mut |_| {})?)
 }
 
 /// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).

@@ -1,7 +1,7 @@
 //! The tools of an agent: its programs, and `call_agent`, with which it calls another agent. An error is reported to the
 //! model and ends only that call.
 
-use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
+use crate::agent::conversation::{MOST_AT_ONCE, Prompt, RunContext, Scope, ToolAnswer, Toolbox, converse};
 use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
@@ -27,13 +27,14 @@ pub(crate) fn run_agent(
     system: String,
     message: &str,
     scope: Scope,
+    on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let toolbox = Toolbox {
         tools: offered(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
-    converse(run, agent, system, message, toolbox, scope, stats)
+    converse(run, agent, Prompt { system, message: message.to_owned() }, toolbox, scope, on_text, stats)
 }
 
 /// The tools of `agent` at `depth`: its programs, and `call_agent` if it may call another.
@@ -254,7 +255,7 @@ fn run_sub_agent(
         PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
     let history = AgentLog::load(&prepared.name, &prepared.agent, scope.deadline, env, &reporter);
     let system = prepared.system(&history);
-    let reply = run_agent(run, &prepared, system, message, scope, stats)?;
+    let reply = run_agent(run, &prepared, system, message, scope, &mut |_| {}, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }

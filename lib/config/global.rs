@@ -64,6 +64,7 @@ struct ProviderEntry {
     api_key_command: Option<String>,
     base_url: Option<String>,
     command: Option<String>,
+    stream: bool,
 }
 
 impl ProviderEntry {
@@ -78,7 +79,7 @@ pub(crate) const KEYS: Keys = &[
     ("limits", &["max_calls", "max_tokens_total"]),
     ("retry", &["max"]),
     ("providers", &["*"]),
-    ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command"]),
+    ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command", "stream"]),
 ];
 
 /// Retries after a failed call, by default.
@@ -115,6 +116,14 @@ pub(crate) struct HttpEndpoint {
     pub(crate) key: KeySource,
     /// The variable that may hold the key.
     pub(crate) key_variable: String,
+    /// Whether replies are always asked for in pieces, so that no proxy ends a long silence.
+    pub(crate) stream: bool,
+}
+
+impl Endpoint {
+    pub(crate) fn is_streamed(&self) -> bool {
+        matches!(self, Endpoint::Http(HttpEndpoint { stream: true, .. }))
+    }
 }
 
 impl Global {
@@ -205,6 +214,7 @@ impl Global {
             base_url,
             key,
             key_variable: variable,
+            stream: entry.stream,
         }))
     }
 

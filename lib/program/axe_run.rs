@@ -41,6 +41,7 @@ pub(super) const ABOUT: About = About {
         flag("no-stdin", "do not read stdin"),
         flag("skip-empty", "do nothing if what is piped in is blank"),
         flag("newline", "end the answer with a newline if it has none"),
+        flag("stream", "print the answer as it comes"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
         flag("json", "print a JSON object with the answer and its token counts"),
@@ -67,6 +68,7 @@ struct Args {
     no_stdin: bool,
     skip_empty: bool,
     newline: bool,
+    stream: bool,
     strict: bool,
     dry_run: bool,
     json: bool,
@@ -97,6 +99,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("no-stdin") => args.no_stdin = true,
             Long("skip-empty") => args.skip_empty = true,
             Long("newline") => args.newline = true,
+            Long("stream") => args.stream = true,
             Long("strict") => args.strict = true,
             Long("dry-run") => args.dry_run = true,
             Long("json") => args.json = true,
@@ -173,12 +176,27 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         max_depth: prepared.agent.sub_agents_config.depth(),
         budget: CallBudget::new(global.max_calls(), max_tokens),
         providers: Providers::default(),
+        stream: args.stream,
     };
     let mut stats = RunStats::default();
-    let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
-    let reply =
-        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut stats);
+    // Of JSON, or of an answer that must match a schema, nothing is printed before it is whole.
+    let is_live = args.stream && !args.json && prepared.schema.is_none();
+    // The line of progress would wipe the text beside it.
+    let progress =
+        Progress::start(!args.verbose && !is_live, format!("{}: {}", prepared.name, prepared.model));
+    let mut live = Live { stdout, text_ended: Ok(()), ends_with_newline: true };
+    let mut on_text = |piece: &str| {
+        if is_live {
+            live.print(piece);
+        }
+    };
+    let scope = Scope { depth: 0, deadline, reporter };
+    let reply = run_agent(&run, &prepared, system, &message, scope, &mut on_text, &mut stats);
     drop(progress);
+    let Live { stdout, text_ended: mut streamed, ends_with_newline } = live;
+    if !ends_with_newline && (reply.is_err() || args.newline || stdout.is_terminal()) {
+        streamed = streamed.and(stdout.text("\n")).and(stdout.flush());
+    }
     for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
         line(text);
     }
@@ -186,7 +204,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         Err(error) if error.kind() == ErrorKind::Budget => {
             // What was said so far has been paid for.
             let reply = Reply::broken_off(stats.so_far.join("\n\n"), &prepared.model.name);
-            return print(&args, &prepared, &reply, &stats, started, stdout).and(Err(error));
+            let printed =
+                if is_live { Ok(()) } else { print(&args, &prepared, &reply, &stats, started, stdout) };
+            return printed.and(Err(error));
         }
         reply => reply?,
     };
@@ -194,7 +214,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
-    let printed = print(&args, &prepared, &reply, &stats, started, stdout);
+    let printed = match is_live && reply.was_streamed {
+        true => streamed,
+        false => print(&args, &prepared, &reply, &stats, started, stdout),
+    };
     report(&reply, &stats, started, &reporter);
     match reply.flaw() {
         // Not logged: with --strict the task counts as failed.
@@ -207,6 +230,23 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     log.append(&prepared.name, &prepared.agent, logged, deadline, env, &reporter);
     printed?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints an answer as it comes.
+struct Live<'a> {
+    stdout: &'a mut Stdout,
+    /// The first error; later text is not tried. The run goes on: it is paid for, and logged.
+    text_ended: Result<()>,
+    ends_with_newline: bool,
+}
+
+impl Live<'_> {
+    fn print(&mut self, text: &str) {
+        if self.text_ended.is_ok() && !text.is_empty() {
+            self.text_ended = self.stdout.text(text).and_then(|()| self.stdout.flush());
+            self.ends_with_newline = text.ends_with('\n');
+        }
+    }
 }
 
 /// What `--json` prints, in this order.

@@ -4,9 +4,11 @@ use crate::provider::error::CallError;
 use crate::provider::message::{
     ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
 };
-use crate::provider::wire::{answer_text, arguments, count, outer, read, system, text_at, wrong_content};
+use crate::provider::wire::{
+    answer_text, arguments, count, needs_echo, outer, read, system, text_at, wrong_content,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/messages";
@@ -25,6 +27,8 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
     #[serde(flatten)]
     extra: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,6 +86,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         system,
         messages: request.turns.iter().map(message).collect(),
         tools,
+        stream: request.is_streamed.then_some(true),
         extra: &extra,
         // The tools themselves must stay: the turns so far have calls of them.
         tool_choice: request.is_closing.then(|| json!({ "type": "none" })),
@@ -130,10 +135,58 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.content.ok_or_else(nothing)?;
+    let content = read(raw.get().as_bytes())?;
+    let rest = Rest { stop_reason: answer.stop_reason, model: answer.model, usage: answer.usage };
+    from_content(content, raw.to_owned(), rest, request)
+}
+
+/// What a reply has besides its content.
+struct Rest {
+    stop_reason: Option<String>,
+    model: Option<String>,
+    usage: Value,
+}
+
+/// The reply from the blocks of a stream. The input of a call is the JSON text that came in pieces.
+pub(super) fn streamed(
+    mut blocks: Vec<Value>,
+    head: &Map<String, Value>,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let mut echoed = Vec::new();
+    for block in &mut blocks {
+        if let Some(Value::String(text)) = block.get("input") {
+            let input: Result<Value, _> = serde_json::from_str(text);
+            // What goes back must be an object, also for a call that is not made.
+            let whole = input.as_ref().ok().filter(|input| input.is_object()).cloned();
+            let mut copy = block.clone();
+            copy["input"] = whole.clone().unwrap_or_else(|| json!({}));
+            echoed.push(copy);
+            if let Some(whole) = whole {
+                block["input"] = whole;
+            }
+        } else if needs_echo(request) {
+            echoed.push(block.clone());
+        }
+    }
+    let raw = to_raw_value(&echoed).unwrap_or_else(|_| RawValue::NULL.to_owned());
+    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let usage = head.get("usage").cloned().unwrap_or_default();
+    let rest = Rest { stop_reason: text("stop_reason"), model: text("model"), usage };
+    from_content(Value::Array(blocks), raw, rest, request)
+}
+
+fn from_content(
+    content: Value,
+    raw: Box<RawValue>,
+    rest: Rest,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let nothing = || CallError::server("response contains no content");
     let (mut text, mut calls) = (String::new(), Vec::new());
-    match read(raw.get().as_bytes())? {
+    match content {
         Value::String(whole) => text = whole,
-        Value::Array(blocks) if blocks.is_empty() && answer.stop_reason.is_none() => return Err(nothing()),
+        Value::Array(blocks) if blocks.is_empty() && rest.stop_reason.is_none() => return Err(nothing()),
         Value::Array(blocks) => {
             for block in &blocks {
                 match block.get("type").and_then(Value::as_str) {
@@ -151,7 +204,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         }
         _ => return Err(nothing()),
     }
-    let stop_reason = answer.stop_reason.unwrap_or_default();
+    let stop_reason = rest.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
         "tool_use" => Stop::ToolUse,
         // A paused turn continues when it is sent again; we use no tools that pause.
@@ -159,18 +212,20 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         "refusal" => Stop::Refused,
         _ => Stop::Complete,
     };
-    let cache_read = count(&answer.usage, "/cache_read_input_tokens");
-    let cache_write = count(&answer.usage, "/cache_creation_input_tokens");
+    let cache_read = count(&rest.usage, "/cache_read_input_tokens");
+    let cache_write = count(&rest.usage, "/cache_creation_input_tokens");
     let tokens = TokenUsage {
         // The API counts cached tokens apart.
-        input: count(&answer.usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
-        output: count(&answer.usage, "/output_tokens"),
+        input: count(&rest.usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
+        output: count(&rest.usage, "/output_tokens"),
         cache_read,
         cache_write,
     };
-    let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let (raw, warnings) = (raw.to_owned(), Vec::new());
-    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+    let model = rest.model.unwrap_or_else(|| request.model.clone());
+    let warnings = Vec::new();
+    let was_streamed = false;
+    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
+        .judged())
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ impl ShellCommand {
             raw: to_raw_value(&text).unwrap_or_else(|_| RawValue::NULL.to_owned()),
             text,
             calls: Vec::new(),
+            was_streamed: false,
             stop: Stop::Complete,
             stop_reason: "stop".to_owned(),
             model: request.model.clone(),

@@ -42,6 +42,7 @@ enum RejectedParameter {
     Temperature,
     MaxTokens,
     Schema,
+    StreamOptions,
 }
 
 impl CallError {
@@ -68,6 +69,13 @@ impl CallError {
             n => format!("the reply broke off after {n} bytes"),
         };
         CallError { is_transient: true, ..CallError::server(message) }
+    }
+
+    /// An error that came in a stream. What came before it was paid for: the request is not repeated.
+    pub(super) fn in_stream(body: &Value) -> CallError {
+        let status = body.get("error").map_or(200, hidden_status);
+        let message = message_of(body).unwrap_or_else(|| status_text(status, "the stream has an error"));
+        CallError::new(category(status), one_line(&message, 1000))
     }
 
     /// A response with this status, or one of 200 whose body is an error.
@@ -110,7 +118,10 @@ impl CallError {
                     format!("the schema of the answer is described in the prompt instead: {}", self.message);
                 Some((Dialect { no_schema: true, ..now }, Some(note)))
             }
-            RejectedParameter::Temperature | RejectedParameter::MaxTokens | RejectedParameter::Schema => None,
+            RejectedParameter::StreamOptions if request.is_streamed && !now.no_stream_options => {
+                Some((Dialect { no_stream_options: true, ..now }, None))
+            }
+            _ => None,
         }
     }
 }
@@ -241,6 +252,7 @@ fn rejected(body: &Value) -> Option<RejectedParameter> {
     match body.pointer("/error/param").and_then(Value::as_str) {
         Some("temperature") => return Some(RejectedParameter::Temperature),
         Some("max_tokens") => return Some(RejectedParameter::MaxTokens),
+        Some(name) if name.starts_with("stream_options") => return Some(RejectedParameter::StreamOptions),
         Some(name) if name.starts_with("response_format") || name.starts_with("output_config") => {
             return Some(RejectedParameter::Schema);
         }
@@ -248,6 +260,9 @@ fn rejected(body: &Value) -> Option<RejectedParameter> {
         None => {}
     }
     let message = message_of(body)?.to_lowercase();
+    if message.contains("stream_options") {
+        return Some(RejectedParameter::StreamOptions);
+    }
     let phrases = ["unsupported", "not support", "deprecated", "not allowed", "not permitted", "instead"];
     if phrases.iter().any(|word| message.contains(word)) {
         if message.contains("temperature") {
@@ -362,7 +377,7 @@ mod tests {
         assert_eq!(renamed.alternative(Api::Anthropic, &sent, Dialect::default()), None);
         let dropped = error(400, r#"{"error":{"param":"temperature","message":"no"}}"#);
         let (dialect, note) = dropped.alternative(Api::OpenAi, &sent, dialect).unwrap();
-        assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true, no_schema: false });
+        assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true, ..Dialect::default() });
         assert_eq!(note.as_deref(), Some("temperature was left out: no"));
         assert_eq!(renamed.alternative(Api::OpenAi, &plain(), Dialect::default()), None);
         assert_eq!(dropped.alternative(Api::OpenAi, &plain(), Dialect::default()), None);

@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) extra: Map<String, Value>,
     /// What the answer must match.
     pub(crate) schema: Option<Schema>,
+    /// Whether the reply shall come in pieces.
+    pub(crate) is_streamed: bool,
 }
 
 impl Request {
@@ -45,6 +47,8 @@ pub(crate) struct Dialect {
     pub(super) new_max_tokens: bool,
     /// The schema of the answer is described in the prompt.
     pub(super) no_schema: bool,
+    /// `stream_options` is left out (openai): then no stream tells the usage.
+    pub(super) no_stream_options: bool,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,8 @@ pub(crate) struct ToolResult {
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
+    /// Whether its text was passed on as it came.
+    pub(crate) was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].
     pub(crate) raw: Box<RawValue>,
     pub(crate) stop: Stop,
@@ -139,6 +145,7 @@ impl Reply {
         Reply {
             text,
             calls: Vec::new(),
+            was_streamed: false,
             raw: RawValue::NULL.to_owned(),
             stop: Stop::Cut,
             stop_reason: "max_tokens_total".to_owned(),

@@ -8,6 +8,7 @@ pub(crate) mod message;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 pub(crate) mod retry;
+mod stream;
 pub(crate) mod wire;
 
 use crate::base::deadline::Deadline;
@@ -54,15 +55,17 @@ impl Provider {
     }
 
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
-    /// service is asked again, up to `retries` times; a command is asked once.
+    /// service is asked again, up to `retries` times; a command is asked once. If the reply comes in pieces, `on_text`
+    /// gets its text as it comes.
     pub(crate) fn ask(
         &self,
         request: &Request,
         deadline: Deadline,
         retries: u32,
+        on_text: &mut dyn FnMut(&str),
     ) -> Result<Reply, CallError> {
         match self {
-            Provider::Http(client) => client.ask(request, deadline, retries),
+            Provider::Http(client) => client.ask(request, deadline, retries, on_text),
             Provider::Command(command) => command.ask(request, deadline),
         }
     }

@@ -5,10 +5,11 @@ use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, outer, read, system, text_at, tool_calls,
+    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    tool_calls,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 pub(super) const PATH: &str = "/api/chat";
@@ -65,7 +66,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     let body = Body {
         model: &request.model,
         messages,
-        stream: false,
+        stream: request.is_streamed,
         format: schema.map(Schema::value),
         options: Options {
             temperature: request.temperature.filter(|_| !dialect.no_temperature),
@@ -99,6 +100,38 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
+    let raw = raw.to_owned();
+    from_message(&message, raw, answer, request)
+}
+
+/// The reply from the message that a stream's pieces make up.
+pub(super) fn streamed(
+    message: Map<String, Value>,
+    head: &Map<String, Value>,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let message = Value::Object(message);
+    let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
+    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let count = |name| head.get(name).cloned().unwrap_or_default();
+    let answer = Answer {
+        message: None,
+        done: true,
+        done_reason: text("done_reason"),
+        model: text("model"),
+        prompt_eval_count: count("prompt_eval_count"),
+        eval_count: count("eval_count"),
+    };
+    from_message(&message, raw.unwrap_or_else(|| RawValue::NULL.to_owned()), answer, request)
+}
+
+fn from_message(
+    message: &Value,
+    raw: Box<RawValue>,
+    answer: Answer,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let nothing = || CallError::server("response contains no content");
     let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before: usize = request
@@ -106,7 +139,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         .iter()
         .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
         .sum();
-    let calls = tool_calls(&message)?;
+    let calls = tool_calls(message)?;
     let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
@@ -122,8 +155,9 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     };
     let warnings = truncated(request, tokens.input).into_iter().collect();
     let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let raw = raw.to_owned();
-    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+    let was_streamed = false;
+    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
+        .judged())
 }
 
 fn call(call: &Value, number: usize) -> ToolCall {

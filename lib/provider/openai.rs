@@ -3,11 +3,11 @@
 use crate::provider::error::CallError;
 use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, outer, read, system, text_at, tool_calls,
-    wrong_content,
+    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    tool_calls, wrong_content,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/chat/completions";
@@ -24,6 +24,10 @@ struct Body<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
     #[serde(flatten)]
     extra: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +57,9 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
             .max_tokens
             .filter(|_| dialect.new_max_tokens && !request.extra.contains_key("max_completion_tokens")),
         tools: request.tools.iter().map(tool).collect(),
+        stream: request.is_streamed.then_some(true),
+        stream_options: (request.is_streamed && !dialect.no_stream_options)
+            .then(|| json!({ "include_usage": true })),
         extra: &extra,
         tool_choice: request.is_closing.then_some("none"),
     };
@@ -116,11 +123,49 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let nothing = || CallError::server("response contains no content");
     let raw = choice.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
+    let rest = Rest { finish_reason: choice.finish_reason, model: answer.model, usage: answer.usage };
+    from_message(&message, raw.to_owned(), rest, request)
+}
 
+/// What a reply has besides its message.
+struct Rest {
+    finish_reason: Option<String>,
+    model: Option<String>,
+    usage: Value,
+}
+
+/// The reply from the message that a stream's pieces make up.
+pub(super) fn streamed(
+    mut message: Map<String, Value>,
+    head: &Map<String, Value>,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    if let Some(Value::Array(calls)) = message.get_mut("tool_calls") {
+        for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+            call.remove("index");
+            call.entry("type").or_insert_with(|| json!("function"));
+        }
+    }
+    message.entry("role").or_insert_with(|| json!("assistant"));
+    let message = Value::Object(message);
+    let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
+    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let usage = head.get("usage").cloned().unwrap_or_default();
+    let rest = Rest { finish_reason: text("finish_reason"), model: text("model"), usage };
+    from_message(&message, raw.unwrap_or_else(|| RawValue::NULL.to_owned()), rest, request)
+}
+
+fn from_message(
+    message: &Value,
+    raw: Box<RawValue>,
+    rest: Rest,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let nothing = || CallError::server("response contains no content");
     let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
-    let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();
-    let stop_reason = choice.finish_reason.unwrap_or_default();
+    let calls: Vec<_> = tool_calls(message)?.iter().map(call).collect();
+    let stop_reason = rest.finish_reason.unwrap_or_default();
     if text.is_empty() && refusal.is_empty() && calls.is_empty() && stop_reason.is_empty() {
         return Err(nothing());
     }
@@ -135,14 +180,16 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         text = refusal;
     }
     let tokens = TokenUsage {
-        input: count(&answer.usage, "/prompt_tokens"),
-        output: count(&answer.usage, "/completion_tokens"),
-        cache_read: count(&answer.usage, "/prompt_tokens_details/cached_tokens"),
+        input: count(&rest.usage, "/prompt_tokens"),
+        output: count(&rest.usage, "/completion_tokens"),
+        cache_read: count(&rest.usage, "/prompt_tokens_details/cached_tokens"),
         cache_write: 0,
     };
-    let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let (raw, warnings) = (raw.to_owned(), Vec::new());
-    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+    let model = rest.model.unwrap_or_else(|| request.model.clone());
+    let warnings = Vec::new();
+    let was_streamed = false;
+    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
+        .judged())
 }
 
 /// A message's text and refusal. Its content may be null, a text, or a list of parts.
@@ -212,7 +259,8 @@ mod tests {
     #[test]
     fn a_dialect_renames_and_leaves_out() {
         let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
-        let sent = sent(&request, Dialect { no_temperature: true, new_max_tokens: true, no_schema: false });
+        let sent =
+            sent(&request, Dialect { no_temperature: true, new_max_tokens: true, ..Dialect::default() });
         assert_eq!(sent["max_completion_tokens"], 9);
         assert!(sent.get("max_tokens").is_none() && sent.get("temperature").is_none());
     }

@@ -70,6 +70,11 @@ pub(super) fn outer<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallEr
     }
 }
 
+/// Whether the assistant's turn may have to be sent back: after tool calls, or if the answer does not match its schema.
+pub(super) fn needs_echo(request: &Request) -> bool {
+    !request.tools.is_empty() || request.schema.is_some()
+}
+
 /// The text of an answer: null or missing is an empty one, and any other type an error. An answer of another type
 /// must not become an empty one.
 pub(super) fn answer_text(content: Option<&Value>) -> Result<String, CallError> {
@@ -200,6 +205,7 @@ pub(crate) mod examples {
             max_tokens: None,
             extra: Map::new(),
             schema: None,
+            is_streamed: false,
         }
     }
 
