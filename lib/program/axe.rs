@@ -65,8 +65,10 @@ mod tests {
             keys.iter()
                 .map(move |key| if table.is_empty() { (*key).to_owned() } else { format!("{table}.{key}") })
         });
-        let mut all: Vec<String> =
-            all.filter(|key| !tables.contains(&key.as_str())).map(|key| key.replace('*', "NAME")).collect();
+        let mut all: Vec<String> = all
+            .filter(|key| !tables.contains(&key.as_str()))
+            .map(|key| key.replace("**", "NAME").replace('*', "NAME"))
+            .collect();
         all.sort();
         all
     }
