@@ -32,7 +32,8 @@ pub(super) const ABOUT: About = About {
         value("agents-dir", "DIR", "look for agents in DIR first"),
         value("timeout", "SECONDS", "the time for the analysis of one agent (default 120)"),
     ],
-    more: "One call looks for patterns and repeated work and gives recommendations; its answer is printed. Then \
+    more: "One call looks for patterns and repeated work and gives recommendations; its answer is printed, and a \
+           line with the number of runs, the first and last time, and the mean length of a result. Then \
            the log is trimmed to its newest entries: memory.last_n of them, else memory.max_entries, else all. \
            Entries that other runs append during the call are kept as well, however many, unless another gc \
            replaces the log. If the call fails, nothing is trimmed.\n\n    \
@@ -155,9 +156,12 @@ fn one(
     stdout.flush()?;
 
     if let Some(log) = log.filter(|_| !args.no_analysis) {
+        let overview = run_log::overview(&log);
         let analysis = analyse(name, agent, &model, log, args, env, reporter)?;
         stdout.line("--- Analysis ---")?;
         stdout.line(analysis.trim_end_matches('\n'))?;
+        // What needs no model, beyond M7.
+        overview.map_or(Ok(()), |line| stdout.line(&line))?;
     }
     // Only output that was written completely is safe from loss.
     stdout.flush()?;

@@ -8,7 +8,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
-use crate::base::text::{cut, lossy};
+use crate::base::text::{cut, lossy, one_line};
 use crate::config::agent::{AgentName, Memory};
 use jiff::Timestamp;
 use memchr::memmem;
@@ -101,6 +101,20 @@ pub(crate) fn count(path: &Path, deadline: Deadline) -> io::Result<LogCount> {
         Some((log, end)) => Ok(LogCount { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
         None => Ok(LogCount::default()),
     }
+}
+
+/// What a log says about its runs without a model: how many, when, and the mean length of a result in characters, which
+/// is counted in what is stored. `None` without any entry.
+pub(crate) fn overview(log: &str) -> Option<String> {
+    let with_break = format!("\n{log}");
+    let entries: Vec<&str> = with_break.split("\n## ").skip(1).collect();
+    let time = |entry: &&str| one_line(entry.lines().next().unwrap_or_default(), 40);
+    let (first, last) = (time(entries.first()?), time(entries.last()?));
+    let lengths = entries.iter().map(|entry| {
+        entry.split_once("\n**Result:** ").map_or(0, |(_, result)| result.trim_end().chars().count())
+    });
+    let mean = lengths.sum::<usize>() / entries.len();
+    Some(format!("Runs: {}, first {first}, last {last}, mean result {mean} characters", entries.len()))
 }
 
 /// How many entries `log` has.

@@ -61,6 +61,16 @@ fn a_heading_in_a_result_does_not_begin_an_entry() {
     assert!(entry.ends_with(&format!("x\n ## {}...\n\n", "y".repeat(96))), "{entry}");
 }
 
+#[test]
+fn an_overview_counts_runs_and_characters() {
+    assert_eq!(overview("no entry"), None);
+    assert_eq!(overview("").as_deref(), None);
+    assert_eq!(
+        overview("before\n## t1\n**Task:** a\n**Result:** äö\n\n## t2\r\nby hand\n\n## t3\n**Task:** a\n**Result:** a\nbcd\n").as_deref(),
+        Some("Runs: 3, first t1, last t3, mean result 2 characters")
+    );
+}
+
 fn log(n: usize) -> String {
     (0..n).map(|i| format!("## t{i}\n**Task:** a\n**Result:** b\n\n")).collect()
 }
