@@ -89,7 +89,7 @@ fn session(name: &str, seed: u64) -> String {
     };
     let mut text = String::new();
     let mut number = 0;
-    let mut add = |text: &mut String, role: &str, content: Value| {
+    let add = |text: &mut String, role: &str, content: Value| {
         let record = json!({
             "type": role, "uuid": format!("{name}-{}", text.len()), "sessionId": name, "cwd": "/w",
             "timestamp": "2027-01-28T08:00:00Z", "message": {"role": role, "content": content},

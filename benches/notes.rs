@@ -114,7 +114,8 @@ impl Sessions {
         if again == 0 && n > 10 {
             // Of the same reach, so that the two can be merged.
             let mut other = Writer { state: reach_mate(n) * 1000, common: &self.common };
-            (other.line(30), other.line(60));
+            other.line(30);
+            other.line(60);
             (0..6).for_each(|_| _ = other.number(1));
             let old = other.body(SIZE / 3);
             body = old + &body[body.len() / 2..];

@@ -36,12 +36,12 @@ CONFIG
 say '$ axe agents list'
 axe agents list
 
-say "\$ head -n 5 README.md | axe run --model mine/any summariser"
-head -n 5 "$here/README.md" | axe run --model mine/any summariser
+say "\$ head -n 5 README.md | axe run -p 'Summarise this.' --model mine/any summariser"
+head -n 5 "$here/README.md" | axe run -p 'Summarise this.' --model mine/any summariser
 echo
 
-say "\$ cat CHANGELOG.md | axe run --model mine/any summariser     # the same agent again: it has read its log"
-axe run --model mine/any summariser <"$here/CHANGELOG.md"
+say "\$ cat CHANGELOG.md | axe run -p 'Summarise this.' --model mine/any summariser     # the same agent again: it has read its log"
+axe run -p 'Summarise this.' --model mine/any summariser <"$here/CHANGELOG.md"
 echo
 
 say '$ cat $XDG_DATA_HOME/axe/memory/summariser.md'

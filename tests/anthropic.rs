@@ -101,7 +101,7 @@ fn counts_with_those_of_caches_are_in_the_envelope_and_in_verbose() {
     for (name, value) in [
         ("model", json!("m-1-exact")),
         ("content", json!("hi")),
-        ("input_tokens", json!(5)),
+        ("input_tokens", json!(125)),
         ("output_tokens", json!(7)),
         ("stop_reason", json!("end_turn")),
         ("tool_calls", json!(0)),
@@ -115,7 +115,11 @@ fn counts_with_those_of_caches_are_in_the_envelope_and_in_verbose() {
         assert_eq!(envelope[name], value, "{name}");
     }
     assert!(envelope["duration_ms"].is_u64());
-    assert!(output.err().contains("\nTokens:   5 input, 7 output\nStop:     end_turn\n"), "{}", output.err());
+    assert!(
+        output.err().contains("\nTokens:   125 input, 7 output\nStop:     end_turn\n"),
+        "{}",
+        output.err()
+    );
 }
 
 #[test]

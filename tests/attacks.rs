@@ -140,13 +140,6 @@ const IN_THE_NIGHT: [&str; 8] = [
     "a comment in HTML",
 ];
 
-/// The attacks that break the promise about addresses and commands, and why. None may be added without a reason that a
-/// user can be told.
-const BREAKS: &[(&str, &str)] = &[(
-    "an address captured in an agent's shell",
-    "memory-capture does not know the session in which a tool showed it",
-)];
-
 fn stock(sandbox: &Sandbox) {
     sandbox.in_a_repository();
     for Stock(id, title, body, more) in STOCK {
@@ -364,14 +357,6 @@ fn a_model_that_believes_every_word_does_no_harm_beyond_its_repository() {
     let outcomes = run_all(&attacks, false);
     let mut faults = Vec::new();
     for (attack, outcome) in &outcomes {
-        if BREAKS.iter().any(|(name, _)| *name == attack.name) {
-            assert!(
-                !outcome.faults.is_empty(),
-                "{} breaks nothing any more: take it off the list",
-                attack.name
-            );
-            continue;
-        }
         faults.extend(outcome.faults.iter().map(|fault| format!("{}: {fault}", attack.name)));
         // It was heard at all.
         if !outcome.lands && outcome.proposals == 0 && attack.code == Some(0) {
@@ -385,7 +370,7 @@ fn a_model_that_believes_every_word_does_no_harm_beyond_its_repository() {
             faults.push(format!("{}: everywhere: {}", attack.name, outcome.is_global));
         }
     }
-    for (name, why) in LANDS.iter().chain(EVERYWHERE).chain(BREAKS) {
+    for (name, why) in LANDS.iter().chain(EVERYWHERE) {
         assert!(attacks.iter().any(|attack| attack.name == *name) && !why.is_empty(), "{name} is no attack");
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));

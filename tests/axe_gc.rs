@@ -1,6 +1,6 @@
 //! `axe-gc` for one agent: the analysis, the trim, and what stands in the way of either.
 
-use crate::support::{NOW, Said, Sandbox, entries, eventually};
+use crate::support::{NOW, Said, Sandbox, entries, eventually, overview};
 use assert_cmd::Command;
 use std::fs;
 use std::io::Write;
@@ -68,7 +68,7 @@ fn the_analysis_is_printed_and_the_log_is_trimmed_to_its_target() {
         let sandbox = Sandbox::new();
         remembering(&sandbox, "a", REPORT, limits, n);
         let head = format!("Agent: a\nEntries: {n}\n");
-        let analysis = "--- Analysis ---\nREPORT\n";
+        let analysis = format!("--- Analysis ---\nREPORT\n{}", overview(n));
         let dry = "Dry run: no entries trimmed.\n";
         for (flags, out) in [
             (&["a", "--dry-run"][..], format!("{head}{analysis}{dry}")),
@@ -106,9 +106,11 @@ fn another_model_can_be_named() {
     let sandbox = Sandbox::new();
     remembering(&sandbox, "a", REPORT, "last_n = 3", 10);
     sandbox.provider("other", "kind = 'command'\ncommand = 'cat > /dev/null; echo I am $AXE_MODEL'");
-    let expected = "Agent: a\nEntries: 10\n--- Analysis ---\nI am x/y\n\
-                    Trimmed: 7 entries removed, 3 entries kept.\n";
-    assert_said(&run(&sandbox, &["a", "--model", "other/x/y"]), 0, expected, "");
+    let expected = format!(
+        "Agent: a\nEntries: 10\n--- Analysis ---\nI am x/y\n{}Trimmed: 7 entries removed, 3 entries kept.\n",
+        overview(10)
+    );
+    assert_said(&run(&sandbox, &["a", "--model", "other/x/y"]), 0, &expected, "");
     assert_eq!((sandbox.log("a"), calls(&sandbox)), (newest(10, 3), 0));
 }
 
@@ -298,7 +300,7 @@ fn a_log_that_cannot_be_trimmed_is_an_error_after_the_analysis() {
     let expected =
         format!("axe-gc: failed to trim memory for \"a\": cannot replace \"{}\": ", path.display());
     assert!(output.err().starts_with(&expected), "{}", output.err());
-    assert_eq!(output.out(), "Agent: a\nEntries: 3\n--- Analysis ---\nREPORT\n");
+    assert_eq!(output.out(), format!("Agent: a\nEntries: 3\n--- Analysis ---\nREPORT\n{}", overview(3)));
     assert_eq!((output.code(), fs::read_to_string(path).unwrap()), (Some(1), entries(3)));
 }
 
@@ -306,7 +308,8 @@ fn a_log_that_cannot_be_trimmed_is_an_error_after_the_analysis() {
 fn an_empty_analysis_is_printed_and_the_log_trimmed_all_the_same() {
     let sandbox = Sandbox::new();
     remembering(&sandbox, "a", "cat > /dev/null", "last_n = 1", 3);
-    let expected = "Agent: a\nEntries: 3\n--- Analysis ---\n\nTrimmed: 2 entries removed, 1 entries kept.\n";
+    let outcome = "Trimmed: 2 entries removed, 1 entries kept.\n";
+    let expected = &format!("Agent: a\nEntries: 3\n--- Analysis ---\n\n{}{outcome}", overview(3));
     let warning = "Warning: the answer is empty (stop reason: stop)\n";
     assert_said(&run(&sandbox, &["a"]), 0, expected, warning);
     assert_eq!(sandbox.log("a"), newest(3, 1));
@@ -373,9 +376,11 @@ fn an_entry_that_comes_while_the_model_is_thinking_survives() {
     let run = sandbox.run("a").args(["--model", "other/x", "-p", "late"]).output().unwrap();
     sandbox.file("go", "");
     assert_eq!((run.out().as_str(), run.code()), ("answered", Some(0)), "{}", run.err());
-    let expected = "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n\
-                    Trimmed: 8 entries removed, 3 entries kept.\n";
-    assert_said(&child.wait_with_output().unwrap(), 0, expected, "");
+    let expected = format!(
+        "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n{}Trimmed: 8 entries removed, 3 entries kept.\n",
+        overview(10)
+    );
+    assert_said(&child.wait_with_output().unwrap(), 0, &expected, "");
     let late = format!("## {NOW}\n**Task:** late\n**Result:** answered\n\n");
     assert_eq!(sandbox.log("a"), newest(10, 2) + &late);
 }

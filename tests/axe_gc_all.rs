@@ -1,14 +1,17 @@
 //! `axe-gc --all`: one agent after another, and one's failure is not the others'.
 
 use crate::axe_gc::{REPORT, assert_said, calls, newest, remembering, run};
-use crate::support::{Said, Sandbox, entries};
+use crate::support::{Said, Sandbox, entries, overview};
 use std::fs;
 
 const NONE: &str = "No agents with memory enabled.\n";
 
 /// What is printed of an agent whose model answers `REPORT`.
 fn told(name: &str, n: usize, outcome: &str) -> String {
-    format!("=== GC: {name} ===\nAgent: {name}\nEntries: {n}\n--- Analysis ---\nREPORT\n{outcome}\n")
+    let overview = overview(n);
+    format!(
+        "=== GC: {name} ===\nAgent: {name}\nEntries: {n}\n--- Analysis ---\nREPORT\n{overview}{outcome}\n"
+    )
 }
 
 fn trimmed(name: &str, n: usize, keep: usize) -> String {

@@ -72,7 +72,7 @@ fn corrected(correction: &Correction, more: &str, reply: &Value) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.in_a_repository();
     note(&sandbox, correction, more);
-    sandbox.believer(&[reply.clone()], json!({}));
+    sandbox.believer(std::slice::from_ref(reply), json!({}));
     sandbox.tell(
         "s1",
         &format!(

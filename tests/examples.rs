@@ -42,7 +42,7 @@ fn the_quickstart_shows_a_second_run_that_read_the_first_ones_entry() {
             predicate::str::contains(
                 "My log has 1 earlier run(s). At 2026-02-28T15:04:05Z I said: I was given",
             )
-            .and(predicate::str::contains("## 2026-02-28T15:04:05Z\n**Task:** # ").count(2))
+            .and(predicate::str::contains("## 2026-02-28T15:04:05Z\n**Task:** Summarise this.").count(2))
             .and(predicate::str::contains("2 entries processed, 2 kb entries written\n"))
             .and(predicate::str::contains("\n\nRemember: the dev server listens on port 8081.\n")),
         )

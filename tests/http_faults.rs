@@ -58,7 +58,7 @@ fn connections() -> Vec<Fault> {
         server("cut within a chunk", format!("{CHUNKED}50\r\n{{\"conte"), "broke off"),
         server("cut between chunks", format!("{CHUNKED}9\r\n{{\"content\r\n"), "broke off"),
         server("cut before the first chunk", CHUNKED, "the reply is empty"),
-        server("a chunk without a size", format!("{CHUNKED}xyz\r\n{{}}\r\n0\r\n\r\n"), "127.0.0.1"),
+        server("a chunk without a size", format!("{CHUNKED}xyz\r\n{{}}\r\n0\r\n\r\n"), "no valid size"),
         server("a chunk of a negative size", format!("{CHUNKED}-2\r\n{{}}\r\n0\r\n\r\n"), ""),
         server("a chunk of a gigantic size", format!("{CHUNKED}ffffffffffffffff\r\n{{}}\r\n"), ""),
         server("a chunk size without an end", format!("{CHUNKED}{}", "1".repeat(MIB)), ""),
@@ -153,8 +153,12 @@ fn statuses() -> Vec<Fault> {
 fn bodies() -> Vec<Fault> {
     let ok = |head: &str, body: &[u8]| http(&format!("200 OK\r\nContent-Type: {head}"), body);
     let said = |name, body: &[u8], says| fault(name, ok("application/json", body), "server", says);
-    let mut noise = b"{\"content\":\"".to_vec();
-    noise.extend_from_slice(b"\xff\xfe\"}");
+    let number = json!({
+        "content": [{ "type": "text", "text": 7 }],
+        "choices": [{ "message": { "content": 7 }, "finish_reason": "stop" }],
+        "message": { "content": { "text": "x" } }, "done": true,
+    });
+    let number = number.to_string().into_bytes();
     vec![
         fault("a web page", ok("text/html", b"<html>Log in</html>"), "server", "not JSON (text/html)"),
         fault("plain text", ok("text/plain", b"ok"), "server", "not JSON (text/plain)"),
@@ -168,15 +172,21 @@ fn bodies() -> Vec<Fault> {
             "compressed",
             ok("application/json\r\nContent-Encoding: gzip", b"\x1f\x8b\x08\0\0"),
             "server",
-            "not JSON",
+            "the reply is compressed (gzip), which was not asked for",
+        ),
+        fault(
+            "compressed, and not said so",
+            ok("application/json", b"\x1f\x8b\x08\0\0"),
+            "server",
+            "the reply is compressed (gzip)",
         ),
         said("null", b"null", ""),
-        said("a list", b"[]", ""),
+        said("a list", b"[]", "the reply is not a JSON object"),
         said("a number", b"17", ""),
         said("an empty object", b"{}", "response contains no"),
         said("two documents", b"{} {}", "not JSON"),
-        said("not UTF-8", &noise, ""),
         said("no JSON number", b"{\"usage\":NaN}", "not JSON"),
+        said("content of another type", &number, "the reply's content is"),
         said("wrong types", b"{\"content\":5,\"choices\":5,\"message\":5}", ""),
         said("a hundred thousand brackets", "[".repeat(100_000).as_bytes(), ""),
         said("deep content", &deep(), ""),
@@ -199,7 +209,7 @@ fn sizes() -> Vec<Fault> {
         server("a length over 64 bits", with("Content-Length: 18446744073709551616"), ""),
         server("a negative length", with("Content-Length: -1"), ""),
         server("a length in words", with("Content-Length: two"), ""),
-        server("two lengths", with("Content-Length: 2\r\nContent-Length: 99"), ""),
+        server("two lengths", with("Content-Length: 99\r\nContent-Length: 2"), "two lengths, 99 and 2 bytes"),
         server("a body over the cap", spaces(17 * MIB), "larger than 16 MiB"),
         server("a body of white space", spaces(MIB), "broke off"),
         server("one gigantic header", with(&format!("x: {}", "a".repeat(3 * MIB))), "headers"),

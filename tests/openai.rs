@@ -71,9 +71,9 @@ fn cached_tokens_are_counted_once() {
     let (output, _server) = ask(OpenAi, "", &["--json", "-v"], vec![json(200, answer)]);
     let envelope: Value = serde_json::from_str(&output.out()).unwrap();
     let counts = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"];
-    assert_eq!(counts.map(|name| envelope[name].as_u64().unwrap()), [20, 7, 100, 0]);
+    assert_eq!(counts.map(|name| envelope[name].as_u64().unwrap()), [120, 7, 100, 0]);
     assert_eq!((&envelope["provider"], &envelope["model"]), (&json!("openai"), &json!("m-1-exact")));
-    assert!(output.err().contains("\nTokens:   20 input, 7 output\nStop:     stop\n"), "{}", output.err());
+    assert!(output.err().contains("\nTokens:   120 input, 7 output\nStop:     stop\n"), "{}", output.err());
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn what_passes_is_tried_again_and_the_envelope_and_a_line_tell() {
         let (output, asked) = tried("", &["--json"], vec![again(status), OpenAi.says("x")]);
         let envelope: Value = serde_json::from_str(&output.out()).unwrap();
         assert_eq!((output.code(), &envelope["retries"], asked), (Some(0), &json!(1), 2), "{status}");
-        assert_eq!(output.err(), "Warning: the answer took 1 further try after passing errors\n");
+        assert_eq!(output.err(), "Warning: 1 retry was needed after temporary errors\n");
     }
 }
 
@@ -150,7 +150,7 @@ fn each_service_is_tried_again_and_a_sub_agents_tries_count_too() {
         let output = command.env("AXE_RETRY_MAX", "2").arg("--json").output().unwrap();
         let envelope: Value = serde_json::from_str(&output.out()).unwrap();
         assert_eq!((&envelope["retries"], &envelope["content"]), (&json!(3), &json!("done")));
-        assert_eq!(output.err(), "Warning: the answer took 3 further tries after passing errors\n");
+        assert_eq!(output.err(), "Warning: 3 retries were needed after temporary errors\n");
     }
 }
 
@@ -167,6 +167,6 @@ fn gc_tells_of_its_tries_too() {
         .env("AXE_OPENAI_BASE_URL", server.url())
         .output()
         .unwrap();
-    assert_eq!(output.err(), "Warning: the answer took 1 further try after passing errors\n");
+    assert_eq!(output.err(), "Warning: 1 retry was needed after temporary errors\n");
     assert!(output.out().contains("--- Analysis ---\nfine\n"), "{}", output.out());
 }

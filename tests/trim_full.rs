@@ -35,7 +35,7 @@ fn a_trim_on_a_full_disk_leaves_the_old_log_and_nothing_else() {
         let begin = "axe-gc: failed to trim memory for \"a\": cannot replace \"";
         assert!(output.err().starts_with(begin), "{}", output.err());
         assert!(output.err().contains("No space left on device"), "{}", output.err());
-        assert_eq!(output.out(), "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n");
+        assert!(output.out().starts_with("Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\nRuns: "));
         assert_eq!((output.code(), calls(&sandbox)), (Some(1), 1));
         assert!(fs::read_to_string(&log).unwrap() == old, "the old log does not stand");
         assert_eq!(names_in(log.parent().unwrap()), ["a.md"]);

@@ -29,7 +29,7 @@ pub(crate) fn holds(bytes: &[u8]) {
         let _ = stream.read(&mut block);
     });
     let deadline = Deadline::after(Duration::from_secs(5));
-    let answer = post(&url.at("/x"), &Route::Direct, &[], b"{}".to_vec(), deadline);
+    let answer = post(&url.at("/x"), &Route::Direct, &[], b"{}".to_vec(), deadline, None);
     assert!(!deadline.passed(), "the answer is over, and still waited for");
     server.join().unwrap();
     match answer {

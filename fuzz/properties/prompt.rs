@@ -1,5 +1,6 @@
 //! What goes into prompts from files: patterns of file names, skills, and text that must not get out of its fence.
 
+use crate::base::cli::Reporter;
 use crate::config::skill;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told_as, parts, text};
@@ -42,7 +43,7 @@ fn files(patterns: &str, inside: &[u8]) {
         Err(error) => is_told_as(&error, 2),
     }
     scratch.put(".config/axe/s.md", inside);
-    let skill = skill::load("s.md", None, &scratch.env()).unwrap();
+    let skill = skill::load("s.md", None, &scratch.env(), &Reporter::new(false)).unwrap();
     assert!(text(inside).ends_with(&skill));
 }
 

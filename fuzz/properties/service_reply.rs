@@ -5,9 +5,9 @@ use crate::base::http::Response;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
 use crate::provider::error::{CallError, hidden_status};
-use crate::provider::message::{ChatTurn, Dialect, Parameter, Request, Stop, TokenUsage, Tool, ToolResult};
+use crate::provider::message::{ChatTurn, Dialect, Request, Stop, TokenUsage, Tool, ToolResult};
 use crate::provider::{anthropic, ollama, openai};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) fn holds(bytes: &[u8]) {
     let (which, bytes) = choice(bytes, 3);
@@ -59,6 +59,7 @@ fn is_an_error(bytes: &[u8]) {
             retry_after: None,
             request_id: Some(text(&bytes[..bytes.len().min(20)]).into_owned()),
             content_type: None,
+            content_encoding: None,
             body: bytes.to_vec(),
         };
         let error = CallError::from_response(status, &response);
@@ -74,13 +75,16 @@ fn is_an_error(bytes: &[u8]) {
 }
 
 fn request() -> Request {
-    let parameter = Parameter { name: "task", description: "what".to_owned(), required: true };
     Request {
         model: "m".to_owned(),
         system: "s".to_owned(),
         turns: vec![ChatTurn::User("u".to_owned())],
-        tools: vec![Tool { name: "call", description: "d".to_owned(), parameters: vec![parameter] }],
+        tools: vec![Tool { name: "call".to_owned(), description: "d".to_owned(), schema: json!({}) }],
+        is_closing: false,
         temperature: Some(0.5),
         max_tokens: Some(10),
+        extra: Default::default(),
+        schema: None,
+        is_streamed: false,
     }
 }

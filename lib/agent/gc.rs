@@ -28,10 +28,14 @@ pub(crate) fn analyse(
         system: PROMPT.trim_end().to_owned(),
         turns: vec![ChatTurn::User(log)],
         tools: Vec::new(),
+        is_closing: false,
         temperature: Some(0.3),
         max_tokens: Some(4096),
+        extra: Default::default(),
+        schema: None,
+        is_streamed: endpoint.is_streamed(),
     };
-    Ok(provider.ask(&request, deadline, retries)?)
+    Ok(provider.ask(&request, deadline, retries, &mut |_| {})?)
 }
 
 /// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).

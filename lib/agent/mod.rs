@@ -6,3 +6,4 @@ pub(crate) mod log;
 pub(crate) mod prepare;
 pub(crate) mod stats;
 pub(crate) mod sub_agent;
+mod tools;

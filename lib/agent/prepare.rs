@@ -4,10 +4,14 @@ use crate::agent::log::AgentLog;
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::json_schema::Schema;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::{Endpoint, Global};
 use crate::config::model::Model;
+use crate::config::scaffold;
+use crate::config::schema_file;
 use crate::config::skill;
+use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use std::path::PathBuf;
@@ -16,6 +20,7 @@ use std::path::PathBuf;
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) skill: Option<String>,
+    pub(crate) schema: Option<String>,
     pub(crate) workdir: Option<String>,
 }
 
@@ -31,6 +36,10 @@ pub(crate) struct PreparedAgent {
     /// The skill's path as it was given, for messages.
     pub(crate) skill_path: String,
     pub(crate) skill: String,
+    /// What the answer must match.
+    pub(crate) schema: Option<Schema>,
+    /// The programs that its model may call, by name.
+    pub(crate) tools: Vec<DeclaredTool>,
 }
 
 impl PreparedAgent {
@@ -44,22 +53,47 @@ impl PreparedAgent {
         env: &Env,
         reporter: &Reporter,
     ) -> Result<PreparedAgent> {
-        let endpoint = global.endpoint(&model, env)?;
-        if matches!(endpoint, Endpoint::Command { .. }) && !agent.sub_agents.is_empty() {
+        let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(&name, env) {
+            Ok(path) if model.to_string() == scaffold::MODEL => {
+                error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
+            }
+            _ => error,
+        })?;
+        let callable = match (agent.sub_agents.is_empty(), agent.tools.is_empty()) {
+            (false, _) => Some("sub_agents"),
+            (true, false) => Some("tools"),
+            (true, true) => None,
+        };
+        if let Some(what) = callable.filter(|_| matches!(endpoint, Endpoint::Command { .. })) {
             return Err(Error::config(format!(
-                "agent \"{name}\" has sub_agents, and its model \"{model}\" is a command, which cannot call them"
+                "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
             ))
-            .hint("use a model with tools, or remove sub_agents"));
+            .hint(format!("use a model with tools, or remove {what}")));
         }
         warn_of_missing(&name, &agent, env, reporter);
         let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
         let files = files::collect(&agent.files, &workdir, reporter)?;
         let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
-            (Some(typed), _) => (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env)?),
+            (Some(typed), _) => {
+                (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env, reporter)?)
+            }
             (None, "") => (String::new(), String::new()),
-            (None, path) => (path.to_owned(), skill::load(path, None, env)?),
+            (None, path) => (path.to_owned(), skill::load(path, None, env, reporter)?),
         };
-        Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill })
+        let schema = match (&overrides.schema, agent.schema.as_str()) {
+            (Some(typed), _) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
+            (None, "") => None,
+            (None, path) => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
+        };
+        let declared = |(tool, entry): (&String, &ToolEntry)| {
+            let schema = match entry.schema.as_str() {
+                "" => None,
+                path => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
+            };
+            entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
+        };
+        let tools = agent.tools.iter().map(declared).collect::<Result<_>>()?;
+        Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill, schema, tools })
     }
 
     /// The complete system prompt, with the log.

@@ -1,6 +1,7 @@
 //! What a conversation costs, for this agent and those below it.
 
 use crate::provider::message::TokenUsage;
+use serde_json::Value;
 use std::time::Duration;
 
 /// What a conversation costs. Counted while it runs, so that a failed one counts too.
@@ -13,6 +14,25 @@ pub(crate) struct RunStats {
     /// Of this agent's own model.
     pub(crate) tool_calls: u64,
     pub(crate) sub_agents: Vec<SubAgentRun>,
+    /// Its tool calls, in their order.
+    pub(crate) tool_details: Vec<ToolDetail>,
+    /// What its model said in turns that went on with tool calls.
+    pub(crate) so_far: Vec<String>,
+    /// The answer that did not match the schema.
+    pub(crate) rejected: Option<String>,
+}
+
+/// One tool call, as in the JSON output.
+#[derive(Debug, serde::Serialize)]
+pub(crate) struct ToolDetail {
+    pub(super) name: String,
+    /// `null` if they could not be read.
+    pub(super) arguments: Value,
+    pub(super) duration_ms: u64,
+    /// The program's exit code; `null` if there is none.
+    pub(super) exit: Option<i32>,
+    /// The length of what the model was told.
+    pub(super) bytes: usize,
 }
 
 /// One sub-agent's run, as in the JSON output.
@@ -27,6 +47,8 @@ pub(crate) struct SubAgentRun {
     /// The agents that it called; their tokens are included in its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sub_agents: Vec<SubAgentRun>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_details: Vec<ToolDetail>,
 }
 
 pub(crate) fn millis(duration: Duration) -> u64 {

@@ -1,23 +1,24 @@
-//! `call_agent`: the tool with which an agent calls another. An error is reported to the caller and ends only that
-//! call.
+//! The tools of an agent: its programs, and `call_agent`, with which it calls another agent. An error is reported to the
+//! model and ends only that call.
 
-use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
-use crate::agent::log::AgentLog;
+use crate::agent::conversation::{MOST_AT_ONCE, Prompt, RunContext, Scope, ToolAnswer, Toolbox, converse};
+use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
-use crate::agent::stats::{RunStats, SubAgentRun, millis};
+use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
+use crate::agent::tools;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
-use crate::provider::message::{CallArguments, Parameter, Reply, TokenUsage, Tool, ToolCall, ToolResult};
+use crate::config::tool::{CALL_AGENT, DeclaredTool};
+use crate::provider::message::{CallArguments, Reply, TokenUsage, Tool, ToolCall, ToolResult};
+use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-const NAME: &str = "call_agent";
 
 /// Runs an agent: its conversation, with the agents that it may call.
 pub(crate) fn run_agent(
@@ -26,35 +27,46 @@ pub(crate) fn run_agent(
     system: String,
     message: &str,
     scope: Scope,
+    on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let toolbox = Toolbox {
-        tools: tools(agent, scope.depth, run),
+        tools: offered(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
-    converse(run, agent, system, message, toolbox, scope, stats)
+    converse(run, agent, Prompt { system, message: message.to_owned() }, toolbox, scope, on_text, stats)
 }
 
-/// The tools of `agent` at `depth`: `call_agent`, or none.
-fn tools(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
+/// The tools of `agent` at `depth`: its programs, and `call_agent` if it may call another.
+fn offered(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
+    let programs = agent.tools.iter().map(|tool| Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        schema: tool.schema.value().clone(),
+    });
     let callable = &agent.agent.sub_agents;
-    if callable.is_empty() || depth >= run.max_depth {
-        return Vec::new();
-    }
-    let names = callable.join(", ");
-    let parameter = |name, description: String, required| Parameter { name, description, required };
-    vec![Tool {
-        name: NAME,
+    let calls_agents = !callable.is_empty() && depth < run.max_depth;
+    programs.chain(calls_agents.then(|| call_agent_tool(&callable.join(", ")))).collect()
+}
+
+fn call_agent_tool(names: &str) -> Tool {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    Tool {
+        name: CALL_AGENT.to_owned(),
         description: format!(
             "Give a task to another agent and get its answer. It does not see this conversation, only the \
              task and the context that you pass. Agents that can be called: {names}"
         ),
-        parameters: vec![
-            parameter("agent", format!("The agent to call, one of: {names}"), true),
-            parameter("task", "What the agent is to do, complete in itself".to_owned(), true),
-            parameter("context", "What the agent needs to know besides the task".to_owned(), false),
-        ],
-    }]
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "agent": text(&format!("The agent to call, one of: {names}")),
+                "task": text("What the agent is to do, complete in itself"),
+                "context": text("What the agent needs to know besides the task"),
+            },
+            "required": ["agent", "task"],
+        }),
+    }
 }
 
 /// Answers every call of a turn, in their order; in parallel unless the agent's file says otherwise.
@@ -85,26 +97,72 @@ fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scop
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
+/// Answers one call, and says how long that took.
 fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
-    let result = |content: String, is_error| ToolResult {
-        id: call.id.clone(),
-        name: call.name.clone(),
-        content,
-        is_error,
+    let started = Instant::now();
+    let mut answer = match caller.tools.iter().find(|tool| tool.name == call.name) {
+        Some(tool) => call_program(run, caller, tool, call, scope),
+        None => call_agent(run, caller, call, scope),
     };
-    let refuse = |why: String| ToolAnswer {
-        result: result(why, true),
+    answer.detail.duration_ms = millis(started.elapsed());
+    answer
+}
+
+fn told(call: &ToolCall, content: String, is_error: bool) -> ToolAnswer {
+    let arguments = match &call.arguments {
+        CallArguments::Object(arguments) => Value::Object(arguments.clone()),
+        CallArguments::Malformed(_) => Value::Null,
+    };
+    let detail =
+        ToolDetail { name: call.name.clone(), arguments, duration_ms: 0, exit: None, bytes: content.len() };
+    ToolAnswer {
+        result: ToolResult { id: call.id.clone(), name: call.name.clone(), content, is_error },
+        detail,
         run: None,
         tokens: TokenUsage::default(),
         retries: 0,
+    }
+}
+
+fn call_program(
+    run: &RunContext,
+    caller: &PreparedAgent,
+    tool: &DeclaredTool,
+    call: &ToolCall,
+    scope: Scope,
+) -> ToolAnswer {
+    let Scope { deadline, reporter, .. } = scope;
+    let arguments = match &call.arguments {
+        CallArguments::Object(arguments) => arguments,
+        CallArguments::Malformed(why) => {
+            return told(call, format!("{} error: the arguments cannot be read: {why}", tool.name), true);
+        }
     };
-    if call.name != NAME {
+    let ran = run.budget.spend_on_tool(deadline, || {
+        tools::run(tool, arguments, &caller.workdir, deadline, reporter.is_verbose(), run.env)
+    });
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => {
+            let why = error.message();
+            return told(call, format!("Error: tool \"{}\" was not run: {why}", tool.name), true);
+        }
+    };
+    let exit = ran.exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit {code}"));
+    reporter.verbose(&format!("[tool] \"{}\" returned {} bytes ({exit})", tool.name, ran.content.len()));
+    let answer = told(call, ran.content, ran.is_error);
+    ToolAnswer { detail: ToolDetail { exit: ran.exit, ..answer.detail }, ..answer }
+}
+
+fn call_agent(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> ToolAnswer {
+    let refuse = |why: String| told(call, why, true);
+    if call.name != CALL_AGENT {
         return refuse(format!("Unknown tool: \"{}\"", call.name));
     }
     let arguments = match &call.arguments {
         CallArguments::Object(arguments) => arguments,
         CallArguments::Malformed(why) => {
-            return refuse(format!("call_agent error: arguments are not a JSON object: {why}"));
+            return refuse(format!("call_agent error: the arguments cannot be read: {why}"));
         }
     };
     let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
@@ -142,23 +200,22 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
     let mut stats = RunStats::default();
     let ended = run_sub_agent(run, name, &message, below, &mut stats);
     let duration_ms = millis(started.elapsed());
-    let (result, error) = match ended {
+    let (answer, error) = match ended {
         Ok(text) => {
             let length = text.chars().count();
             reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
-            (result(text, false), None)
+            (told(call, text, false), None)
         }
         Err(error) => {
             let why = error.message().to_owned();
             reporter.verbose(&format!("\"{name}\" failed: {why}"));
-            let told = format!(
+            let line = format!(
                 "Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result."
             );
-            (result(told, true), Some(why))
+            (told(call, line, true), Some(why))
         }
     };
     ToolAnswer {
-        result,
         tokens: stats.tokens,
         retries: stats.retries,
         run: Some(SubAgentRun {
@@ -168,7 +225,9 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
             duration_ms,
             error,
             sub_agents: stats.sub_agents,
+            tool_details: stats.tool_details,
         }),
+        ..answer
     }
 }
 
@@ -187,14 +246,20 @@ fn run_sub_agent(
     let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
     let model = Model::parse(&agent.model)
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
+    let deadline = match agent.timeout_seconds() {
+        None => scope.deadline,
+        Some(seconds) => scope.deadline.earlier(Deadline::after_seconds(seconds)),
+    };
+    let scope = Scope { deadline, ..scope };
     let prepared =
         PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
-    let history = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
+    let history = AgentLog::load(&prepared.name, &prepared.agent, scope.deadline, env, &reporter);
     let system = prepared.system(&history);
-    let reply = run_agent(run, &prepared, system, message, scope, stats)?;
+    let reply = run_agent(run, &prepared, system, message, scope, &mut |_| {}, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }
-    history.append(&prepared.name, &prepared.agent, message, &reply.text, env, &reporter);
+    let logged = LoggedRun { task: message, result: &reply.text };
+    history.append(&prepared.name, &prepared.agent, logged, scope.deadline, env, &reporter);
     Ok(reply.text)
 }

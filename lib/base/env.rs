@@ -33,6 +33,13 @@ impl Env {
         Ok(env)
     }
 
+    /// The same environment with another value for `name`.
+    pub(crate) fn with(&self, name: &str, value: &OsStr) -> Env {
+        let mut env = self.clone();
+        env.vars.insert(name.into(), value.into());
+        env
+    }
+
     /// A variable's value; empty counts as unset.
     pub(crate) fn os(&self, name: &str) -> Option<&OsStr> {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())

@@ -29,12 +29,14 @@ pub enum ErrorKind {
     Api,
     /// The service answered that the request itself is wrong, or the agent broke a limit.
     Refused,
+    /// The token budget of the run does not allow another call.
+    Budget,
     /// A file or a pipe could not be read or written.
     Io,
 }
 
 impl ErrorKind {
-    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API.
+    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: the token budget.
     pub fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Usage
@@ -46,6 +48,7 @@ impl ErrorKind {
             | ErrorKind::Io => 1,
             ErrorKind::Config => 2,
             ErrorKind::Api => 3,
+            ErrorKind::Budget => 4,
         }
     }
 }
@@ -178,7 +181,7 @@ impl Error {
         self.unknown_flag.as_deref()
     }
 
-    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API.
+    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: the token budget.
     pub fn exit_code(&self) -> u8 {
         self.kind.exit_code()
     }

@@ -7,7 +7,9 @@ pub(crate) use crate::base::exec::error::ExecError;
 
 use crate::base::command_line::plain_words;
 use crate::base::deadline::Deadline;
-use crate::base::exec::streams::{Completion, STDERR_KEPT, StderrTail, StreamEvent, collect, feed, pass_on};
+use crate::base::exec::streams::{
+    Completion, Output, STDERR_KEPT, StderrTail, StreamEvent, collect, feed, pass_on,
+};
 use crate::base::group::{self, GRACE, ProcessGroup};
 use crate::base::sync::lock;
 use crate::base::text::{last_line, one_line};
@@ -53,6 +55,8 @@ pub(crate) struct Invocation<'a> {
 pub(crate) struct Finished {
     pub(crate) stdout: Vec<u8>,
     pub(crate) status: ExitStatus,
+    /// The end of stderr.
+    pub(crate) stderr: Vec<u8>,
     /// The last line of stderr, or of stdout if stderr is empty: some programs print their errors there.
     pub(crate) last_line: String,
 }
@@ -72,15 +76,24 @@ impl Finished {
 /// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as it comes.
 /// When the command itself has exited, processes that it left behind get a short grace period to finish.
 pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
+    run_with(invocation, false)
+}
+
+/// The same, but output beyond the cap is cut in the middle, and the command goes on.
+pub(crate) fn run_cutting(invocation: Invocation) -> Result<Finished, ExecError> {
+    run_with(invocation, true)
+}
+
+fn run_with(invocation: Invocation, is_cut: bool) -> Result<Finished, ExecError> {
     let Invocation { stdout_file, stdout_cap, deadline, .. } = invocation;
     let (mut child, group) =
         ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
     let (sender, events) = channel();
-    let stdout = Arc::new(Mutex::new(Vec::new()));
+    let stdout = Arc::new(Mutex::new(Output::new(stdout_cap, is_cut)));
     let stderr = Arc::new(StderrTail { is_heard: invocation.is_heard, ..StderrTail::default() });
     let mut completion = Completion { stdout: stdout_file.is_some(), ..Completion::default() };
     let attached = feed(child.stdin.take(), invocation.input)
-        .and_then(|()| collect(child.stdout.take(), stdout_cap, Arc::clone(&stdout), sender.clone()))
+        .and_then(|()| collect(child.stdout.take(), Arc::clone(&stdout), sender.clone()))
         .and_then(|()| pass_on(child.stderr.take(), Arc::clone(&stderr), sender.clone()))
         .and_then(|()| {
             group.watch_exit(move || {
@@ -99,7 +112,7 @@ pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
     waited?;
 
     let stdout = match stdout_file {
-        None => std::mem::take(&mut *lock(&stdout)),
+        None => lock(&stdout).take(),
         Some(file) => {
             overflow(Some(file), stdout_cap)?;
             end_of(file).map_err(ExecError::Reading)?
@@ -109,7 +122,7 @@ pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
     let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
     let last_line = last_line(&String::from_utf8_lossy(printed)).to_owned();
     let status = status.ok_or(ExecError::Deadline)?;
-    Ok(Finished { stdout, status, last_line })
+    Ok(Finished { stdout, status, stderr, last_line })
 }
 
 /// Waits until the command has exited and its streams have ended, or time is up.

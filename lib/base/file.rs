@@ -8,11 +8,14 @@ mod stamp;
 pub(crate) use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
-pub(crate) use crate::base::file::lock::{RunLock, hold, holder, lock_for_change, open_settled};
+pub(crate) use crate::base::file::lock::{
+    RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
+};
 pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read, regular_or_missing};
 pub(crate) use crate::base::file::stamp::{Moment, Stamp, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
+use crate::base::file::lock::lock_within;
 use crate::base::file::open::{cannot, set_mode};
 use crate::base::signal;
 use crate::base::text::base58;
@@ -20,6 +23,7 @@ use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// Creates a directory and its parents, mode 0755 less the umask.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
@@ -116,26 +120,31 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// Appends `bytes` in one write, under the file's lock. Creates the file and its directory if necessary.
 ///
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
-/// the file is as it was.
-pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    append_with(path, bytes, |_| Ok(()))
+/// the file is as it was. For the lock it waits so long at most.
+pub(crate) fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
+    append_with(path, bytes, wait, |_| Ok(()))
 }
 
 /// The same, and it is on disk when this returns.
 pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
-    append_with(path, bytes, |file| file.sync_data())?;
+    append_with(path, bytes, Duration::MAX, |file| file.sync_data())?;
     match path.parent() {
         Some(parent) if is_new => sync_dir(parent),
         _ => Ok(()),
     }
 }
 
-fn append_with(path: &Path, bytes: &[u8], sync: fn(&fs::File) -> io::Result<()>) -> io::Result<()> {
+fn append_with(
+    path: &Path,
+    bytes: &[u8],
+    wait: Duration,
+    sync: fn(&fs::File) -> io::Result<()>,
+) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_dir(parent)?;
     }
-    let locked = lock_for_change(path, true)?;
+    let locked = lock_within(path, true, wait)?;
     let mut file = locked.ok_or_else(|| cannot("append to", path, &io::ErrorKind::NotFound.into()))?;
     let before = file.metadata()?.len();
     let mut whole = Vec::with_capacity(bytes.len() + 1);

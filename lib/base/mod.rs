@@ -10,6 +10,7 @@ pub(crate) mod fields;
 pub(crate) mod file;
 pub(crate) mod group;
 pub(crate) mod http;
+pub(crate) mod json_schema;
 pub(crate) mod lookup;
 pub(crate) mod members;
 pub(crate) mod packed;

@@ -27,6 +27,11 @@ pub(crate) struct StdinOptions {
     pub(crate) if_late: &'static str,
 }
 
+/// Whether a person would have to type the input.
+pub(crate) fn is_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// The input as text; `None` for a terminal and for white space only.
 pub(crate) fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
     let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };

@@ -80,7 +80,7 @@ pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
 }
 
 /// A number of bytes, for messages.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{} KiB", bytes >> 10),

@@ -5,9 +5,12 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
-use crate::config::toml_file::{self, Keys};
+use crate::config::toml_file::{self, ANY, Keys};
+use crate::config::tool::ToolEntry;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,12 +62,39 @@ pub(crate) struct Agent {
     pub(crate) model: String,
     pub(crate) system_prompt: String,
     pub(crate) skill: String,
+    /// A file with a JSON Schema that the answer must match.
+    pub(crate) schema: String,
     pub(crate) files: Vec<String>,
     pub(crate) workdir: String,
     pub(crate) sub_agents: Vec<String>,
     pub(crate) sub_agents_config: SubAgents,
+    pub(crate) tools: BTreeMap<String, ToolEntry>,
+    /// Seconds for a whole run; 0: the default.
+    pub(crate) timeout: i64,
     pub(crate) memory: Memory,
+    pub(crate) limits: TokenLimits,
     pub(crate) params: Params,
+}
+
+impl Agent {
+    /// The limit of a whole run, if the file sets one.
+    pub(crate) fn timeout_seconds(&self) -> Option<u64> {
+        u64::try_from(self.timeout).ok().filter(|seconds| *seconds > 0)
+    }
+}
+
+/// `[limits]`
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct TokenLimits {
+    /// Input and output tokens of a whole run, with its sub-agents; 0: no limit.
+    max_tokens_total: i64,
+}
+
+impl TokenLimits {
+    pub(crate) fn max_tokens_total(&self) -> Option<u64> {
+        u64::try_from(self.max_tokens_total).ok().filter(|limit| *limit > 0)
+    }
 }
 
 /// `[sub_agents_config]`
@@ -130,30 +160,116 @@ impl Memory {
 pub(crate) struct Params {
     pub(crate) temperature: Option<f64>,
     pub(crate) max_tokens: Option<i64>,
+    /// All other keys. They go to the API as they are.
+    #[serde(flatten, skip_deserializing)]
+    pub(crate) extra: Map<String, Value>,
 }
 
+/// What the request itself sets.
+const NOT_PARAMS: &[&str] =
+    &["model", "messages", "system", "tools", "tool_choice", "stream", "stream_options", "options"];
+
 impl Params {
+    /// The other keys of `[params]` in a file that has been parsed before.
+    fn extra(bytes: &[u8]) -> Result<Map<String, Value>> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Rest {
+            params: toml::Table,
+        }
+        let rest: Rest = toml::from_str(toml_file::text(bytes)?).unwrap_or_default();
+        let mut extra = Map::new();
+        for (key, value) in rest.params {
+            if ["temperature", "max_tokens"].contains(&key.as_str()) {
+                continue;
+            }
+            if NOT_PARAMS.contains(&key.as_str()) {
+                return Err(Error::config(format!("params.{key} cannot be set: a run sets it itself")));
+            }
+            let value = as_json(value)
+                .ok_or_else(|| Error::config(format!("params.{key} has a value that JSON does not have")))?;
+            extra.insert(key, value);
+        }
+        Ok(extra)
+    }
+
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         self.max_tokens.and_then(|n| u64::try_from(n).ok())
     }
+}
+
+/// JSON has no times, and no infinite numbers.
+fn as_json(value: toml::Value) -> Option<Value> {
+    Some(match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => serde_json::Number::from_f64(number)?.into(),
+        toml::Value::Boolean(is_true) => is_true.into(),
+        toml::Value::Datetime(_) => return None,
+        toml::Value::Array(values) => Value::Array(values.into_iter().map(as_json).collect::<Option<_>>()?),
+        toml::Value::Table(table) => {
+            let members = table.into_iter().map(|(key, value)| Some((key, as_json(value)?)));
+            Value::Object(members.collect::<Option<_>>()?)
+        }
+    })
 }
 
 pub(crate) const KEYS: Keys = &[
     (
         "",
         &[
-            "name", "description", "model", "system_prompt", "skill", "files", "workdir", "sub_agents",
-            "sub_agents_config", "memory", "params",
+            "name", "description", "model", "system_prompt", "skill", "schema", "files", "workdir",
+            "sub_agents", "sub_agents_config", "tools", "timeout", "memory", "limits", "params",
         ],
     ),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),
+    ("tools", &["*"]),
+    ("tools.*", &["description", "command", "parameters", "schema", "stdin", "timeout"]),
+    ("tools.*.parameters", &["*"]),
     ("memory", &["enabled", "path", "last_n", "max_entries", "max_task_chars"]),
-    ("params", &["temperature", "max_tokens"]),
+    ("limits", &["max_tokens_total"]),
+    ("params", &["temperature", "max_tokens", ANY]),
 ];
 
-/// Where the agent's file is, or would be.
+/// The directories that agents are looked up in: `--agents-dir` or `AXE_AGENTS_DIR` first. One that the user did not
+/// name is never searched: its agents could be anybody's.
+fn dirs(env: &Env) -> Result<Vec<PathBuf>> {
+    let mut dirs = Vec::new();
+    if let Some(named) = env.os(AGENTS_DIR) {
+        let dir = env.current_dir()?.join(named);
+        if !dir.is_dir() {
+            let named = named.to_string_lossy();
+            return Err(Error::config(format!("the agents directory \"{named}\" does not exist"))
+                .hint("correct --agents-dir or AXE_AGENTS_DIR"));
+        }
+        dirs.push(dir);
+    }
+    dirs.push(env.config_dir()?.join("agents"));
+    Ok(dirs)
+}
+
+/// The environment in which `dir`, from the command line, is searched first.
+pub(crate) fn with_agents_dir(env: &Env, dir: Option<&Path>) -> Env {
+    dir.map_or_else(|| env.clone(), |dir| env.with(AGENTS_DIR, dir.as_os_str()))
+}
+
+/// The variable that names another directory with agents.
+pub(crate) const AGENTS_DIR: &str = "AXE_AGENTS_DIR";
+
+/// Where the agent's file is, or would be: in the first directory that has it, else in the first one.
 pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
-    Ok(env.config_dir()?.join("agents").join(format!("{name}.toml")))
+    let mut paths = dirs(env)?.into_iter().map(|dir| dir.join(format!("{name}.toml")));
+    let first = paths.next().unwrap_or_default();
+    Ok(if first.symlink_metadata().is_ok() {
+        first
+    } else {
+        paths.find(|path| path.symlink_metadata().is_ok()).unwrap_or(first)
+    })
+}
+
+/// Where a new agent's file belongs.
+pub(crate) fn new_path(name: &AgentName, env: &Env) -> Result<PathBuf> {
+    Ok(dirs(env)?.swap_remove(0).join(format!("{name}.toml")))
 }
 
 /// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
@@ -162,13 +278,21 @@ pub(crate) fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<A
     let read = file::if_exists(file::read(&path, toml_file::CAP))
         .map_err(|e| Error::config(format!("failed to read agent config \"{name}\": {e}")).because(e))?;
     let Some(bytes) = read else { return Err(not_found(name, &path, env)) };
-    let (agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS)
-        .map_err(|error| error.context(format!("failed to parse agent config \"{name}\"")))?;
+    let failed = |error: Error| error.context(format!("failed to parse agent config \"{name}\""));
+    let (mut agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS).map_err(failed)?;
+    agent.params.extra = Params::extra(&bytes).map_err(failed)?;
     // Before the check, because a missing key may only be misspelt.
     for what in unknown {
         reporter.warn(&format!("agent config \"{name}\": {what}"));
     }
     check(&agent).map_err(|e| e.hint(format!("correct \"{}\"", path.display())))?;
+    for key in agent.params.extra.keys() {
+        if let Some(near) = nearest(key, ["temperature", "max_tokens"]) {
+            reporter.warn(&format!(
+                "agent config \"{name}\": params.{key} goes to the API as it is; did you mean \"{near}\"?"
+            ));
+        }
+    }
     if agent.memory.path.starts_with("~/") {
         reporter.warn(&format!("agent config \"{name}\": memory.path is used as written; ~ is not expanded"));
     }
@@ -203,9 +327,10 @@ fn as_argument(name: &str) -> String {
 /// The stems of all agent files, sorted, including those that are not valid names.
 fn names(env: &Env) -> Result<Vec<String>> {
     let failed = |e: io::Error| Error::config(format!("failed to list agents: {e}")).because(e);
-    let entries = file::if_exists(fs::read_dir(env.config_dir()?.join("agents"))).map_err(failed)?;
+    let dirs = dirs(env)?.into_iter().map(|dir| file::if_exists(fs::read_dir(dir)));
+    let entries = dirs.collect::<io::Result<Vec<_>>>().map_err(failed)?;
     let mut names = Vec::new();
-    for entry in entries.into_iter().flatten() {
+    for entry in entries.into_iter().flatten().flatten() {
         let path = PathBuf::from(entry.map_err(failed)?.file_name());
         if path.extension().is_some_and(|ending| ending == "toml")
             && let Some(stem) = path.file_stem()
@@ -214,6 +339,7 @@ fn names(env: &Env) -> Result<Vec<String>> {
         }
     }
     names.sort();
+    names.dedup();
     Ok(names)
 }
 
@@ -239,6 +365,8 @@ fn check(agent: &Agent) -> Result<()> {
         (agent.sub_agents_config.max_depth < 0, "sub_agents_config.max_depth must be non-negative"),
         (agent.sub_agents_config.max_depth > DEEPEST, "sub_agents_config.max_depth cannot exceed 5"),
         (agent.sub_agents_config.timeout < 0, "sub_agents_config.timeout must be non-negative"),
+        (agent.timeout < 0, "timeout must be non-negative"),
+        (agent.limits.max_tokens_total < 0, "limits.max_tokens_total must be non-negative"),
         (agent.memory.last_n < 0, "memory.last_n must be non-negative"),
         (agent.memory.max_entries < 0, "memory.max_entries must be non-negative"),
         (agent.memory.max_task_chars < 0, "memory.max_task_chars must be non-negative"),
@@ -248,8 +376,11 @@ fn check(agent: &Agent) -> Result<()> {
             "params.temperature must be a non-negative number",
         ),
     ];
-    match rules.iter().find(|(broken, _)| *broken) {
-        Some((_, message)) => Err(Error::config(*message)),
+    if let Some((_, message)) = rules.iter().find(|(broken, _)| *broken) {
+        return Err(Error::config(*message));
+    }
+    match agent.tools.iter().find(|(_, tool)| tool.timeout < 0) {
+        Some((name, _)) => Err(Error::config(format!("tools.{name}.timeout must be non-negative"))),
         None => Ok(()),
     }
 }
@@ -362,7 +493,7 @@ mod tests {
             )
         );
         for (_, keys) in KEYS {
-            for key in *keys {
+            for key in keys.iter().filter(|key| **key != ANY) {
                 assert!(text.contains(key), "{key}");
             }
         }

@@ -43,6 +43,8 @@ pub(crate) struct Global {
 struct CallLimits {
     /// Model calls that one run may make, including those of its sub-agents.
     max_calls: Option<u32>,
+    /// Input and output tokens of one run, including those of its sub-agents.
+    max_tokens_total: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -62,6 +64,7 @@ struct ProviderEntry {
     api_key_command: Option<String>,
     base_url: Option<String>,
     command: Option<String>,
+    stream: bool,
 }
 
 impl ProviderEntry {
@@ -73,10 +76,10 @@ impl ProviderEntry {
 
 pub(crate) const KEYS: Keys = &[
     ("", &["providers", "retry", "limits"]),
-    ("limits", &["max_calls"]),
+    ("limits", &["max_calls", "max_tokens_total"]),
     ("retry", &["max"]),
     ("providers", &["*"]),
-    ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command"]),
+    ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command", "stream"]),
 ];
 
 /// Retries after a failed call, by default.
@@ -113,6 +116,14 @@ pub(crate) struct HttpEndpoint {
     pub(crate) key: KeySource,
     /// The variable that may hold the key.
     pub(crate) key_variable: String,
+    /// Whether replies are always asked for in pieces, so that no proxy ends a long silence.
+    pub(crate) stream: bool,
+}
+
+impl Endpoint {
+    pub(crate) fn is_streamed(&self) -> bool {
+        matches!(self, Endpoint::Http(HttpEndpoint { stream: true, .. }))
+    }
 }
 
 impl Global {
@@ -151,6 +162,11 @@ impl Global {
     /// How many model calls one run may make, including those of its sub-agents.
     pub(crate) fn max_calls(&self) -> u32 {
         self.limits.max_calls.unwrap_or(MOST_CALLS)
+    }
+
+    /// How many tokens one run may take, including those of its sub-agents; `None`: no limit.
+    pub(crate) fn max_tokens_total(&self) -> Option<u64> {
+        self.limits.max_tokens_total.filter(|limit| *limit > 0)
     }
 
     /// How to reach `model`: by the file's entry for its provider, or by a built-in one.
@@ -198,6 +214,7 @@ impl Global {
             base_url,
             key,
             key_variable: variable,
+            stream: entry.stream,
         }))
     }
 

@@ -7,5 +7,7 @@ pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod preset;
 pub(crate) mod scaffold;
+pub(crate) mod schema_file;
 pub(crate) mod skill;
 pub(crate) mod toml_file;
+pub(crate) mod tool;

@@ -7,6 +7,9 @@ pub(crate) const CONFIG: &str = include_str!("scaffold/config.toml");
 
 pub(crate) const SKILL: &str = include_str!("scaffold/SKILL.md");
 
+/// The model in a new agent's file, for the user to change.
+pub(crate) const MODEL: &str = "provider/model-name";
+
 /// The required keys, and the others as comments.
 pub(crate) fn agent(name: &AgentName) -> String {
     include_str!("scaffold/agent.toml").replace("@NAME@", &name.as_str().replace('"', "\\\""))

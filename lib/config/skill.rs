@@ -1,31 +1,52 @@
 //! A skill: instructions in a `SKILL.md`, with front matter that is not for the model.
 
+use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::lossy;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// The largest skill, in bytes.
 const CAP: u64 = 1 << 20;
 
-/// The skill at `path`: absolute, `~/…`, or relative to the configuration directory.
+/// The skill `named`: a name, for `skills/NAME/SKILL.md` in the configuration directory; or a path: absolute, `~/…`, or
+/// relative to that directory.
 ///
-/// A path from the command line may also be relative to the directory `typed`, which is tried second: a file in a
+/// A path from the command line may also be relative to the directory `typed`, which is tried last: a file in a
 /// stranger's checkout must not replace the user's own.
-pub(crate) fn load(path: &str, typed: Option<&Path>, env: &Env) -> Result<String> {
-    let named = env.expand(path);
-    let mut places = vec![env.config_dir()?.join(&named)];
-    places.extend(typed.map(|dir| dir.join(&named)));
-    for place in places {
-        let read = file::if_exists(file::read(&place, CAP));
+pub(crate) fn load(named: &str, typed: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<String> {
+    let config = env.config_dir()?;
+    let path = env.expand(named);
+    let mut places = Vec::new();
+    let mut parts = path.components();
+    let is_name =
+        !named.contains('.') && matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+    if is_name {
+        places.push(config.join("skills").join(&path).join("SKILL.md"));
+    }
+    places.push(config.join(&path));
+    places.extend(typed.map(|dir| dir.join(&path)));
+    places.dedup();
+    for (n, place) in places.iter().enumerate() {
+        // Any directory may have a skill's name.
+        if is_name && place.is_dir() && n + 1 < places.len() {
+            continue;
+        }
+        let read = file::if_exists(file::read(place, CAP));
         if let Some(bytes) =
-            read.map_err(|e| Error::config(format!("failed to read skill \"{path}\": {e}")).because(e))?
+            read.map_err(|e| Error::config(format!("failed to read skill \"{named}\": {e}")).because(e))?
         {
-            return Ok(without_front_matter(&lossy(bytes).0).to_owned());
+            let (text, damaged) = lossy(bytes);
+            if damaged {
+                reporter
+                    .warn(&format!("skill \"{named}\" is not valid UTF-8; the invalid bytes became U+FFFD"));
+            }
+            return Ok(without_front_matter(&text).to_owned());
         }
     }
-    Err(Error::config(format!("skill not found: {path}")))
+    let tried: Vec<_> = places.iter().map(|place| format!("\"{}\"", place.display())).collect();
+    Err(Error::config(format!("skill not found: {named}")).hint(format!("looked for {}", tried.join(", "))))
 }
 
 /// What follows the front matter: a first line `---` up to the next such line. Without an end there is none.

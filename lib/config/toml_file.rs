@@ -14,6 +14,9 @@ const MOST_UNKNOWN: usize = 10;
 /// The keys of each table: path with dots (`*` stands for any name), then its keys.
 pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
 
+/// A key in [`Keys`] that stands for every key, with everything below it.
+pub(super) const ANY: &str = "**";
+
 /// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
     let text = text(bytes)?;
@@ -58,6 +61,9 @@ fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &
         }
         let name: &str = key.get_ref();
         let whole = [path, &[name]].concat();
+        if known.contains(&ANY) {
+            continue;
+        }
         if !known.contains(&name) && !known.contains(&"*") {
             let (line, _) = place(&text.as_bytes()[..key.span().start]);
             let near = match nearest(name, known.iter().copied()) {
@@ -85,9 +91,34 @@ fn without_value(message: &str) -> String {
         _ if message.starts_with("unknown variant ") => ("unknown variant", None),
         _ => return message.replace('\n', ", "),
     };
-    let kind = kind.map(|kind| format!(": {}", kind.trim_end_matches(','))).unwrap_or_default();
-    let expected = message.rfind(", expected ").map_or("", |at| &message[at..]);
-    format!("{what}{kind}{expected}")
+    let kind = kind.map(|kind| kind.trim_end_matches(',')).unwrap_or_default();
+    let expected = message.rfind(", expected ").map_or("", |at| &message[at + ", expected ".len()..]);
+    let is_number = |kinds: [&str; 3]| kinds.contains(&expected);
+    match kind {
+        "integer" if is_number(["i64", "i32", "usize"]) => "the number is too large".to_owned(),
+        "integer" if is_number(["u64", "u32", "u16"]) => "the number is negative or too large".to_owned(),
+        _ => {
+            let colon = if kind.is_empty() { "" } else { ": " };
+            let comma = if expected.is_empty() {
+                String::new()
+            } else {
+                format!(", expected {}", in_words(expected))
+            };
+            format!("{what}{colon}{kind}{comma}")
+        }
+    }
+}
+
+/// What serde expects, in the words of TOML.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "i64" | "i32" | "usize" | "u64" | "u32" | "u16" => "a whole number",
+        "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table",
+        other => other,
+    }
 }
 
 /// Line and column, from 1, of the end of `before`. Columns count characters.

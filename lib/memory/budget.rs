@@ -296,7 +296,7 @@ mod tests {
     fn a_damaged_line_counts_as_a_call_of_today() {
         let (_dir, root) = store();
         let ledger = root.state().join("calls.jsonl");
-        file::append(
+        file::append_synced(
             &ledger,
             b"{\"at\":\"2026-02-\n\n\xff\xfe\n{\"at\":\"2020-01-01T00:00:00Z\",\"event\":\"started\"}\n",
         )

@@ -416,7 +416,7 @@ mod tests {
         facts(text, |_| true)
     }
 
-    fn missing<'a>(old: &'a str, new: &str, gone: &[&str]) -> Vec<String> {
+    fn missing(old: &str, new: &str, gone: &[&str]) -> Vec<String> {
         let gone: Vec<String> = gone.iter().map(|item| (*item).to_owned()).collect();
         lost(old, new, &gone, |_| true).missing.iter().map(|fact| (*fact).to_owned()).collect()
     }

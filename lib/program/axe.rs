@@ -23,7 +23,7 @@ const ABOUT: About = About {
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
     more: "Each command is a separate program: \"axe run x\" is \"axe-run x\". A program that is not beside \
            this one is searched on PATH, so your own axe-anything works as \"axe anything\".\n\n    \
-           git log -5 | axe run summariser\n    \
+           git log -5 | axe run -p 'What happened?' summariser\n    \
            eval \"$(axe completions bash)\"\n    \
            axe help configuration | less\n\n\
            The manuals are formats, configuration, pipelines, security and comparison.",
@@ -65,8 +65,10 @@ mod tests {
             keys.iter()
                 .map(move |key| if table.is_empty() { (*key).to_owned() } else { format!("{table}.{key}") })
         });
-        let mut all: Vec<String> =
-            all.filter(|key| !tables.contains(&key.as_str())).map(|key| key.replace('*', "NAME")).collect();
+        let mut all: Vec<String> = all
+            .filter(|key| !tables.contains(&key.as_str()))
+            .map(|key| key.replace("**", "NAME").replace('*', "NAME"))
+            .collect();
         all.sort();
         all
     }

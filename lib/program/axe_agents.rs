@@ -1,14 +1,15 @@
 //! `axe-agents`: list, show, create and edit the files that define agents.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text};
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::config::agent::{self, Agent, AgentName};
+use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::scaffold;
 use crate::store::run_log;
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 pub(super) const ABOUT: About = About {
@@ -21,7 +22,10 @@ pub(super) const ABOUT: About = About {
         ("init", "write a commented agents/AGENT.toml and print its path"),
         ("edit", "open the file in $VISUAL, else $EDITOR"),
     ],
-    flags: &[flag("json", "list: one JSON object per line; show: one JSON object")],
+    flags: &[
+        flag("json", "list: one JSON object per line; show: one JSON object"),
+        value("agents-dir", "DIR", "look for agents in DIR first, and create them there"),
+    ],
     more: "Agents are TOML files, agents/NAME.toml in the configuration directory (see \"axe-config path\"). \
            The name of the file is the name of the agent. axe(7) describes every key.\n\n    \
            axe-agents list --json | jq -r 'select(.memory.enabled).name'",
@@ -40,6 +44,7 @@ enum Action {
 struct Args {
     action: Action,
     json: bool,
+    agents_dir: Option<PathBuf>,
 }
 
 pub fn main() -> ExitCode {
@@ -49,10 +54,12 @@ pub fn main() -> ExitCode {
 fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
     let mut json = false;
+    let mut agents_dir = None;
     let mut words = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
             Long("json") => json = true,
+            Long("agents-dir") => agents_dir = Some(p.path()?),
             Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
         }
@@ -77,11 +84,12 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     if json && matches!(action, Action::Init(_) | Action::Edit(_)) {
         return Err(Error::usage("option \"--json\" only works with list and show"));
     }
-    Ok(Args { action, json })
+    Ok(Args { action, json, agents_dir })
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
+    let env = &with_agents_dir(env, args.agents_dir.as_deref());
     match args.action {
         Action::List => list(args.json, env, &reporter, stdout)?,
         Action::Show(name) => {
@@ -123,12 +131,15 @@ fn show(name: &AgentName, agent: &Agent, env: &Env, stdout: &mut Stdout) -> Resu
         ("Model", agent.model.clone()),
         ("System Prompt", agent.system_prompt.clone()),
         ("Skill", agent.skill.clone()),
+        ("Schema", agent.schema.clone()),
         ("Files", agent.files.join(", ")),
         ("Workdir", agent.workdir.clone()),
         ("Sub-Agents", agent.sub_agents.join(", ")),
+        ("Tools", agent.tools.keys().cloned().collect::<Vec<_>>().join(", ")),
         ("Max Depth", number(calls.max_depth)),
         ("Parallel", if agent.sub_agents.is_empty() { String::new() } else { parallel.to_owned() }),
         ("Timeout", if calls.timeout == 0 { String::new() } else { format!("{}s", calls.timeout) }),
+        ("Run Timeout", if agent.timeout == 0 { String::new() } else { format!("{}s", agent.timeout) }),
     ];
     // If one is set, all are shown, so that an agent with a path and memory off explains itself (M6 2.5).
     if memory.enabled || !memory.path.is_empty() || memory.last_n != 0 || memory.max_entries != 0 {
@@ -142,6 +153,10 @@ fn show(name: &AgentName, agent: &Agent, env: &Env, stdout: &mut Stdout) -> Resu
     }
     rows.push(("Temperature", params.temperature.map(|value| value.to_string()).unwrap_or_default()));
     rows.push(("Max Tokens", params.max_tokens.map(|value| value.to_string()).unwrap_or_default()));
+    let total = agent.limits.max_tokens_total().map(|limit| limit.to_string());
+    rows.push(("Max Tokens Total", total.unwrap_or_default()));
+    let extra: Vec<_> = params.extra.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    rows.push(("Params", extra.join("\n")));
     rows.retain(|(_, value)| !value.is_empty());
     let width = rows.iter().map(|(label, _)| label.len() + 1).max().unwrap_or(0);
     for (label, value) in rows {
@@ -153,7 +168,7 @@ fn show(name: &AgentName, agent: &Agent, env: &Env, stdout: &mut Stdout) -> Resu
 }
 
 fn init(name: &AgentName, env: &Env, stdout: &mut Stdout) -> Result<()> {
-    let path = agent::path(name, env)?;
+    let path = agent::new_path(name, env)?;
     if let Some(dir) = path.parent() {
         file::make_dir(dir)?;
     }

@@ -10,12 +10,13 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::signal;
 use crate::base::stderr::line;
-use crate::config::agent::{self, Agent, AgentName};
+use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::provider::message::Reply;
-use crate::store::run_log;
+use crate::store::run_log::{self, Trimmed};
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
@@ -28,9 +29,11 @@ pub(super) const ABOUT: About = About {
         flag("all", "every agent that has memory enabled, one after another"),
         value("model", "P/M", "use this model for the analysis"),
         flag("no-analysis", "trim without a call, for logs that do not fit any model"),
+        value("agents-dir", "DIR", "look for agents in DIR first"),
         value("timeout", "SECONDS", "the time for the analysis of one agent (default 120)"),
     ],
-    more: "One call looks for patterns and repeated work and gives recommendations; its answer is printed. Then \
+    more: "One call looks for patterns and repeated work and gives recommendations; its answer is printed, and a \
+           line with the number of runs, the first and last time, and the mean length of a result. Then \
            the log is trimmed to its newest entries: memory.last_n of them, else memory.max_entries, else all. \
            Entries that other runs append during the call are kept as well, however many, unless another gc \
            replaces the log. If the call fails, nothing is trimmed.\n\n    \
@@ -50,6 +53,7 @@ struct Args {
     no_analysis: bool,
     model: Option<String>,
     timeout: Option<u64>,
+    agents_dir: Option<PathBuf>,
 }
 
 pub fn main() -> ExitCode {
@@ -65,6 +69,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("all") => args.all = true,
             Long("model") => args.model = Some(p.text()?),
             Long("no-analysis") => args.no_analysis = true,
+            Long("agents-dir") => args.agents_dir = Some(p.path()?),
             Long("timeout") => args.timeout = Some(p.seconds()?),
             Value(name) if args.agent.is_none() => args.agent = Some(text(name)?),
             Value(_) | Long(_) | Short(_) => return Err(arg.unexpected().into()),
@@ -80,6 +85,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, false);
     let reporter = Reporter::new(false);
+    let env = &with_agents_dir(env, args.agents_dir.as_deref());
     match &args.agent {
         Some(name) => {
             let name = AgentName::parse(name)?;
@@ -132,13 +138,14 @@ fn one(
     }
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let path = run_log::path(name, memory, env)?;
-    let counted = run_log::count(&path).map_err(unreadable)?;
+    let deadline = Deadline::after_seconds(args.timeout.unwrap_or(TIMEOUT));
+    let counted = run_log::count(&path, deadline).map_err(unreadable)?;
     let entries = counted.entries;
     // Without a call, only the number of entries is needed, however long the log is.
     let log = if args.no_analysis && entries > 0 {
         None
     } else {
-        Some(run_log::tail(&path, 0).map_err(unreadable)?)
+        Some(run_log::tail(&path, 0, deadline).map_err(unreadable)?)
     };
     if log.as_ref().is_some_and(|log| log.trim().is_empty()) {
         return stdout.line(&format!("No memory entries for agent \"{name}\". Nothing to do."));
@@ -149,9 +156,12 @@ fn one(
     stdout.flush()?;
 
     if let Some(log) = log.filter(|_| !args.no_analysis) {
+        let overview = run_log::overview(&log);
         let analysis = analyse(name, agent, &model, log, args, env, reporter)?;
         stdout.line("--- Analysis ---")?;
         stdout.line(analysis.trim_end_matches('\n'))?;
+        // What needs no model, beyond M7.
+        overview.map_or(Ok(()), |line| stdout.line(&line))?;
     }
     // Only output that was written completely is safe from loss.
     stdout.flush()?;
@@ -164,8 +174,9 @@ fn one(
     let trimmed = run_log::trim(&path, keep, counted, memory.path.is_empty())
         .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
     stdout.line(&match trimmed {
-        None => format!("No trimming needed: {entries} entries within limit ({keep})."),
-        Some(done) => format!("Trimmed: {} entries removed, {} entries kept.", done.removed, done.kept),
+        // Another gc may have trimmed the log meanwhile.
+        Trimmed { removed: 0, kept } => format!("No trimming needed: {kept} entries within limit ({keep})."),
+        Trimmed { removed, kept } => format!("Trimmed: {removed} entries removed, {kept} entries kept."),
     })
 }
 

@@ -4,21 +4,23 @@
 //! answer is printed first, and the entry is written after it, even if printing failed.
 
 use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
-use crate::agent::log::AgentLog;
+use crate::agent::log::{AgentLog, LoggedRun};
 use crate::agent::prepare::{Overrides, PreparedAgent};
-use crate::agent::stats::{RunStats, SubAgentRun, millis};
+use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::sub_agent::run_agent;
-use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
+use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, apart, flag, text, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::stderr::line;
 use crate::base::{signal, stdin};
-use crate::config::agent::{self, AgentName};
+use crate::config::agent::{self, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::prompt;
 use crate::provider::message::Reply;
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -31,9 +33,15 @@ pub(super) const ABOUT: About = About {
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
+        value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
         value("timeout", "SECONDS", "limit for stdin, calls and sub-agents (default 120)"),
+        value("max-tokens-total", "N", "limit for the tokens of all calls; exit 4 before the next one"),
+        value("agents-dir", "DIR", "look for agents in DIR first"),
         flag("no-stdin", "do not read stdin"),
+        flag("skip-empty", "do nothing if what is piped in is blank"),
+        flag("newline", "end the answer with a newline if it has none"),
+        flag("stream", "print the answer as it comes"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
         flag("json", "print a JSON object with the answer and its token counts"),
@@ -43,7 +51,7 @@ pub(super) const ABOUT: About = About {
            \"axe agents init AGENT\". Piped input becomes the user message; without it the message is \"Execute \
            the task described in your instructions.\" With [memory] enabled, the newest entries of the agent's \
            log are part of the prompt, and the run is added to the log.\n\n    \
-           git diff | axe-run reviewer | tee review.md\n    \
+           git diff | axe-run -p 'Review this.' reviewer | tee review.md\n    \
            axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
     sections: &[("", include_str!("axe_run.md"))],
 };
@@ -55,7 +63,12 @@ struct Args {
     overrides: Overrides,
     prompt: Option<String>,
     timeout: Option<u64>,
+    max_tokens_total: Option<u64>,
+    agents_dir: Option<PathBuf>,
     no_stdin: bool,
+    skip_empty: bool,
+    newline: bool,
+    stream: bool,
     strict: bool,
     dry_run: bool,
     json: bool,
@@ -78,9 +91,15 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Short('p') | Long("prompt") => args.prompt = Some(p.text()?),
             Long("model") => args.model = Some(p.text()?),
             Long("skill") => args.overrides.skill = Some(p.text()?),
+            Long("schema") => args.overrides.schema = Some(p.text()?),
             Long("workdir") => args.overrides.workdir = Some(p.text()?),
             Long("timeout") => args.timeout = Some(p.seconds()?),
+            Long("max-tokens-total") => args.max_tokens_total = Some(p.count()? as u64),
+            Long("agents-dir") => args.agents_dir = Some(p.path()?),
             Long("no-stdin") => args.no_stdin = true,
+            Long("skip-empty") => args.skip_empty = true,
+            Long("newline") => args.newline = true,
+            Long("stream") => args.stream = true,
             Long("strict") => args.strict = true,
             Long("dry-run") => args.dry_run = true,
             Long("json") => args.json = true,
@@ -97,9 +116,11 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         .next()
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
-        Some(more) => {
-            Err(Error::usage(format!("unexpected argument \"{more}\"")).hint("a run takes one agent"))
-        }
+        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"")).hint(match args.prompt {
+            None => format!("a prompt needs -p: axe-run -p \"…\" {}", args.agent),
+            Some(_) => "a run takes one agent".to_owned(),
+        })),
+        None if args.skip_empty && args.no_stdin => Err(apart("--skip-empty", "--no-stdin")),
         None => Ok(args),
     }
 }
@@ -119,45 +140,84 @@ fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
     let started = Instant::now();
-    let timeout = args.timeout.unwrap_or(TIMEOUT);
-    let deadline = Deadline::after_seconds(timeout);
     let reporter = Reporter::new(args.verbose);
+    let env = &with_agents_dir(env, args.agents_dir.as_deref());
 
     let name = AgentName::parse(&args.agent)?;
     let agent = agent::load(&name, env, &reporter)?;
+    let timeout = args.timeout.or(agent.timeout_seconds()).unwrap_or(TIMEOUT);
+    // Counted from the start: what the run waits for comes after this.
+    let deadline = Deadline::after_seconds(timeout);
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &reporter)?;
     let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
     let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
+    if args.skip_empty && piped.is_none() && !stdin::is_terminal() {
+        reporter.verbose("Nothing was piped in, and nothing is asked.");
+        return Ok(ExitCode::SUCCESS);
+    }
     if reporter.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &reporter);
     }
-    let log = AgentLog::load(&prepared.name, &prepared.agent, env, &reporter);
+    let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, &reporter);
     let system = prepared.system(&log);
     if args.dry_run {
         return dry_run(&prepared, &system, &log, &args, piped.as_deref(), timeout, stdout);
     }
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
+    log.weigh(&prepared.name, system.len() + message.len(), &reporter);
+    let limits = [args.max_tokens_total, prepared.agent.limits.max_tokens_total(), global.max_tokens_total()];
+    let max_tokens = limits.into_iter().flatten().next();
     let run = RunContext {
         env,
         global: &global,
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: CallBudget::new(global.max_calls()),
+        budget: CallBudget::new(global.max_calls(), max_tokens),
         providers: Providers::default(),
+        stream: args.stream,
     };
     let mut stats = RunStats::default();
-    let progress = Progress::start(!args.verbose, format!("{}: {}", prepared.name, prepared.model));
-    let reply =
-        run_agent(&run, &prepared, system, &message, Scope { depth: 0, deadline, reporter }, &mut stats);
+    // Of JSON, or of an answer that must match a schema, nothing is printed before it is whole.
+    let is_live = args.stream && !args.json && prepared.schema.is_none();
+    // The line of progress would wipe the text beside it.
+    let progress =
+        Progress::start(!args.verbose && !is_live, format!("{}: {}", prepared.name, prepared.model));
+    let mut live = Live { stdout, text_ended: Ok(()), ends_with_newline: true };
+    let mut on_text = |piece: &str| {
+        if is_live {
+            live.print(piece);
+        }
+    };
+    let scope = Scope { depth: 0, deadline, reporter };
+    let reply = run_agent(&run, &prepared, system, &message, scope, &mut on_text, &mut stats);
     drop(progress);
-    let reply = reply?;
+    let Live { stdout, text_ended: mut streamed, ends_with_newline } = live;
+    if !ends_with_newline && (reply.is_err() || args.newline || stdout.is_terminal()) {
+        streamed = streamed.and(stdout.text("\n")).and(stdout.flush());
+    }
+    for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
+        line(text);
+    }
+    let reply = match reply {
+        Err(error) if error.kind() == ErrorKind::Budget => {
+            // What was said so far has been paid for.
+            let reply = Reply::broken_off(stats.so_far.join("\n\n"), &prepared.model.name);
+            let printed =
+                if is_live { Ok(()) } else { print(&args, &prepared, &reply, &stats, started, stdout) };
+            return printed.and(Err(error));
+        }
+        reply => reply?,
+    };
 
     for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
-    let printed = print(&args, &prepared, &reply, &stats, started, stdout);
+    let printed = match is_live && reply.was_streamed {
+        true => streamed,
+        false => print(&args, &prepared, &reply, &stats, started, stdout),
+    };
     report(&reply, &stats, started, &reporter);
     match reply.flaw() {
         // Not logged: with --strict the task counts as failed.
@@ -166,9 +226,27 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         None => {}
     }
     let task = args.prompt.as_deref().unwrap_or(&message);
-    log.append(&prepared.name, &prepared.agent, task, &reply.text, env, &reporter);
+    let logged = LoggedRun { task, result: &reply.text };
+    log.append(&prepared.name, &prepared.agent, logged, deadline, env, &reporter);
     printed?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints an answer as it comes.
+struct Live<'a> {
+    stdout: &'a mut Stdout,
+    /// The first error; later text is not tried. The run goes on: it is paid for, and logged.
+    text_ended: Result<()>,
+    ends_with_newline: bool,
+}
+
+impl Live<'_> {
+    fn print(&mut self, text: &str) {
+        if self.text_ended.is_ok() && !text.is_empty() {
+            self.text_ended = self.stdout.text(text).and_then(|()| self.stdout.flush());
+            self.ends_with_newline = text.ends_with('\n');
+        }
+    }
 }
 
 /// What `--json` prints, in this order.
@@ -187,6 +265,7 @@ struct Envelope<'a> {
     retries: u32,
     cache_read_tokens: u64,
     cache_write_tokens: u64,
+    tool_details: &'a [ToolDetail],
 }
 
 fn print(
@@ -212,11 +291,13 @@ fn print(
             retries: stats.retries,
             cache_read_tokens: stats.tokens.cache_read,
             cache_write_tokens: stats.tokens.cache_write,
+            tool_details: &stats.tool_details,
         })?;
     } else {
         stdout.text(&reply.text)?;
         // A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
-        if stdout.is_terminal() && !reply.text.is_empty() && !reply.text.ends_with('\n') {
+        let newline = args.newline || stdout.is_terminal();
+        if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
             stdout.text("\n")?;
         }
     }
@@ -244,16 +325,26 @@ fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter
         stats.tokens.input, stats.tokens.output
     ));
     reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
+    if stats.tokens.cache_read + stats.tokens.cache_write > 0 {
+        reporter.verbose(&format!(
+            "Cache:    {} of the input read, {} written",
+            stats.tokens.cache_read, stats.tokens.cache_write
+        ));
+    }
 }
 
 /// Unset parameters print as 0.
 fn params(prepared: &PreparedAgent) -> String {
     let params = &prepared.agent.params;
-    format!(
+    let mut text = format!(
         "temperature={}, max_tokens={}",
         params.temperature.unwrap_or(0.0),
         params.max_tokens().unwrap_or(0)
-    )
+    );
+    for (name, value) in &params.extra {
+        let _ = write!(text, ", {name}={value}");
+    }
+    text
 }
 
 fn dry_run(
@@ -286,6 +377,9 @@ fn dry_run(
         part("--- Prompt ---", prompt);
     }
     part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
+    if let Some(schema) = &prepared.schema {
+        part("--- Schema ---", &schema.value().to_string());
+    }
     match log {
         AgentLog::Off => {}
         AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
@@ -300,6 +394,11 @@ fn dry_run(
         let (depth, timeout) = (config.depth(), config.timeout_seconds());
         let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
         part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
+    }
+    if !prepared.tools.is_empty() {
+        let tools: Vec<_> =
+            prepared.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.shown)).collect();
+        part("--- Tools ---", &tools.join("\n"));
     }
     stdout.text(&out)?;
     Ok(ExitCode::SUCCESS)

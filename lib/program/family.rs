@@ -1,5 +1,7 @@
 //! A dispatcher: one name for a family of programs. `axe run x` is `axe-run x`, `memory list` is `memory-list`.
 
+#[cfg(unix)]
+use crate::base::cli::hand_on_closed_stdout;
 use crate::base::cli::{
     About, Arguments, Manual, Shell, Stdout, VERSION, completions, man_page, manual_page, text,
 };
@@ -204,6 +206,7 @@ fn find(file: &OsStr, env: &Env) -> Option<PathBuf> {
 
 #[cfg(unix)]
 fn become_program(command: &mut Command) -> std::io::Result<ExitCode> {
+    hand_on_closed_stdout();
     Err(std::os::unix::process::CommandExt::exec(command))
 }
 

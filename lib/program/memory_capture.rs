@@ -13,6 +13,7 @@ use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory::{self, Redact};
 use crate::harness::shell::AgentShell;
+use crate::memory::authorship::{NoteText, Record};
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
 use crate::memory::service::{NewNote, NoteService};
@@ -306,6 +307,18 @@ fn write_note(
     let service = NoteService::new(Topics::at(&root), env.now());
     let by = if entry.harness == Harness::Manual { By::Person } else { By::Agent };
     let is_here_alone = by == By::Person || scope == Scope::Repo;
+    // Where an agent has an address or a command from is not known here: what a page may have told it waits.
+    let text = NoteText { title: &title, summary: "", tags: &tags, body: &body };
+    let unproven = if by == By::Person { Vec::new() } else { Record::default().foreign(&text, None) };
+    let mut reasons = Vec::new();
+    if !is_here_alone {
+        reasons.push("An agent captured it for all repositories.".to_owned());
+    }
+    if !unproven.is_empty() {
+        reasons.push("An agent captured it, and nothing shows where these are from.".to_owned());
+        reasons.extend(unproven.iter().take(5).map(ToString::to_string));
+    }
+    let waits_as_a_whole = !unproven.is_empty() || !is_here_alone && source.repo.is_none();
     let proposal = |op, note: Option<&persistence::Note>, entry: Option<Draft>, title: &str| Proposal {
         id: ProposalId::make(title, env.now().as_millisecond(), |_| false),
         op,
@@ -314,15 +327,16 @@ fn write_note(
         entry,
         by,
         evidence: Vec::new(),
-        reasons: vec!["An agent captured it for all repositories.".to_owned()],
+        reasons: reasons.clone(),
         session: Some(source.clone()),
         created_at: env.now().as_millisecond(),
         other: serde_json::Map::new(),
     };
-    if !is_here_alone && source.repo.is_none() {
+    if waits_as_a_whole {
         let (summary, sources) = (String::new(), vec![source.clone()]);
         let draft = Draft { title: title.clone(), summary, tags, scope, until: None, body, sources };
         let waits = service.propose(proposal(Op::Create, None, Some(draft), &title))?;
+        refresh(config, &root, env, reporter);
         return print_waiting(&waits, &root, json, stdout, reporter);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };

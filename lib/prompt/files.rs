@@ -54,7 +54,12 @@ pub(crate) fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) 
     let mut files = Vec::new();
     for (path, (real, literal)) in places {
         match load(&path, &real, room) {
-            Ok(Some(text)) => {
+            Ok(Some((text, damaged))) => {
+                if damaged {
+                    reporter.warn(&format!(
+                        "files: \"{path}\" is not valid UTF-8; the invalid bytes became U+FFFD"
+                    ));
+                }
                 room = room.saturating_sub(text.len() as u64);
                 files.push(ContextFile { path, text });
             }
@@ -186,8 +191,8 @@ fn place(root: &Path, path: &Path) -> Result<(String, PathBuf)> {
     Ok((shown(if is_plain { &path } else { inside }), real))
 }
 
-/// The file's text; `None` if it is not text. An error says why it is left out.
-fn load(name: &str, real: &Path, room: u64) -> Result<Option<String>> {
+/// The file's text, and whether bytes of it had to be replaced; `None` if it is not text. An error says why it is left out.
+fn load(name: &str, real: &Path, room: u64) -> Result<Option<(String, bool)>> {
     let metadata = std::fs::metadata(real)?;
     if metadata.is_dir() {
         return Err(Error::refused(format!("it is a directory; write \"{name}/**\" for the files in it")));
@@ -214,7 +219,7 @@ fn load(name: &str, real: &Path, room: u64) -> Result<Option<String>> {
     fits(metadata.len())?;
     file.take(FILE_CAP + 1 - bytes.len() as u64).read_to_end(&mut bytes)?;
     fits(bytes.len() as u64)?;
-    Ok(Some(lossy(bytes).0))
+    Ok(Some(lossy(bytes)))
 }
 
 /// A path for people and models: forward slashes, and no control characters that could fake a line.

@@ -4,15 +4,17 @@ use crate::provider::error::CallError;
 use crate::provider::message::{
     ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
 };
-use crate::provider::wire::{arguments, count, read, schema, text_at};
+use crate::provider::wire::{
+    answer_text, arguments, count, needs_echo, outer, read, system, text_at, wrong_content,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/messages";
 pub(super) const VERSION: &str = "2023-06-01";
 /// The API requires a number.
-const MAX_TOKENS: u64 = 4096;
+pub(super) const MAX_TOKENS: u64 = 4096;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -25,6 +27,12 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -52,7 +60,17 @@ struct Block<'a> {
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     // Cached only if a tool loop may send it again: a cache write costs money, and without a read saves none.
     let looped = !request.tools.is_empty();
-    let system = match request.system.as_str() {
+    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
+    let mut extra = request.extra.clone();
+    if let Some(schema) = schema {
+        // It may have an effort, from [params].
+        let config = extra.entry("output_config").or_insert_with(|| json!({}));
+        if let Some(config) = config.as_object_mut() {
+            config.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema.value() }));
+        }
+    }
+    let system = system(request, schema.is_some());
+    let system = match &*system {
         "" => None,
         text if looped => Some(json!([{ "type": "text", "text": text, "cache_control": cached() }])),
         text => Some(json!(text)),
@@ -68,6 +86,10 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         system,
         messages: request.turns.iter().map(message).collect(),
         tools,
+        stream: request.is_streamed.then_some(true),
+        extra: &extra,
+        // The tools themselves must stay: the turns so far have calls of them.
+        tool_choice: request.is_closing.then(|| json!({ "type": "none" })),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
@@ -77,7 +99,7 @@ fn cached() -> Value {
 }
 
 fn tool(tool: &Tool) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "input_schema": schema(tool) })
+    json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
 }
 
 fn message(turn: &ChatTurn) -> Message<'_> {
@@ -110,17 +132,66 @@ struct Answer<'a> {
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = read(bytes)?;
+    let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.content.ok_or_else(nothing)?;
+    let content = read(raw.get().as_bytes())?;
+    let rest = Rest { stop_reason: answer.stop_reason, model: answer.model, usage: answer.usage };
+    from_content(content, raw.to_owned(), rest, request)
+}
+
+/// What a reply has besides its content.
+struct Rest {
+    stop_reason: Option<String>,
+    model: Option<String>,
+    usage: Value,
+}
+
+/// The reply from the blocks of a stream. The input of a call is the JSON text that came in pieces.
+pub(super) fn streamed(
+    mut blocks: Vec<Value>,
+    head: &Map<String, Value>,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let mut echoed = Vec::new();
+    for block in &mut blocks {
+        if let Some(Value::String(text)) = block.get("input") {
+            let input: Result<Value, _> = serde_json::from_str(text);
+            // What goes back must be an object, also for a call that is not made.
+            let whole = input.as_ref().ok().filter(|input| input.is_object()).cloned();
+            let mut copy = block.clone();
+            copy["input"] = whole.clone().unwrap_or_else(|| json!({}));
+            echoed.push(copy);
+            if let Some(whole) = whole {
+                block["input"] = whole;
+            }
+        } else if needs_echo(request) {
+            echoed.push(block.clone());
+        }
+    }
+    let raw = to_raw_value(&echoed).unwrap_or_else(|_| RawValue::NULL.to_owned());
+    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let usage = head.get("usage").cloned().unwrap_or_default();
+    let rest = Rest { stop_reason: text("stop_reason"), model: text("model"), usage };
+    from_content(Value::Array(blocks), raw, rest, request)
+}
+
+fn from_content(
+    content: Value,
+    raw: Box<RawValue>,
+    rest: Rest,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let nothing = || CallError::server("response contains no content");
     let (mut text, mut calls) = (String::new(), Vec::new());
-    match read(raw.get().as_bytes())? {
+    match content {
         Value::String(whole) => text = whole,
-        Value::Array(blocks) if blocks.is_empty() && answer.stop_reason.is_none() => return Err(nothing()),
+        Value::Array(blocks) if blocks.is_empty() && rest.stop_reason.is_none() => return Err(nothing()),
         Value::Array(blocks) => {
             for block in &blocks {
                 match block.get("type").and_then(Value::as_str) {
-                    Some("text") => text += block.get("text").and_then(Value::as_str).unwrap_or_default(),
+                    Some("text") => text += &answer_text(block.get("text"))?,
+                    None => return Err(wrong_content(block)),
                     Some("tool_use") => calls.push(ToolCall {
                         id: text_at(block, "id"),
                         name: text_at(block, "name"),
@@ -133,7 +204,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         }
         _ => return Err(nothing()),
     }
-    let stop_reason = answer.stop_reason.unwrap_or_default();
+    let stop_reason = rest.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
         "tool_use" => Stop::ToolUse,
         // A paused turn continues when it is sent again; we use no tools that pause.
@@ -141,15 +212,20 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         "refusal" => Stop::Refused,
         _ => Stop::Complete,
     };
+    let cache_read = count(&rest.usage, "/cache_read_input_tokens");
+    let cache_write = count(&rest.usage, "/cache_creation_input_tokens");
     let tokens = TokenUsage {
-        input: count(&answer.usage, "/input_tokens"),
-        output: count(&answer.usage, "/output_tokens"),
-        cache_read: count(&answer.usage, "/cache_read_input_tokens"),
-        cache_write: count(&answer.usage, "/cache_creation_input_tokens"),
+        // The API counts cached tokens apart.
+        input: count(&rest.usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
+        output: count(&rest.usage, "/output_tokens"),
+        cache_read,
+        cache_write,
     };
-    let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let (raw, warnings) = (raw.to_owned(), Vec::new());
-    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+    let model = rest.model.unwrap_or_else(|| request.model.clone());
+    let warnings = Vec::new();
+    let was_streamed = false;
+    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
+        .judged())
 }
 
 #[cfg(test)]
@@ -230,7 +306,7 @@ mod tests {
         ));
         assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
         assert_eq!(reply.raw.get(), content);
-        assert_eq!(reply.tokens, TokenUsage { input: 5, output: 6, cache_read: 7, cache_write: 8 });
+        assert_eq!(reply.tokens, TokenUsage { input: 20, output: 6, cache_read: 7, cache_write: 8 });
         assert_eq!(reply.flaw(), None);
     }
 
@@ -286,9 +362,12 @@ mod tests {
             let failure = reply(text.as_bytes(), &plain()).unwrap_err();
             assert_eq!(failure.to_string(), "server: response contains no content", "{text}");
         }
-        assert!(
-            reply(b"[]", &plain()).unwrap_err().to_string().starts_with("server: the reply cannot be read: ")
-        );
+        let failure = reply(b"[]", &plain()).unwrap_err();
+        assert_eq!(failure.to_string(), "server: the reply is not a JSON object");
+        for content in [r#"["a"]"#, r#"[{"type":"text","text":7}]"#, r#"[{"text":"a"}]"#] {
+            let failure = reply(format!(r#"{{"content":{content}}}"#).as_bytes(), &plain()).unwrap_err();
+            assert!(failure.to_string().starts_with("server: the reply's content is "), "{failure}");
+        }
         let reply = got(
             r#"{"content":"x","stop_reason":"end_turn","usage":{"input_tokens":-1,"output_tokens":1.5}}"#,
         );

@@ -5,6 +5,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
+use crate::base::http::Response;
 use crate::base::http::error::HttpErrorKind;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
@@ -17,6 +18,8 @@ use crate::provider::command::level;
 use crate::provider::error::{CallError, hidden_status};
 use crate::provider::message::{Dialect, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
+use crate::provider::stream::Assembler;
+use crate::provider::wire::mend;
 use crate::provider::{anthropic, ollama, openai};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -44,7 +47,7 @@ pub(crate) struct ApiClient {
 impl ApiClient {
     /// Checks the address, then fetches the key: a command that asks for a password runs last.
     pub(super) fn connect(endpoint: &HttpEndpoint, env: &Env, deadline: Deadline) -> Result<ApiClient> {
-        let HttpEndpoint { api, provider, base_url, key, key_variable } = endpoint;
+        let HttpEndpoint { api, provider, base_url, key, key_variable, .. } = endpoint;
         let api = *api;
         let base = base_url.as_deref().unwrap_or(match api {
             Api::Anthropic => "https://api.anthropic.com",
@@ -78,18 +81,23 @@ impl ApiClient {
         Ok(ApiClient { api, base, route, key, dialects: Mutex::default(), made })
     }
 
+    pub(super) fn api(&self) -> Api {
+        self.api
+    }
+
     /// Asks, and retries up to `retries` times if that may help and the deadline allows it. Returns the last error.
     pub(super) fn ask(
         &self,
         request: &Request,
         deadline: Deadline,
         retries: u32,
+        on_text: &mut dyn FnMut(&str),
     ) -> Result<Reply, CallError> {
         let mut dialect = self.dialects().get(&request.model).copied().unwrap_or_default();
         let mut notes = Vec::new();
         let mut tried = 0;
         loop {
-            let mut error = match self.once(request, dialect, deadline) {
+            let mut error = match self.once(request, dialect, deadline, on_text) {
                 Ok(mut reply) => {
                     self.dialects().insert(request.model.clone(), dialect);
                     reply.warnings.splice(0..0, notes);
@@ -118,20 +126,38 @@ impl ApiClient {
         }
     }
 
-    fn once(&self, request: &Request, dialect: Dialect, deadline: Deadline) -> Result<Reply, CallError> {
+    fn once(
+        &self,
+        request: &Request,
+        dialect: Dialect,
+        deadline: Deadline,
+        on_text: &mut dyn FnMut(&str),
+    ) -> Result<Reply, CallError> {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
             Api::OpenAi => (openai::PATH, openai::body(request, dialect)),
             Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
         };
-        let response = http::post(&self.base.at(path), &self.route, &self.headers(), body, deadline)
-            .map_err(|error| match (error.kind, self.api) {
-                (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(
-                    "connection refused: is Ollama running? (expected at {})",
-                    self.base
-                )),
-                _ => CallError::from(error),
-            })?;
+        let url = self.base.at(path);
+        let mut assembler = Assembler::new(self.api, on_text);
+        let mut on_piece = |piece: &[u8]| assembler.take(piece);
+        let on_piece: Option<http::OnPiece> = if request.is_streamed { Some(&mut on_piece) } else { None };
+        let sent = http::post(&url, &self.route, &self.headers(), body, deadline, on_piece);
+        let has_begun = assembler.has_begun();
+        let mut response = sent.map_err(|error| match (error.kind, self.api) {
+            (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(
+                "connection refused: is Ollama running? (expected at {})",
+                self.base
+            )),
+            _ => {
+                let mut error = CallError::from(error);
+                error.is_transient = error.is_transient && !has_begun;
+                error
+            }
+        })?;
+        if has_begun {
+            return assembler.end(request).map(|reply| Reply { was_streamed: true, ..reply });
+        }
         if !(200..=299).contains(&response.status) {
             let mut error = CallError::from_response(response.status, &response);
             if response.status == 404 {
@@ -139,6 +165,20 @@ impl ApiClient {
             }
             return Err(error);
         }
+        if let Some(encoding) = compression(&response) {
+            let mut error =
+                CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"));
+            error.hint = Some(format!("look for a proxy that does this on the way to {}", self.base));
+            return Err(error);
+        }
+        // A stream under another name.
+        if request.is_streamed
+            && !matches!(response.body.trim_ascii_start().first(), None | Some(b'{' | b'<'))
+        {
+            assembler.take(&response.body);
+            return assembler.end(request).map(|reply| Reply { was_streamed: true, ..reply });
+        }
+        let mended = mend(&mut response.body);
         // minreq cannot tell a chunked body that was cut from a complete one. JSON can.
         if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
             if e.is_eof() {
@@ -151,11 +191,15 @@ impl ApiClient {
         if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
             return Err(CallError::from_response(hidden_status(&error), &response));
         }
-        match self.api {
+        let mut reply = match self.api {
             Api::Anthropic => anthropic::reply(&response.body, request),
             Api::OpenAi => openai::reply(&response.body, request),
             Api::Ollama => ollama::reply(&response.body, request),
+        }?;
+        if mended {
+            reply.warnings.push("the reply has invalid characters; they became U+FFFD".to_owned());
         }
+        Ok(reply)
     }
 
     fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
@@ -191,6 +235,12 @@ impl ApiClient {
         let passed = SignedDuration::try_from(since.elapsed()).unwrap_or_default();
         then.checked_add(passed).unwrap_or(then)
     }
+}
+
+/// The compression of a body: we cannot read any, and ask for none.
+fn compression(response: &Response) -> Option<&str> {
+    let named = response.content_encoding.as_deref().filter(|name| !name.eq_ignore_ascii_case("identity"));
+    named.or_else(|| response.body.starts_with(b"\x1f\x8b").then_some("gzip"))
 }
 
 /// Enough of a reply to see whether it is an error.

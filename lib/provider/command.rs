@@ -9,7 +9,8 @@ use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
 use crate::provider::error::{CallError, Category};
 use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage};
-use serde_json::value::RawValue;
+use crate::provider::wire;
+use serde_json::value::{RawValue, to_raw_value};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -62,9 +63,10 @@ impl ShellCommand {
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
         let reply = Reply {
-            raw: RawValue::NULL.to_owned(),
+            raw: to_raw_value(&text).unwrap_or_else(|_| RawValue::NULL.to_owned()),
             text,
             calls: Vec::new(),
+            was_streamed: false,
             stop: Stop::Complete,
             stop_reason: "stop".to_owned(),
             model: request.model.clone(),
@@ -81,14 +83,18 @@ pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// The system prompt, a blank line, the user's message; without a system prompt the message alone.
+/// The system prompt, a blank line, the user's message; without a system prompt the message alone. Further turns follow,
+/// each after a blank line.
 fn prompt(request: &Request) -> String {
-    let user = request.turns.iter().find_map(|turn| match turn {
-        ChatTurn::User(text) => Some(text.as_str()),
-        ChatTurn::Assistant(_) | ChatTurn::ToolResults(_) => None,
+    let system = wire::system(request, false);
+    let turns = request.turns.iter().filter_map(|turn| match turn {
+        ChatTurn::User(text) => Some(text.clone()),
+        ChatTurn::Assistant(raw) => {
+            let text: String = serde_json::from_str(raw.get()).unwrap_or_default();
+            Some(format!("Your answer to this was:\n\n{text}"))
+        }
+        ChatTurn::ToolResults(_) => None,
     });
-    match (request.system.as_str(), user.unwrap_or_default()) {
-        ("", user) => user.to_owned(),
-        (system, user) => format!("{system}\n\n{user}"),
-    }
+    let system = Some(system.into_owned()).filter(|system| !system.is_empty());
+    system.into_iter().chain(turns).collect::<Vec<_>>().join("\n\n")
 }

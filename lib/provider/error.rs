@@ -41,6 +41,8 @@ pub(crate) struct CallError {
 enum RejectedParameter {
     Temperature,
     MaxTokens,
+    Schema,
+    StreamOptions,
 }
 
 impl CallError {
@@ -67,6 +69,13 @@ impl CallError {
             n => format!("the reply broke off after {n} bytes"),
         };
         CallError { is_transient: true, ..CallError::server(message) }
+    }
+
+    /// An error that came in a stream. What came before it was paid for: the request is not repeated.
+    pub(super) fn in_stream(body: &Value) -> CallError {
+        let status = body.get("error").map_or(200, hidden_status);
+        let message = message_of(body).unwrap_or_else(|| status_text(status, "the stream has an error"));
+        CallError::new(category(status), one_line(&message, 1000))
     }
 
     /// A response with this status, or one of 200 whose body is an error.
@@ -104,7 +113,15 @@ impl CallError {
             {
                 Some((Dialect { new_max_tokens: true, ..now }, None))
             }
-            RejectedParameter::Temperature | RejectedParameter::MaxTokens => None,
+            RejectedParameter::Schema if request.schema.is_some() && !now.no_schema => {
+                let note =
+                    format!("the schema of the answer is described in the prompt instead: {}", self.message);
+                Some((Dialect { no_schema: true, ..now }, Some(note)))
+            }
+            RejectedParameter::StreamOptions if request.is_streamed && !now.no_stream_options => {
+                Some((Dialect { no_stream_options: true, ..now }, None))
+            }
+            _ => None,
         }
     }
 }
@@ -235,19 +252,29 @@ fn rejected(body: &Value) -> Option<RejectedParameter> {
     match body.pointer("/error/param").and_then(Value::as_str) {
         Some("temperature") => return Some(RejectedParameter::Temperature),
         Some("max_tokens") => return Some(RejectedParameter::MaxTokens),
+        Some(name) if name.starts_with("stream_options") => return Some(RejectedParameter::StreamOptions),
+        Some(name) if name.starts_with("response_format") || name.starts_with("output_config") => {
+            return Some(RejectedParameter::Schema);
+        }
         Some(_) => return None,
         None => {}
     }
     let message = message_of(body)?.to_lowercase();
+    if message.contains("stream_options") {
+        return Some(RejectedParameter::StreamOptions);
+    }
     let phrases = ["unsupported", "not support", "deprecated", "not allowed", "not permitted", "instead"];
-    if !phrases.iter().any(|word| message.contains(word)) {
-        return None;
+    if phrases.iter().any(|word| message.contains(word)) {
+        if message.contains("temperature") {
+            return Some(RejectedParameter::Temperature);
+        }
+        if message.contains("max_tokens") {
+            return Some(RejectedParameter::MaxTokens);
+        }
     }
-    match (message.contains("temperature"), message.contains("max_tokens")) {
-        (true, _) => Some(RejectedParameter::Temperature),
-        (false, true) => Some(RejectedParameter::MaxTokens),
-        (false, false) => None,
-    }
+    // Whatever is wrong with it: the answer is checked here, too.
+    let about_schema = ["response_format", "output_config", "schema", "grammar", "structured output"];
+    about_schema.iter().any(|word| message.contains(word)).then_some(RejectedParameter::Schema)
 }
 
 #[cfg(test)]
@@ -262,6 +289,7 @@ mod tests {
             retry_after: None,
             request_id: None,
             content_type: None,
+            content_encoding: None,
             body: body.into(),
         };
         CallError::from_response(status, &response)
@@ -349,7 +377,7 @@ mod tests {
         assert_eq!(renamed.alternative(Api::Anthropic, &sent, Dialect::default()), None);
         let dropped = error(400, r#"{"error":{"param":"temperature","message":"no"}}"#);
         let (dialect, note) = dropped.alternative(Api::OpenAi, &sent, dialect).unwrap();
-        assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true });
+        assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true, ..Dialect::default() });
         assert_eq!(note.as_deref(), Some("temperature was left out: no"));
         assert_eq!(renamed.alternative(Api::OpenAi, &plain(), Dialect::default()), None);
         assert_eq!(dropped.alternative(Api::OpenAi, &plain(), Dialect::default()), None);

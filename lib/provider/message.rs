@@ -1,5 +1,6 @@
 //! Requests and replies, in the one form that all providers share.
 
+use crate::base::json_schema::Schema;
 use crate::base::text::one_line;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -13,8 +14,29 @@ pub(crate) struct Request {
     pub(crate) system: String,
     pub(crate) turns: Vec<ChatTurn>,
     pub(crate) tools: Vec<Tool>,
+    /// No further tool call can be answered: the model is asked for its answer.
+    pub(crate) is_closing: bool,
     pub(crate) temperature: Option<f64>,
     pub(crate) max_tokens: Option<u64>,
+    /// Further parameters, as the API names them.
+    pub(crate) extra: Map<String, Value>,
+    /// What the answer must match.
+    pub(crate) schema: Option<Schema>,
+    /// Whether the reply shall come in pieces.
+    pub(crate) is_streamed: bool,
+}
+
+impl Request {
+    /// The length of everything that the model reads. A token has three to four bytes, rarely over six.
+    pub(crate) fn bytes(&self) -> u64 {
+        let turns = self.turns.iter().map(|turn| match turn {
+            ChatTurn::User(text) => text.len(),
+            ChatTurn::Assistant(raw) => raw.get().len(),
+            ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
+        });
+        let tools = self.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len());
+        (self.system.len() + turns.sum::<usize>() + tools.sum::<usize>()) as u64
+    }
 }
 
 /// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
@@ -23,6 +45,10 @@ pub(crate) struct Dialect {
     pub(super) no_temperature: bool,
     /// `max_completion_tokens` instead of `max_tokens` (openai).
     pub(super) new_max_tokens: bool,
+    /// The schema of the answer is described in the prompt.
+    pub(super) no_schema: bool,
+    /// `stream_options` is left out (openai): then no stream tells the usage.
+    pub(super) no_stream_options: bool,
 }
 
 #[derive(Debug)]
@@ -33,19 +59,13 @@ pub(crate) enum ChatTurn {
     ToolResults(Vec<ToolResult>),
 }
 
-/// A function that the model may call. Its parameters are all strings.
+/// A function that the model may call.
 #[derive(Debug, Clone)]
 pub(crate) struct Tool {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) parameters: Vec<Parameter>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    pub(crate) description: String,
-    pub(crate) required: bool,
+    /// A JSON Schema of its arguments, which are an object.
+    pub(crate) schema: Value,
 }
 
 /// The model asks for a function to be called.
@@ -75,6 +95,8 @@ pub(crate) struct ToolResult {
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
+    /// Whether its text was passed on as it came.
+    pub(crate) was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].
     pub(crate) raw: Box<RawValue>,
     pub(crate) stop: Stop,
@@ -112,10 +134,26 @@ impl Reply {
         self
     }
 
-    /// A line about retries, if there were any.
+    /// A line about retries, if there were any. They may be those of sub-agents, which may have failed in the end.
     pub(crate) fn tries(retries: u32) -> Option<String> {
-        let tries = if retries == 1 { "try" } else { "tries" };
-        (retries > 0).then(|| format!("the answer took {retries} further {tries} after passing errors"))
+        let retries_in_words = if retries == 1 { "retry was" } else { "retries were" };
+        (retries > 0).then(|| format!("{retries} {retries_in_words} needed after temporary errors"))
+    }
+
+    /// What a conversation said before its token budget was spent.
+    pub(crate) fn broken_off(text: String, model: &str) -> Reply {
+        Reply {
+            text,
+            calls: Vec::new(),
+            was_streamed: false,
+            raw: RawValue::NULL.to_owned(),
+            stop: Stop::Cut,
+            stop_reason: "max_tokens_total".to_owned(),
+            model: model.to_owned(),
+            tokens: TokenUsage::default(),
+            warnings: Vec::new(),
+            retries: 0,
+        }
     }
 
     /// What is wrong with the answer, if it is not what was asked for.
@@ -143,10 +181,12 @@ pub(crate) enum Stop {
 /// Token counts; 0 if the provider gives none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TokenUsage {
-    /// Without tokens that were read from or written to a cache.
+    /// Everything that the model read, also from a cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
+    /// How many of the input tokens were read from a cache.
     pub(crate) cache_read: u64,
+    /// How many of them were written to a cache.
     pub(crate) cache_write: u64,
 }
 

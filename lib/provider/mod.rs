@@ -8,12 +8,13 @@ pub(crate) mod message;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 pub(crate) mod retry;
+mod stream;
 pub(crate) mod wire;
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::config::global::Endpoint;
+use crate::config::global::{Api, Endpoint};
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
 use crate::provider::error::CallError;
@@ -44,16 +45,27 @@ impl Provider {
         })
     }
 
+    /// The most output tokens that an answer to `request` may have, as far as that is known.
+    pub(crate) fn most_output(&self, request: &Request) -> u64 {
+        let default = match self {
+            Provider::Http(client) if client.api() == Api::Anthropic => anthropic::MAX_TOKENS,
+            Provider::Http(_) | Provider::Command(_) => 0,
+        };
+        request.max_tokens.unwrap_or(default)
+    }
+
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
-    /// service is asked again, up to `retries` times; a command is asked once.
+    /// service is asked again, up to `retries` times; a command is asked once. If the reply comes in pieces, `on_text`
+    /// gets its text as it comes.
     pub(crate) fn ask(
         &self,
         request: &Request,
         deadline: Deadline,
         retries: u32,
+        on_text: &mut dyn FnMut(&str),
     ) -> Result<Reply, CallError> {
         match self {
-            Provider::Http(client) => client.ask(request, deadline, retries),
+            Provider::Http(client) => client.ask(request, deadline, retries, on_text),
             Provider::Command(command) => command.ask(request, deadline),
         }
     }

@@ -1,12 +1,16 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
+use crate::base::json_schema::Schema;
 use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
 use crate::provider::openai;
-use crate::provider::wire::{ChatMessage, arguments, count, messages, read, text_at};
+use crate::provider::wire::{
+    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    tool_calls,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 
 pub(super) const PATH: &str = "/api/chat";
 /// The context that Ollama gives a model on a small machine, in tokens.
@@ -19,61 +23,62 @@ struct Body<'a> {
     model: &'a str,
     messages: Vec<ChatMessage<'a>>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a Value>,
     #[serde(skip_serializing_if = "Options::is_empty")]
-    options: Options,
+    options: Options<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
 }
 
 #[derive(Serialize)]
-struct Options {
+struct Options<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     num_predict: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     num_ctx: Option<u64>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
 }
 
-impl Options {
+impl Options<'_> {
     fn is_empty(&self) -> bool {
-        self.temperature.is_none() && self.num_predict.is_none() && self.num_ctx.is_none()
+        self.temperature.is_none()
+            && self.num_predict.is_none()
+            && self.num_ctx.is_none()
+            && self.extra.is_empty()
     }
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| ChatMessage::ResultByName {
+    // A grammar for the answer would rule out tool calls.
+    let offers_tools = !request.tools.is_empty() && !request.is_closing;
+    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema && !offers_tools);
+    let system = system(request, schema.is_some());
+    let messages = messages(request, &system, |result| ChatMessage::ResultByName {
         role: "tool",
         tool_name: &result.name,
         content: &result.content,
     });
-    let needed = (prompt_bytes(request) / 3).saturating_add(request.max_tokens.unwrap_or(0));
+    let needed = (request.bytes() / 3).saturating_add(request.max_tokens.unwrap_or(0));
     let body = Body {
         model: &request.model,
         messages,
-        stream: false,
+        stream: request.is_streamed,
+        format: schema.map(Schema::value),
         options: Options {
             temperature: request.temperature.filter(|_| !dialect.no_temperature),
             num_predict: request.max_tokens,
-            num_ctx: (needed > CONTEXT).then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+            num_ctx: (needed > CONTEXT && !request.extra.contains_key("num_ctx"))
+                .then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+            extra: &request.extra,
         },
-        tools: request.tools.iter().map(openai::tool).collect(),
+        // It has no other way to turn them off.
+        tools: request.tools.iter().filter(|_| offers_tools).map(openai::tool).collect(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
-}
-
-/// The length of everything that the model reads. A token has three to four bytes, rarely over six.
-fn prompt_bytes(request: &Request) -> u64 {
-    let turns = request.turns.iter().map(|turn| match turn {
-        ChatTurn::User(text) => text.len(),
-        ChatTurn::Assistant(raw) => raw.get().len(),
-        ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
-    });
-    let tools = request.tools.iter().map(|tool| {
-        tool.description.len()
-            + tool.parameters.iter().map(|p| p.name.len() + p.description.len()).sum::<usize>()
-    });
-    (request.system.len() + turns.sum::<usize>() + tools.sum::<usize>()) as u64
 }
 
 #[derive(Deserialize)]
@@ -91,21 +96,51 @@ struct Answer<'a> {
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = read(bytes)?;
+    let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
-    let text = text_at(&message, "content");
+    let raw = raw.to_owned();
+    from_message(&message, raw, answer, request)
+}
+
+/// The reply from the message that a stream's pieces make up.
+pub(super) fn streamed(
+    message: Map<String, Value>,
+    head: &Map<String, Value>,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let message = Value::Object(message);
+    let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
+    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let count = |name| head.get(name).cloned().unwrap_or_default();
+    let answer = Answer {
+        message: None,
+        done: true,
+        done_reason: text("done_reason"),
+        model: text("model"),
+        prompt_eval_count: count("prompt_eval_count"),
+        eval_count: count("eval_count"),
+    };
+    from_message(&message, raw.unwrap_or_else(|| RawValue::NULL.to_owned()), answer, request)
+}
+
+fn from_message(
+    message: &Value,
+    raw: Box<RawValue>,
+    answer: Answer,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let nothing = || CallError::server("response contains no content");
+    let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before: usize = request
         .turns
         .iter()
         .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
         .sum();
-    let calls: Vec<_> = match message.get("tool_calls") {
-        Some(Value::Array(calls)) => calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect(),
-        _ => Vec::new(),
-    };
+    let calls = tool_calls(message)?;
+    let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
     if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
@@ -120,8 +155,9 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     };
     let warnings = truncated(request, tokens.input).into_iter().collect();
     let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let raw = raw.to_owned();
-    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+    let was_streamed = false;
+    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
+        .judged())
 }
 
 fn call(call: &Value, number: usize) -> ToolCall {
@@ -137,7 +173,7 @@ fn call(call: &Value, number: usize) -> ToolCall {
 ///
 /// Later turns are not checked unless they exceed the cap: older versions do not count cached tokens.
 fn truncated(request: &Request, counted: u64) -> Option<String> {
-    let bytes = prompt_bytes(request);
+    let bytes = request.bytes();
     let first = request.turns.len() == 1;
     let suspicious = counted > 0 && bytes > 12 * 1024 && counted < bytes / 8;
     (suspicious && (first || bytes / 6 > CONTEXT_CAP)).then(|| {
@@ -237,6 +273,11 @@ mod tests {
         ] {
             let failure = reply(text.as_bytes(), &plain()).unwrap_err();
             assert_eq!(failure.to_string(), "server: response contains no content");
+        }
+        for message in [r#"{"content":7}"#, r#"{"content":{}}"#, r#"{"content":"a","tool_calls":7}"#] {
+            let text = format!(r#"{{"message":{message},"done":true}}"#);
+            let failure = reply(text.as_bytes(), &plain()).unwrap_err();
+            assert!(failure.to_string().starts_with("server: the reply's "), "{failure}");
         }
         let empty = reply(br#"{"message":{"content":""},"done":true}"#, &plain()).unwrap();
         assert_eq!((empty.stop, empty.flaw().is_some()), (Stop::Complete, true));

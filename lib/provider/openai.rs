@@ -2,10 +2,13 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
-use crate::provider::wire::{ChatMessage, arguments, count, messages, read, schema, text_at};
+use crate::provider::wire::{
+    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    tool_calls, wrong_content,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/chat/completions";
 
@@ -21,10 +24,26 @@ struct Body<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
+    #[serde(flatten)]
+    extra: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let messages = messages(request, |result| ChatMessage::ResultById {
+    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
+    let mut extra = request.extra.clone();
+    if let Some(schema) = schema {
+        let schema = schema.value();
+        let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
+        extra.insert("response_format".to_owned(), json!({ "type": "json_schema", "json_schema": format }));
+    }
+    let system = system(request, schema.is_some());
+    let messages = messages(request, &system, |result| ChatMessage::ResultById {
         role: "tool",
         tool_call_id: &result.id,
         content: &result.content,
@@ -34,15 +53,50 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         messages,
         temperature: request.temperature.filter(|_| !dialect.no_temperature),
         max_tokens: request.max_tokens.filter(|_| !dialect.new_max_tokens),
-        max_completion_tokens: request.max_tokens.filter(|_| dialect.new_max_tokens),
+        max_completion_tokens: request
+            .max_tokens
+            .filter(|_| dialect.new_max_tokens && !request.extra.contains_key("max_completion_tokens")),
         tools: request.tools.iter().map(tool).collect(),
+        stream: request.is_streamed.then_some(true),
+        stream_options: (request.is_streamed && !dialect.no_stream_options)
+            .then(|| json!({ "include_usage": true })),
+        extra: &extra,
+        tool_choice: request.is_closing.then_some("none"),
     };
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
+/// The API enforces a schema only if each object lists its keys: all are required, and there are no others.
+fn is_strict(schema: &Value) -> bool {
+    let Value::Object(rules) = schema else { return !schema.is_boolean() };
+    let below = |name: &str| match rules.get(name) {
+        Some(Value::Array(all)) => all.iter().all(is_strict),
+        Some(Value::Object(all)) if matches!(name, "properties" | "$defs" | "definitions") => {
+            all.values().all(is_strict)
+        }
+        Some(one) => is_strict(one),
+        None => true,
+    };
+    let is_object = rules.get("type").is_some_and(|of| *of == "object") || rules.contains_key("properties");
+    let is_closed = || {
+        let names = rules.get("properties").and_then(Value::as_object);
+        let required = rules.get("required").and_then(Value::as_array);
+        rules.get("additionalProperties") == Some(&Value::Bool(false))
+            && names.is_some_and(|names| {
+                names.keys().all(|name| required.is_some_and(|all| all.iter().any(|one| one == name)))
+            })
+    };
+    // Rules on which the API's own rejects a strict schema.
+    let unsupported =
+        ["allOf", "oneOf", "not", "if", "then", "else", "patternProperties", "dependentRequired"];
+    (!is_object || is_closed())
+        && !unsupported.iter().any(|name| rules.contains_key(*name))
+        && ["properties", "items", "anyOf", "$defs", "definitions"].into_iter().all(below)
+}
+
 /// Ollama has the same form.
 pub(super) fn tool(tool: &Tool) -> Value {
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": schema(tool) });
+    let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
     json!({ "type": "function", "function": function })
 }
 
@@ -63,20 +117,55 @@ struct Choice<'a> {
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = read(bytes)?;
+    let answer: Answer = outer(bytes)?;
     let choice = answer.choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
     let nothing = || CallError::server("response contains no content");
     let raw = choice.message.ok_or_else(nothing)?;
     let message: Value = read(raw.get().as_bytes())?;
+    let rest = Rest { finish_reason: choice.finish_reason, model: answer.model, usage: answer.usage };
+    from_message(&message, raw.to_owned(), rest, request)
+}
 
-    let (mut text, mut refusal) = content(message.get("content"));
+/// What a reply has besides its message.
+struct Rest {
+    finish_reason: Option<String>,
+    model: Option<String>,
+    usage: Value,
+}
+
+/// The reply from the message that a stream's pieces make up.
+pub(super) fn streamed(
+    mut message: Map<String, Value>,
+    head: &Map<String, Value>,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    if let Some(Value::Array(calls)) = message.get_mut("tool_calls") {
+        for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+            call.remove("index");
+            call.entry("type").or_insert_with(|| json!("function"));
+        }
+    }
+    message.entry("role").or_insert_with(|| json!("assistant"));
+    let message = Value::Object(message);
+    let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
+    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let usage = head.get("usage").cloned().unwrap_or_default();
+    let rest = Rest { finish_reason: text("finish_reason"), model: text("model"), usage };
+    from_message(&message, raw.unwrap_or_else(|| RawValue::NULL.to_owned()), rest, request)
+}
+
+fn from_message(
+    message: &Value,
+    raw: Box<RawValue>,
+    rest: Rest,
+    request: &Request,
+) -> Result<Reply, CallError> {
+    let nothing = || CallError::server("response contains no content");
+    let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
-    let calls: Vec<_> = match message.get("tool_calls") {
-        Some(Value::Array(calls)) => calls.iter().map(call).collect(),
-        _ => Vec::new(),
-    };
-    let stop_reason = choice.finish_reason.unwrap_or_default();
+    let calls: Vec<_> = tool_calls(message)?.iter().map(call).collect();
+    let stop_reason = rest.finish_reason.unwrap_or_default();
     if text.is_empty() && refusal.is_empty() && calls.is_empty() && stop_reason.is_empty() {
         return Err(nothing());
     }
@@ -90,36 +179,32 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     if text.is_empty() {
         text = refusal;
     }
-    // This count of the prompt includes cached tokens.
-    let cache_read = count(&answer.usage, "/prompt_tokens_details/cached_tokens");
     let tokens = TokenUsage {
-        input: count(&answer.usage, "/prompt_tokens").saturating_sub(cache_read),
-        output: count(&answer.usage, "/completion_tokens"),
-        cache_read,
+        input: count(&rest.usage, "/prompt_tokens"),
+        output: count(&rest.usage, "/completion_tokens"),
+        cache_read: count(&rest.usage, "/prompt_tokens_details/cached_tokens"),
         cache_write: 0,
     };
-    let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let (raw, warnings) = (raw.to_owned(), Vec::new());
-    Ok(Reply { text, calls, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }.judged())
+    let model = rest.model.unwrap_or_else(|| request.model.clone());
+    let warnings = Vec::new();
+    let was_streamed = false;
+    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
+        .judged())
 }
 
 /// A message's text and refusal. Its content may be null, a text, or a list of parts.
-fn content(content: Option<&Value>) -> (String, String) {
+fn content(content: Option<&Value>) -> Result<(String, String), CallError> {
+    let Some(Value::Array(parts)) = content else { return Ok((answer_text(content)?, String::new())) };
     let (mut text, mut refusal) = (String::new(), String::new());
-    match content {
-        Some(Value::String(whole)) => text.push_str(whole),
-        Some(Value::Array(parts)) => {
-            for part in parts {
-                match part.get("type").and_then(Value::as_str) {
-                    Some("text" | "output_text") => text += &text_at(part, "text"),
-                    Some("refusal") => refusal += &text_at(part, "refusal"),
-                    _ => {}
-                }
-            }
+    for part in parts {
+        match part.get("type").and_then(Value::as_str) {
+            Some("text" | "output_text") => text += &answer_text(part.get("text"))?,
+            Some("refusal") => refusal += &text_at(part, "refusal"),
+            Some(_) => {}
+            None => return Err(wrong_content(part)),
         }
-        _ => {}
     }
-    (text, refusal)
+    Ok((text, refusal))
 }
 
 fn call(call: &Value) -> ToolCall {
@@ -174,7 +259,8 @@ mod tests {
     #[test]
     fn a_dialect_renames_and_leaves_out() {
         let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
-        let sent = sent(&request, Dialect { no_temperature: true, new_max_tokens: true });
+        let sent =
+            sent(&request, Dialect { no_temperature: true, new_max_tokens: true, ..Dialect::default() });
         assert_eq!(sent["max_completion_tokens"], 9);
         assert!(sent.get("max_tokens").is_none() && sent.get("temperature").is_none());
     }
@@ -214,14 +300,14 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_not_counted_twice() {
+    fn cached_tokens_are_part_of_the_input() {
         let usage =
             r#"{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":7}}"#;
         let text = format!(
             r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
         );
         let reply = reply(text.as_bytes(), &plain()).unwrap();
-        assert_eq!(reply.tokens, TokenUsage { input: 3, output: 2, cache_read: 7, cache_write: 0 });
+        assert_eq!(reply.tokens, TokenUsage { input: 10, output: 2, cache_read: 7, cache_write: 0 });
         assert_eq!(reply.model, "m-1");
     }
 
@@ -232,6 +318,19 @@ mod tests {
             (r#"{"choices":[]}"#, "server: response contains no choices"),
             (r#"{"choices":[{}]}"#, "server: response contains no content"),
             (r#"{"choices":[{"message":{}}]}"#, "server: response contains no content"),
+            ("[]", "server: the reply is not a JSON object"),
+            (
+                r#"{"choices":[{"message":{"content":7},"finish_reason":"stop"}]}"#,
+                "server: the reply's content is a number, not text",
+            ),
+            (
+                r#"{"choices":[{"message":{"content":["a"]},"finish_reason":"stop"}]}"#,
+                "server: the reply's content is a string, not a part with a type",
+            ),
+            (
+                r#"{"choices":[{"message":{"content":"a","tool_calls":{}},"finish_reason":"stop"}]}"#,
+                "server: the reply's tool_calls are an object, not a list",
+            ),
         ] {
             assert_eq!(reply(text.as_bytes(), &plain()).unwrap_err().to_string(), message);
         }

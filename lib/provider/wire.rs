@@ -1,11 +1,13 @@
 //! What the three wire formats have in common: reading replies leniently, describing tools.
 
+use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
-use crate::provider::message::{CallArguments, ChatTurn, Request, Tool, ToolResult};
+use crate::provider::message::{CallArguments, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// A message in OpenAI's and Ollama's format. They differ in how a tool's result names its call.
 #[derive(Serialize)]
@@ -17,14 +19,31 @@ pub(crate) enum ChatMessage<'a> {
     ResultByName { role: &'static str, tool_name: &'a str, content: &'a str },
 }
 
+/// The system prompt; if the API cannot be given the schema of the answer, with a description of it.
+pub(super) fn system(request: &Request, has_schema: bool) -> Cow<'_, str> {
+    match &request.schema {
+        Some(schema) if !has_schema => {
+            let gap = if request.system.is_empty() { "" } else { "\n\n---\n\n" };
+            Cow::Owned(format!(
+                "{}{gap}## Answer\n\nThe answer is one JSON value that this JSON Schema accepts, without a code fence \
+                 and without any other text:\n\n{}",
+                request.system,
+                schema.value()
+            ))
+        }
+        _ => Cow::Borrowed(&request.system),
+    }
+}
+
 /// The conversation so far, with the system prompt as its first message.
 pub(super) fn messages<'a>(
     request: &'a Request,
+    system: &'a str,
     result: fn(&'a ToolResult) -> ChatMessage<'a>,
 ) -> Vec<ChatMessage<'a>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
-    if !request.system.is_empty() {
-        messages.push(ChatMessage::Text { role: "system", content: &request.system });
+    if !system.is_empty() {
+        messages.push(ChatMessage::Text { role: "system", content: system });
     }
     for turn in &request.turns {
         match turn {
@@ -43,6 +62,83 @@ pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallErr
     })
 }
 
+/// A reply's outermost form. Serde would fill a struct from a list, too.
+pub(super) fn outer<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
+    match bytes.trim_ascii_start().first() {
+        Some(b'{') => read(bytes),
+        _ => Err(CallError::server("the reply is not a JSON object")),
+    }
+}
+
+/// Whether the assistant's turn may have to be sent back: after tool calls, or if the answer does not match its schema.
+pub(super) fn needs_echo(request: &Request) -> bool {
+    !request.tools.is_empty() || request.schema.is_some()
+}
+
+/// The text of an answer: null or missing is an empty one, and any other type an error. An answer of another type
+/// must not become an empty one.
+pub(super) fn answer_text(content: Option<&Value>) -> Result<String, CallError> {
+    match content {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(CallError::server(format!("the reply's content is {}, not text", kind(other)))),
+    }
+}
+
+/// The error for a part of the content that is none.
+pub(super) fn wrong_content(part: &Value) -> CallError {
+    CallError::server(format!("the reply's content is {}, not a part with a type", kind(part)))
+}
+
+/// A message's tool calls in OpenAI's and Ollama's format.
+pub(super) fn tool_calls(message: &Value) -> Result<&[Value], CallError> {
+    match message.get("tool_calls") {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(calls)) => Ok(calls),
+        Some(other) => {
+            Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(other))))
+        }
+    }
+}
+
+/// Makes JSON readable that a server did not write as the standard demands, so that an answer is not lost to one
+/// character: a byte order mark goes, invalid UTF-8 and the escapes of half a character become U+FFFD. Returns whether
+/// characters were replaced.
+pub(super) fn mend(body: &mut Vec<u8>) -> bool {
+    if body.starts_with(b"\xef\xbb\xbf") {
+        body.drain(..3);
+    }
+    let mut mended = false;
+    if std::str::from_utf8(body).is_err() {
+        *body = String::from_utf8_lossy(body).into_owned().into_bytes();
+        mended = true;
+    }
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &body[at..]) {
+        at += found;
+        match (escaped_unit(&body[at..]), body.get(at + 6..).and_then(escaped_unit)) {
+            (None, _) => at += 2,
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at += 12,
+            (Some(0xd800..=0xdfff), _) => {
+                body[at + 2..at + 6].copy_from_slice(b"fffd");
+                mended = true;
+                at += 6;
+            }
+            (Some(_), _) => at += 6,
+        }
+        if at >= body.len() {
+            break;
+        }
+    }
+    mended
+}
+
+/// The UTF-16 unit of an escape `\uXXXX` at the start of `text`.
+fn escaped_unit(text: &[u8]) -> Option<u16> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4).filter(|d| d.iter().all(u8::is_ascii_hexdigit))?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
 /// A count. One that is missing or not a whole number is 0: that must not cost a valid answer.
 pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
@@ -52,28 +148,41 @@ pub(super) fn text_at(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A tool's parameters as a JSON schema.
-pub(super) fn schema(tool: &Tool) -> Value {
-    let properties: Map<String, Value> = tool
-        .parameters
-        .iter()
-        .map(|p| (p.name.to_owned(), json!({ "type": "string", "description": p.description })))
-        .collect();
-    let required: Vec<_> = tool.parameters.iter().filter(|p| p.required).map(|p| p.name).collect();
-    json!({ "type": "object", "properties": properties, "required": required })
-}
-
 /// A call's arguments: an object or, in OpenAI's format, the text of one.
 pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
     let malformed = |why: String| CallArguments::Malformed(why);
     match value {
         Some(Value::Object(map)) => CallArguments::Object(map.clone()),
         Some(Value::String(text)) => serde_json::from_str(text).map_or_else(
-            |e| malformed(format!("the arguments are not a JSON object: {}", one_line(&e.to_string(), 200))),
+            |e| malformed(format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
             CallArguments::Object,
         ),
-        Some(_) => malformed("the arguments are not a JSON object".to_owned()),
-        None => malformed("the arguments are missing".to_owned()),
+        Some(_) => malformed("they are not a JSON object".to_owned()),
+        None => malformed("they are missing".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_characters_and_bad_bytes_are_mended_and_nothing_else() {
+        for (before, after, mended) in [
+            (&br#"{"a":"x"}"#[..], r#"{"a":"x"}"#, false),
+            (b"\xef\xbb\xbf{}", "{}", false),
+            (b"\"a\xffb\"", "\"a\u{fffd}b\"", true),
+            (br#""a\ud800b""#, r#""a\ufffdb""#, true),
+            (br#""\uDC00\uD83D\uDE00\ud83d""#, r#""\ufffd\uD83D\uDE00\ufffd""#, true),
+            (br#""\\ud800 \\\ud800""#, r#""\\ud800 \\\ufffd""#, true),
+            (br#""\n\u00e9\"""#, r#""\n\u00e9\"""#, false),
+            (br#""\ud8"#, r#""\ud8"#, false),
+            (br#""\"#, r#""\"#, false),
+        ] {
+            let mut body = before.to_vec();
+            assert_eq!(mend(&mut body), mended, "{after}");
+            assert_eq!(String::from_utf8(body).unwrap(), after);
+        }
     }
 }
 
@@ -81,8 +190,9 @@ pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
 pub(crate) mod examples {
     //! Requests and results that the tests of all three formats use.
 
-    use crate::provider::message::{ChatTurn, Parameter, Request, Tool, ToolResult};
+    use crate::provider::message::{ChatTurn, Request, Tool, ToolResult};
     use serde_json::value::RawValue;
+    use serde_json::{Map, json};
 
     pub(crate) fn plain() -> Request {
         Request {
@@ -90,13 +200,16 @@ pub(crate) mod examples {
             system: String::new(),
             turns: vec![ChatTurn::User("hi".into())],
             tools: vec![],
+            is_closing: false,
             temperature: None,
             max_tokens: None,
+            extra: Map::new(),
+            schema: None,
+            is_streamed: false,
         }
     }
 
     pub(crate) fn with_tools(assistant: &str) -> Request {
-        let parameter = |name, required| Parameter { name, description: format!("the {name}"), required };
         let result = |id: &str, content: &str, is_error| ToolResult {
             id: id.into(),
             name: "call_agent".into(),
@@ -111,9 +224,16 @@ pub(crate) mod examples {
                 ChatTurn::ToolResults(vec![result("a", "1", false), result("b", "broken", true)]),
             ],
             tools: vec![Tool {
-                name: "call_agent",
+                name: "call_agent".into(),
                 description: "calls".into(),
-                parameters: vec![parameter("agent", true), parameter("context", false)],
+                schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "agent": { "type": "string", "description": "the agent" },
+                        "context": { "type": "string", "description": "the context" },
+                    },
+                    "required": ["agent"],
+                }),
             }],
             temperature: Some(0.0),
             max_tokens: Some(0),

@@ -4,19 +4,23 @@
 //! nothing else is assumed about them. Logs are read from the end and counted in constant memory, so that a run
 //! costs the same for a log of any length.
 
+use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
-use crate::base::text::{cut, lossy};
+use crate::base::text::{cut, lossy, one_line};
 use crate::config::agent::{AgentName, Memory};
 use jiff::Timestamp;
 use memchr::memmem;
 use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A result is cut after this many characters (M6 2.5).
 const RESULT_CHARS: usize = 1000;
+/// How long an entry waits for the log's lock although the deadline has passed: the answer was paid for.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
 /// The most that goes into a prompt, in bytes.
 const LOAD_CAP: u64 = 64 * 1024 * 1024;
 /// An entry's header, with the end of the line before it.
@@ -34,15 +38,18 @@ pub(crate) fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathB
 
 /// Appends one entry. Creates the file and its directory if necessary; after an error the file is as it was.
 ///
-/// `task_chars` is the length at which the task is cut; 0: never.
+/// `task_chars` is the length at which the task is cut; 0: never. Another program's lock is waited for until
+/// `deadline`, and at least for [`LEAST_WAIT`].
 pub(crate) fn append(
     path: &Path,
     time: Timestamp,
     task: &str,
     result: &str,
     task_chars: usize,
+    deadline: Deadline,
 ) -> io::Result<()> {
-    file::append(path, entry(time, task, result, task_chars).as_bytes())
+    let wait = deadline.remaining().max(LEAST_WAIT);
+    file::append_within(path, entry(time, task, result, task_chars).as_bytes(), wait)
 }
 
 fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String {
@@ -50,14 +57,18 @@ fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String
     let task = task.replace(['\n', '\r'], " ");
     let task = if task.is_empty() { "(none)" } else { &task };
     let result = if result.is_empty() { Cow::Borrowed("(none)") } else { cut(result, RESULT_CHARS) };
+    // A heading in an answer must not begin an entry. With a space before it, it is still one in Markdown.
+    let result = result.replace("\n## ", "\n ## ");
     let time = time.strftime("%Y-%m-%dT%H:%M:%SZ");
     format!("## {time}\n**Task:** {task}\n**Result:** {result}\n\n")
 }
 
 /// The newest `last_n` entries without change, and without text before the first header; 0: the whole file.
-/// A missing file counts as an empty one.
-pub(crate) fn tail(path: &Path, last_n: usize) -> io::Result<String> {
-    let Some((mut log, end)) = file::open_settled(path)? else { return Ok(String::new()) };
+/// A missing file counts as an empty one. A program that is writing to it is waited for, but not beyond `deadline`.
+pub(crate) fn tail(path: &Path, last_n: usize, deadline: Deadline) -> io::Result<String> {
+    let Some((mut log, end)) = file::open_settled_within(path, deadline.remaining())? else {
+        return Ok(String::new());
+    };
     let start = if last_n == 0 { 0 } else { start_of_tail(&mut log, end, last_n as u64)?.unwrap_or(end) };
     if end - start > LOAD_CAP {
         return Err(io::Error::new(
@@ -84,12 +95,26 @@ pub(crate) struct LogCount {
     end: u64,
 }
 
-/// Counts the entries. A missing file has none.
-pub(crate) fn count(path: &Path) -> io::Result<LogCount> {
-    match file::open_settled(path)? {
+/// Counts the entries. A missing file has none. Waits like [`tail`].
+pub(crate) fn count(path: &Path, deadline: Deadline) -> io::Result<LogCount> {
+    match file::open_settled_within(path, deadline.remaining())? {
         Some((log, end)) => Ok(LogCount { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
         None => Ok(LogCount::default()),
     }
+}
+
+/// What a log says about its runs without a model: how many, when, and the mean length of a result in characters, which
+/// is counted in what is stored. `None` without any entry.
+pub(crate) fn overview(log: &str) -> Option<String> {
+    let with_break = format!("\n{log}");
+    let entries: Vec<&str> = with_break.split("\n## ").skip(1).collect();
+    let time = |entry: &&str| one_line(entry.lines().next().unwrap_or_default(), 40);
+    let (first, last) = (time(entries.first()?), time(entries.last()?));
+    let lengths = entries.iter().map(|entry| {
+        entry.split_once("\n**Result:** ").map_or(0, |(_, result)| result.trim_end().chars().count())
+    });
+    let mean = lengths.sum::<usize>() / entries.len();
+    Some(format!("Runs: {}, first {first}, last {last}, mean result {mean} characters", entries.len()))
 }
 
 /// How many entries `log` has.
@@ -119,27 +144,24 @@ pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
 /// The result of a trim, in entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trimmed {
+    /// 0: there was nothing to remove.
     pub(crate) removed: u64,
     pub(crate) kept: u64,
 }
 
-/// Keeps the newest `keep` entries, byte for byte; 0 keeps all (M7 3.1). `None`: there was nothing to remove.
+/// Keeps the newest `keep` entries, byte for byte; 0 keeps all (M7 3.1).
 /// Text before the first header is removed together with the entries after it.
 ///
 /// `counted` is the count from when the log was read for its analysis. Entries that were appended since were not
 /// analysed, so they stay even if there are more than `keep`; and only they need to be counted under the lock.
 /// Appends and other trims wait, so that no entry is lost between reading and replacing. After an error the log is as
 /// it was. `own_dir`: the directory contains only our files, so leftovers can be removed.
-pub(crate) fn trim(
-    path: &Path,
-    keep: usize,
-    counted: LogCount,
-    own_dir: bool,
-) -> io::Result<Option<Trimmed>> {
+pub(crate) fn trim(path: &Path, keep: usize, counted: LogCount, own_dir: bool) -> io::Result<Trimmed> {
+    let unchanged = |kept| Ok(Trimmed { removed: 0, kept });
     if keep == 0 {
-        return Ok(None);
+        return unchanged(counted.entries);
     }
-    let Some(mut log) = file::lock_for_change(path, false)? else { return Ok(None) };
+    let Some(mut log) = file::lock_for_change(path, false)? else { return unchanged(0) };
     if own_dir {
         file::sweep(path);
     }
@@ -152,9 +174,9 @@ pub(crate) fn trim(
     let kept = if grown { new.max(keep as u64) } else { keep as u64 };
     let start = start_of_tail(&mut log, end, kept)?;
     // If there is no entry before that, there is nothing to remove.
-    let Some(start) = start.filter(|start| *start > 0) else { return Ok(None) };
+    let Some(start) = start.filter(|start| *start > 0) else { return unchanged(before + new) };
     if start_of_tail(&mut log, start, 1)?.is_none() {
-        return Ok(None);
+        return unchanged(before + new);
     }
     log.seek(SeekFrom::Start(start))?;
     file::replace(path, |new| {
@@ -162,7 +184,7 @@ pub(crate) fn trim(
         if copied == end - start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     })?;
     // At least one, even if the log was edited since it was counted.
-    Ok(Some(Trimmed { removed: (before + new).saturating_sub(kept).max(1), kept }))
+    Ok(Trimmed { removed: (before + new).saturating_sub(kept).max(1), kept })
 }
 
 /// Where the `n`th entry from the end begins, else where the first one does; `None` without any entry.

@@ -178,6 +178,15 @@ pub(crate) fn entries(n: usize) -> String {
         .collect()
 }
 
+/// The line of `axe-gc` about `entries(n)`.
+pub(crate) fn overview(n: usize) -> String {
+    let characters: usize = (0..n).map(|i| format!("result {i}").len()).sum();
+    let (last, mean) = (n - 1, characters / n);
+    format!(
+        "Runs: {n}, first 2026-01-01T00:00:00Z, last 2026-01-01T00:00:{last:02}Z, mean result {mean} characters\n"
+    )
+}
+
 /// Waits up to ten seconds for something that another process does.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(10);

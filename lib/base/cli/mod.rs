@@ -17,3 +17,5 @@ pub(crate) use program::{Program, VERSION};
 pub(crate) use progress::Progress;
 pub(crate) use reporter::Reporter;
 pub(crate) use stdout::Stdout;
+#[cfg(unix)]
+pub(crate) use stdout::hand_on_closed_stdout;

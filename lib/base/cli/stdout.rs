@@ -3,6 +3,27 @@
 use crate::base::error::{Error, Result};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Whether stdout was closed (`>&-`) when the process started. Rust's own start opens /dev/null in its place, and
+/// everything written there would be lost without an error.
+static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Runs before `main`, and before Rust's own start.
+#[cfg(unix)]
+#[ctor::ctor]
+fn look_at_stdout() {
+    let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
+    WAS_CLOSED.store(flags == Err(rustix::io::Errno::BADF), Relaxed);
+}
+
+/// Closes stdout for the program that replaces this one, if it was closed for us.
+#[cfg(unix)]
+pub(crate) fn hand_on_closed_stdout() {
+    if WAS_CLOSED.load(Relaxed) {
+        let _ = rustix::io::fcntl_setfd(rustix::stdio::stdout(), rustix::io::FdFlags::CLOEXEC);
+    }
+}
 
 /// Remembers whether its reader left (`| head -1`): that is a success, and later output is discarded. Any other
 /// failure, like a full disk, is an error. A child's broken pipe does not count.
@@ -23,7 +44,11 @@ impl Stdout {
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = self.out.write_all(bytes);
+        let written = if WAS_CLOSED.load(Relaxed) && !bytes.is_empty() {
+            Err(io::Error::other("it is closed"))
+        } else {
+            self.out.write_all(bytes)
+        };
         self.judge(written)
     }
 

@@ -59,10 +59,58 @@ pub(super) fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) -
     spawn(write)
 }
 
+/// What a command prints on stdout.
+pub(super) struct Output {
+    bytes: Vec<u8>,
+    cap: usize,
+    /// Whether more than `cap` is cut in the middle, instead of being an error.
+    is_cut: bool,
+    /// How many bytes were cut.
+    left_out: usize,
+}
+
+impl Output {
+    pub(super) fn new(cap: usize, is_cut: bool) -> Output {
+        Output { bytes: Vec::new(), cap, is_cut, left_out: 0 }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), ExecError> {
+        if !self.is_cut && self.bytes.len() + bytes.len() > self.cap {
+            return Err(ExecError::TooMuchOutput(self.cap));
+        }
+        self.bytes.extend_from_slice(bytes);
+        // Not at every read, for then each would move half of it.
+        if self.is_cut && self.bytes.len() > 2 * self.cap {
+            self.cut();
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self) {
+        let surplus = self.bytes.len().saturating_sub(self.cap);
+        let start = self.cap / 2;
+        self.bytes.drain(start..start + surplus);
+        self.left_out += surplus;
+    }
+
+    /// All of it, with a mark where it was cut.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        if self.is_cut && self.bytes.len() > self.cap {
+            self.cut();
+        }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        if self.left_out > 0 {
+            let mark = format!("\n[… {} bytes left out …]\n", self.left_out);
+            let at = self.cap / 2;
+            bytes.splice(at..at, mark.into_bytes());
+        }
+        bytes
+    }
+}
+
 pub(super) fn collect(
     from: Option<impl Read + Send + 'static>,
-    cap: usize,
-    into: Arc<Mutex<Vec<u8>>>,
+    into: Arc<Mutex<Output>>,
     events: Sender<StreamEvent>,
 ) -> io::Result<()> {
     let Some(mut from) = from else { return Ok(()) };
@@ -72,11 +120,9 @@ pub(super) fn collect(
             match from.read(&mut buffer) {
                 Ok(0) => break Ok(()),
                 Ok(n) => {
-                    let mut all = lock(&into);
-                    if all.len() + n > cap {
-                        break Err(ExecError::TooMuchOutput(cap));
+                    if let Err(e) = lock(&into).add(&buffer[..n]) {
+                        break Err(e);
                     }
-                    all.extend_from_slice(&buffer[..n]);
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => break Err(ExecError::Reading(e)),

@@ -18,8 +18,13 @@ const SETTLE_WAIT: Duration = Duration::from_secs(1);
 ///
 /// If another program has replaced the file in the meantime, the lock is on a file that nobody reads any more, so it
 /// is opened again.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
+    lock_within(path, make, LOCK_WAIT)
+}
+
+/// The same, with a limit for the wait.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(super) fn lock_within(path: &Path, make: bool, wait: Duration) -> io::Result<Option<fs::File>> {
     regular_or_missing(path)?;
     loop {
         let mut options = fs::OpenOptions::new();
@@ -27,7 +32,7 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
         set_mode(&mut options, 0o644);
         let opened = options.open(path);
         let Some(file) = (if make { opened.map(Some) } else { if_exists(opened) })? else { return Ok(None) };
-        lock(&file, path, std::fs::File::try_lock, LOCK_WAIT)?;
+        lock(&file, path, std::fs::File::try_lock, wait.min(LOCK_WAIT))?;
         if names(path, &file)? {
             return Ok(Some(file));
         }
@@ -36,9 +41,14 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
 
 /// A log for reading, and its length at a moment when nobody was writing to it; `None` if there is none.
 pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
+    open_settled_within(path, SETTLE_WAIT)
+}
+
+/// The same, with a limit for the wait.
+pub(crate) fn open_settled_within(path: &Path, wait: Duration) -> io::Result<Option<(fs::File, u64)>> {
     regular_or_missing(path)?;
     let Some(file) = if_exists(fs::File::open(path))? else { return Ok(None) };
-    let locked = match lock(&file, path, std::fs::File::try_lock_shared, SETTLE_WAIT) {
+    let locked = match lock(&file, path, std::fs::File::try_lock_shared, wait.min(SETTLE_WAIT)) {
         // A program that holds the lock longer has been stopped, and is not writing.
         Err(e) if e.kind() == io::ErrorKind::TimedOut => false,
         locked => locked.map(|()| true)?,
@@ -113,7 +123,7 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::
                     format!(
                         "\"{}\" is locked by another program for over {} s",
                         path.display(),
-                        wait.as_secs()
+                        wait.as_secs_f64().ceil()
                     ),
                 ));
             }

@@ -49,7 +49,7 @@ impl HttpError {
     }
 
     fn tls(url: &Url, why: &str) -> HttpError {
-        let message = format!("TLS with {} failed: {}", url.authority(), one_line(why, 300));
+        let message = format!("TLS with {} failed: {}", url.authority(), in_words(&one_line(why, 300)));
         HttpError::new(HttpErrorKind::Tls, message)
     }
 
@@ -92,9 +92,32 @@ impl HttpError {
                 HttpErrorKind::Unreachable,
                 format!("host \"{}\" (port {}) not found: {why}", url.host, url.port),
             ),
+            // The message of the number that a chunk begins with.
+            ErrorKind::Other if why.contains("digit") || why.contains("number too large") => {
+                HttpError::malformed(url, "a chunk of the response has no valid size")
+            }
             ErrorKind::Other => HttpError::malformed(url, &why),
             _ => HttpError::new(HttpErrorKind::Unreachable, format!("{to}: {why}")),
         }
+    }
+}
+
+/// What rustls says, for people who do not know its types.
+fn in_words(why: &str) -> String {
+    let known = [
+        ("InvalidContentType", "the server does not speak TLS; use http:// if that is meant"),
+        (
+            "UnknownIssuer",
+            "no authority that this machine trusts has signed its certificate; SSL_CERT_FILE can name others",
+        ),
+        ("CaUsedAsEndEntity", "its certificate is an authority's, not a server's; it may be self-signed"),
+        ("Expired", "its certificate has expired"),
+        ("NotValidYet", "its certificate is not valid yet"),
+        ("NotValidForName", "its certificate is for another host"),
+    ];
+    match known.iter().find(|(name, _)| why.contains(name)) {
+        Some((name, words)) => format!("{words} ({name})"),
+        None => why.to_owned(),
     }
 }
 

@@ -14,15 +14,23 @@ use crate::base::http::relay::{reach, relay};
 use crate::base::http::url::Url;
 use crate::base::text::one_line;
 use std::io::{self, Read};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 
 /// The longest body that is read, in bytes. A model's answer is about a thousandth of that.
 const BODY_CAP: usize = 16 * 1024 * 1024;
+/// The longest stream, in bytes: each word of an answer comes in an event of its own.
+const STREAM_CAP: usize = 64 * BODY_CAP;
+/// The content types of streams: server-sent events, and JSON lines.
+const STREAMS: [&str; 3] = ["event-stream", "ndjson", "jsonl"];
+const ACCEPT_STREAM: &str = "text/event-stream, application/x-ndjson, application/json";
 /// The longest status line, and all headers together, in bytes.
 const HEADERS_CAP: usize = 64 * 1024;
 const USER_AGENT: &str = concat!("axe/", env!("CARGO_PKG_VERSION"));
 /// What minreq invents, with status 503, when the connection ends before a response.
 const NO_STATUS_LINE: &str = "Server did not provide a status line";
+
+/// Gets the body of a stream.
+pub(crate) type OnPiece<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// A complete response of any status except 1xx and 3xx.
 #[derive(Debug)]
@@ -32,18 +40,22 @@ pub(crate) struct Response {
     pub(crate) retry_after: Option<String>,
     pub(crate) request_id: Option<String>,
     pub(crate) content_type: Option<String>,
+    pub(crate) content_encoding: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
 /// Sends `body` to `url` by `route`, and waits for the complete response until `deadline`, to the millisecond.
 ///
 /// At the deadline the request is left to its thread, which ends within a second or with the program.
+///
+/// With `on_piece`, the body of a response that is a stream goes there as it comes.
 pub(crate) fn post(
     url: &Url,
     route: &Route,
     headers: &[(&'static str, String)],
     body: Vec<u8>,
     deadline: Deadline,
+    on_piece: Option<OnPiece>,
 ) -> HttpResult<Response> {
     let left = deadline.remaining();
     if left.is_zero() {
@@ -63,7 +75,7 @@ pub(crate) fn post(
     // minreq counts whole seconds and, without a number, reads MINREQ_TIMEOUT.
     let request = minreq::post(address.to_string())
         .with_header("User-Agent", USER_AGENT)
-        .with_header("Accept", "application/json")
+        .with_header("Accept", if on_piece.is_some() { ACCEPT_STREAM } else { "application/json" })
         .with_header("Connection", "close")
         .with_headers(headers.iter().map(|(name, value)| (*name, value.trim())))
         .with_body(body)
@@ -71,20 +83,39 @@ pub(crate) fn post(
         .with_follow_redirects(false)
         .with_max_headers_size(HEADERS_CAP)
         .with_max_status_line_length(HEADERS_CAP);
-    let (sender, response) = channel();
+    // Few: a reader that is slower than the server slows it down.
+    let (sender, arrivals) = sync_channel(16);
     let (to, route) = (url.clone(), route.clone());
+    let pieces = on_piece.is_some().then(|| sender.clone());
     let thread = std::thread::Builder::new().spawn(move || {
         let request = routed(request, &to, &route, deadline);
-        let _ = sender.send(request.and_then(|request| exchange(request, &to)));
+        let ended = request.and_then(|request| exchange(request, &to, pieces));
+        let _ = sender.send(Arrival::Ended(ended));
     });
     thread.map_err(HttpError::not_sent)?;
-    response.recv_timeout(left).unwrap_or_else(|e| match e {
-        RecvTimeoutError::Timeout => Err(HttpError::late(&url.authority())),
-        // minreq panics on headers that end exactly at the cap.
-        RecvTimeoutError::Disconnected => {
-            Err(HttpError::malformed(url, "the headers of the response cannot be read"))
-        }
-    })
+    let mut on_piece = on_piece;
+    loop {
+        return match arrivals.recv_timeout(deadline.remaining()) {
+            Ok(Arrival::Piece(piece)) => {
+                if let Some(on_piece) = &mut on_piece {
+                    on_piece(&piece);
+                }
+                continue;
+            }
+            Ok(Arrival::Ended(ended)) => ended,
+            Err(RecvTimeoutError::Timeout) => Err(HttpError::late(&url.authority())),
+            // minreq panics on headers that end exactly at the cap.
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(HttpError::malformed(url, "the headers of the response cannot be read"))
+            }
+        };
+    }
+}
+
+/// What the thread that has the connection reports.
+enum Arrival {
+    Piece(Vec<u8>),
+    Ended(HttpResult<Response>),
 }
 
 /// The request with its route.
@@ -109,7 +140,11 @@ pub(crate) fn fits_header(value: &str) -> bool {
     value.trim().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }
 
-fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
+fn exchange(
+    request: minreq::Request,
+    url: &Url,
+    pieces: Option<SyncSender<Arrival>>,
+) -> HttpResult<Response> {
     let mut response = request.send_lazy().map_err(|e| HttpError::from_minreq(&e, url))?;
     let status = response.status_code;
     if response.reason_phrase == NO_STATUS_LINE {
@@ -118,13 +153,18 @@ fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
             format!("{} closed the connection without an HTTP response", url.authority()),
         ));
     }
-    let header = |name: &str| {
-        let mut all = response.headers.iter().filter(|(key, _)| key.trim().eq_ignore_ascii_case(name));
-        all.next().map(|(_, value)| one_line(value, 500)).filter(|value| !value.is_empty())
+    let headers = |name: &'static str| {
+        let all = response.headers.iter().filter(move |(key, _)| key.trim().eq_ignore_ascii_case(name));
+        all.map(|(_, value)| one_line(value, 500)).filter(|value| !value.is_empty())
     };
+    let header = |name| headers(name).next();
     match status {
         // minreq takes an interim response for the final one.
-        ..=199 | 600.. => {
+        100..=199 => {
+            let why = format!("the response has HTTP status {status}, an interim one that was not asked for");
+            return Err(HttpError::malformed(url, &why));
+        }
+        ..=99 | 600.. => {
             return Err(HttpError::malformed(url, &format!("the response has HTTP status {status}")));
         }
         300..=399 => {
@@ -136,6 +176,14 @@ fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
         }
         _ => {}
     }
+    // minreq takes the last one, and whoever wrote the other meant another body.
+    let mut lengths = headers("content-length");
+    if let Some(first) = lengths.next()
+        && let Some(other) = lengths.find(|other| *other != first)
+    {
+        let why = format!("the response has two lengths, {first} and {other} bytes");
+        return Err(HttpError::malformed(url, &why));
+    }
     // Where both are given, the chunks decide (RFC 9112, 6.3).
     let chunked = header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
     let length: Option<usize> = header("content-length").filter(|_| !chunked).and_then(|n| n.parse().ok());
@@ -145,11 +193,40 @@ fn exchange(request: minreq::Request, url: &Url) -> HttpResult<Response> {
         retry_after: header("retry-after"),
         request_id: header("request-id").or_else(|| header("x-request-id")),
         content_type: header("content-type"),
+        content_encoding: header("content-encoding"),
         body: Vec::new(),
     };
+    let is_stream = |kind: &String| STREAMS.iter().any(|stream| kind.to_ascii_lowercase().contains(stream));
+    if let Some(pieces) = pieces.filter(|_| status < 300 && head.content_type.as_ref().is_some_and(is_stream))
+    {
+        pass_on(&mut response, &pieces, url)?;
+        return Ok(head);
+    }
     // These have no body, and without a length minreq would wait for the end of the connection.
     let body = if matches!(status, 204 | 205) { Vec::new() } else { read_body(&mut response, length, url)? };
     Ok(Response { body, ..head })
+}
+
+/// Sends a body piece by piece, as it comes, until its end or until nobody waits for it.
+fn pass_on(response: &mut minreq::ResponseLazy, pieces: &SyncSender<Arrival>, url: &Url) -> HttpResult<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    let mut total = 0;
+    loop {
+        let n = match response.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(HttpError::from_io(&e, url)),
+        };
+        total += n;
+        if total > STREAM_CAP {
+            let why = format!("the stream is larger than {} MiB", STREAM_CAP >> 20);
+            return Err(HttpError::malformed(url, &why));
+        }
+        if pieces.send(Arrival::Piece(buffer[..n].to_vec())).is_err() {
+            return Ok(());
+        }
+    }
 }
 
 fn read_body(response: &mut minreq::ResponseLazy, length: Option<usize>, url: &Url) -> HttpResult<Vec<u8>> {

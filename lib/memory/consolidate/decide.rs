@@ -232,6 +232,10 @@ impl Judge<'_> {
         }
         if !reasons.is_empty() {
             let lost = if reasons.len() == 1 { lost } else { Vec::new() };
+            // An update adds tags and takes none away.
+            let mut text = text;
+            let new = std::mem::replace(&mut text.tags, meta.tags.clone());
+            text.tags.extend(new.into_iter().filter(|tag| !meta.tags.contains(tag)));
             let change = self.proposal(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
             return Decision { changes: vec![change], lost };
         }

@@ -1,7 +1,7 @@
 //! A reply, held against what was asked: what to write, and what becomes of each queue entry.
 
 use crate::base::text::one_line;
-use crate::memory::authorship::Record;
+use crate::memory::authorship::{NoteText, Record};
 use crate::memory::consolidate::decide::Judge;
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan, PlannedNote};
@@ -12,7 +12,7 @@ use crate::memory::redact::Redactor;
 use crate::memory::search::words;
 use crate::store::entry::{By, EntryId, Scope, Source, Status};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
-use crate::store::proposal::{Op, Proposal, ProposalId};
+use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -258,6 +258,35 @@ fn as_it_is(entry: &QueueEntry, judge: &mut Judge) -> Vec<Change> {
     let is_persons = is_persons(entry);
     let by = if is_persons { By::Person } else { By::Agent };
     let id = new_id(&title, created_at, &mut judge.ids);
+    // Where an agent has it from is not known here: what a page may have told it waits.
+    let text = NoteText { title: &title, summary: "", tags, body: &body };
+    let unproven = if is_persons { Vec::new() } else { Record::default().foreign(&text, None) };
+    if !unproven.is_empty() {
+        let scope = if *scope == Scope::Global || !has_repo { Scope::Global } else { Scope::Repo };
+        let mut reasons = vec!["An agent captured it, and nothing shows where these are from.".to_owned()];
+        reasons.extend(unproven.iter().take(5).map(ToString::to_string));
+        return vec![Change::Propose(Box::new(Proposal {
+            id: ProposalId::make(&title, created_at, |_| false),
+            op: Op::Create,
+            note: None,
+            base: None,
+            entry: Some(Draft {
+                title,
+                summary: String::new(),
+                tags: tags.clone(),
+                scope,
+                until: None,
+                body,
+                sources: vec![Source::from(&origin)],
+            }),
+            by,
+            evidence: Vec::new(),
+            reasons,
+            session: Some(Source::from(&origin)),
+            created_at,
+            other: serde_json::Map::new(),
+        }))];
+    }
     let widens = !is_persons && (*scope == Scope::Global || !has_repo);
     let widen = widens.then(|| {
         Change::Propose(Box::new(Proposal {

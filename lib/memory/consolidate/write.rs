@@ -89,7 +89,7 @@ fn update<P: Persistence>(
                 entry: Some(Draft {
                     title: note.title.clone(),
                     summary: note.summary.clone(),
-                    tags: note.tags.clone(),
+                    tags: joined(&old.entry.meta().tags, &note.tags),
                     scope: note.scope,
                     until: note.until,
                     body,
@@ -107,6 +107,12 @@ fn update<P: Persistence>(
     }
 }
 
+/// An update adds tags and takes none away.
+fn joined(old: &[String], new: &[String]) -> Vec<String> {
+    let added = new.iter().filter(|tag| !old.contains(tag));
+    old.iter().chain(added).cloned().collect()
+}
+
 fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry> {
     let is_edited = old.is_edited();
     let mut entry = old.clone();
@@ -114,11 +120,7 @@ fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry
     entry.update(|meta| {
         meta.title.clone_from(&note.title);
         meta.summary.clone_from(&note.summary);
-        for tag in &note.tags {
-            if !meta.tags.contains(tag) {
-                meta.tags.push(tag.clone());
-            }
-        }
+        meta.tags = joined(&meta.tags, &note.tags);
         for source in note.sources.iter().map(Source::from) {
             let is_this = |known: &Source| {
                 (&known.harness, &known.thread_id, &known.repo)

@@ -50,6 +50,7 @@ fn provider(api: Api, base: &str, key: KeySource, vars: &[(&str, &str)]) -> Resu
         base_url: Some(base.into()),
         key,
         key_variable: "MINE_API_KEY".into(),
+        stream: false,
     });
     Provider::connect(&endpoint, Path::new("/"), &pretend(vars), Deadline::after_seconds(10))
 }
@@ -63,7 +64,7 @@ fn play(api: Api, lines: &[(&str, &str)]) -> (Result<Reply, CallError>, Vec<Stri
     let (at, thread) = serve(script(lines));
     let provider = provider(api, &at, given(), &[]).unwrap();
     let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
-    let reply = provider.ask(&request, Deadline::after_seconds(10), 2);
+    let reply = provider.ask(&request, Deadline::after_seconds(10), 2, &mut |_| {});
     (reply, thread.join().unwrap())
 }
 
@@ -139,14 +140,14 @@ fn a_parameter_that_is_not_taken_is_renamed_or_left_out_and_remembered() {
     let (at, thread) = serve(script(&lines));
     let provider = provider(Api::OpenAi, &at, given(), &[]).unwrap();
     let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
-    let first = provider.ask(&request, Deadline::after_seconds(10), 0).unwrap();
+    let first = provider.ask(&request, Deadline::after_seconds(10), 0, &mut |_| {}).unwrap();
     assert_eq!(
         (first.retries, first.warnings),
         (0, vec!["temperature was left out: only the default".to_owned()])
     );
-    let second = provider.ask(&request, Deadline::after_seconds(10), 0).unwrap();
+    let second = provider.ask(&request, Deadline::after_seconds(10), 0, &mut |_| {}).unwrap();
     assert!(second.warnings.is_empty());
-    let third = provider.ask(&request, Deadline::after_seconds(10), 0).unwrap_err();
+    let third = provider.ask(&request, Deadline::after_seconds(10), 0, &mut |_| {}).unwrap_err();
     assert_eq!(third.to_string(), "bad_request: only the default");
     let asked = thread.join().unwrap();
     assert!(asked[0].contains(r#""temperature":0.3,"max_tokens":9"#));
@@ -161,7 +162,7 @@ fn nobody_there_and_no_time_left() {
     let at = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
     let ask = |api, span| {
         let provider = provider(api, &at, given(), &[]).unwrap();
-        provider.ask(&plain(), Deadline::after(span), 2).unwrap_err()
+        provider.ask(&plain(), Deadline::after(span), 2, &mut |_| {}).unwrap_err()
     };
     let error = ask(Api::OpenAi, Duration::from_millis(50));
     assert_eq!((error.to_string(), error.retries), (format!("timeout: no answer from {at} in time"), 0));

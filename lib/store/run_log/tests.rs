@@ -9,10 +9,13 @@ use std::io::Cursor;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tempfile::TempDir;
 
+fn soon() -> Deadline {
+    Deadline::after_seconds(60)
+}
+
 /// Counts and trims, as `axe-gc` does.
 fn trim_now(path: &Path, keep: usize, own_dir: bool) -> io::Result<u64> {
-    let trimmed = trim(path, keep, count(path)?, own_dir)?;
-    Ok(trimmed.map_or(0, |trimmed| trimmed.removed))
+    Ok(trim(path, keep, count(path, soon())?, own_dir)?.removed)
 }
 
 #[test]
@@ -20,14 +23,52 @@ fn what_came_after_the_count_stays_even_if_it_is_more_than_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.md");
     fs::write(&path, log(5).trim_end()).unwrap();
-    let counted = count(&path).unwrap();
+    let counted = count(&path, soon()).unwrap();
     for task in ["new 1", "new 2", "new 3"] {
-        append(&path, Timestamp::UNIX_EPOCH, task, "x", 0).unwrap();
+        append(&path, Timestamp::UNIX_EPOCH, task, "x", 0, soon()).unwrap();
     }
     let trimmed = trim(&path, 2, counted, true).unwrap();
-    assert_eq!(trimmed, Some(Trimmed { removed: 5, kept: 3 }));
+    assert_eq!(trimmed, Trimmed { removed: 5, kept: 3 });
     let left = fs::read_to_string(&path).unwrap();
     assert!(left.starts_with("## 1970") && left.contains("new 1") && left.contains("new 3"), "{left}");
+}
+
+#[test]
+fn after_another_trim_the_entries_that_are_left_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.md");
+    fs::write(&path, log(10)).unwrap();
+    let counted = count(&path, soon()).unwrap();
+    assert_eq!(trim(&path, 3, counted, true).unwrap(), Trimmed { removed: 7, kept: 3 });
+    assert_eq!(trim(&path, 3, counted, true).unwrap(), Trimmed { removed: 0, kept: 3 });
+}
+
+#[test]
+fn a_heading_in_a_result_does_not_begin_an_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.md");
+    let results = ["## One\n## Two\ntext\n\n## Three", "\n## x", "### deeper\n##tight", "a\r\n## b"];
+    for result in results {
+        append(&path, Timestamp::UNIX_EPOCH, "task", result, 0, soon()).unwrap();
+    }
+    assert_eq!(count(&path, soon()).unwrap().entries, results.len() as u64);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("**Result:** ## One\n ## Two\ntext\n\n ## Three\n\n"), "{text}");
+    assert!(text.contains("**Result:** ### deeper\n##tight\n\n"), "{text}");
+    // A cut comes first: the space is not counted.
+    let long = format!("{}\n## {}", "x".repeat(900), "y".repeat(900));
+    let entry = entry(Timestamp::UNIX_EPOCH, "t", &long, 0);
+    assert!(entry.ends_with(&format!("x\n ## {}...\n\n", "y".repeat(96))), "{entry}");
+}
+
+#[test]
+fn an_overview_counts_runs_and_characters() {
+    assert_eq!(overview("no entry"), None);
+    assert_eq!(overview("").as_deref(), None);
+    assert_eq!(
+        overview("before\n## t1\n**Task:** a\n**Result:** äö\n\n## t2\r\nby hand\n\n## t3\n**Task:** a\n**Result:** a\nbcd\n").as_deref(),
+        Some("Runs: 3, first t1, last t3, mean result 2 characters")
+    );
 }
 
 fn log(n: usize) -> String {
@@ -198,7 +239,7 @@ fn kept_entries_keep_every_byte() {
         assert!(entries.len() > 1, "{what}");
         for keep in 1..entries.len() {
             let place = Place::with(&bytes);
-            let loaded = tail(&place.path, keep).unwrap();
+            let loaded = tail(&place.path, keep, soon()).unwrap();
             let removed = trim_now(&place.path, keep, true).unwrap();
             assert_eq!(removed as usize, entries.len() - keep, "{what}, {keep}");
             let left = place.bytes();
@@ -327,7 +368,8 @@ fn contest(keep: usize) -> (u64, Vec<(usize, usize)>) {
                 scope.spawn(move || {
                     let one = |n: usize| {
                         let before = clock.fetch_add(1, Ordering::SeqCst);
-                        append(path, Timestamp::UNIX_EPOCH, &format!("{who} {n}"), "done", 0).unwrap();
+                        append(path, Timestamp::UNIX_EPOCH, &format!("{who} {n}"), "done", 0, soon())
+                            .unwrap();
                         ((who, n), (before, clock.fetch_add(1, Ordering::SeqCst)))
                     };
                     (0..EACH).map(one).collect::<Vec<_>>()

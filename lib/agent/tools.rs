@@ -1,0 +1,190 @@
+//! Declared programs as tools: arguments are checked, become words, and the program's output is the result.
+
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::exec::{self, CommandLine, ExecError, Invocation};
+use crate::base::file;
+use crate::base::text::{lossy, one_line};
+use crate::config::tool::{DeclaredTool, Part};
+use crate::provider::command::{LEVEL, level};
+use serde_json::{Map, Value};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The longest word that the system takes, with the NUL at its end, in bytes.
+const WORD_CAP: usize = 128 * 1024;
+/// How much of a tool's output the model is told, in bytes.
+const OUTPUT_CAP: usize = 256 * 1024;
+/// How much of its stderr, if it fails.
+const STDERR_CAP: usize = 2 * 1024;
+/// A tool may be `axe-run`, whose agent has tools. This is the limit.
+const DEEPEST: u32 = 8;
+
+/// What a program did.
+pub(super) struct ToolRun {
+    /// What the model is told.
+    pub(super) content: String,
+    pub(super) is_error: bool,
+    /// `None`: it did not run, or was ended by a signal.
+    pub(super) exit: Option<i32>,
+}
+
+impl ToolRun {
+    fn refused(content: String) -> ToolRun {
+        ToolRun { content, is_error: true, exit: None }
+    }
+}
+
+/// Runs `tool` in `workdir`, in its own process group, until `deadline` or its own timeout.
+pub(super) fn run(
+    tool: &DeclaredTool,
+    arguments: &Map<String, Value>,
+    workdir: &Path,
+    deadline: Deadline,
+    is_heard: bool,
+    env: &Env,
+) -> ToolRun {
+    let name = &tool.name;
+    let arguments = match checked(tool, arguments, workdir) {
+        Ok(arguments) => arguments,
+        Err(why) => return ToolRun::refused(format!("{name} error: {why}")),
+    };
+    let words = match words(tool, &arguments) {
+        Ok(words) => words,
+        Err(why) => return ToolRun::refused(format!("{name} error: {why}")),
+    };
+    let level = level(env);
+    if level >= DEEPEST {
+        let why = format!("{DEEPEST} commands of axe already run inside one another");
+        return ToolRun::refused(format!("{name} error: it was not run: {why}"));
+    }
+    let input = if tool.stdin_json { Value::Object(arguments).to_string().into_bytes() } else { Vec::new() };
+    let finished = exec::run_cutting(Invocation {
+        command: CommandLine::Words(&words),
+        input,
+        dir: workdir,
+        vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
+        without: Vec::new(),
+        is_heard,
+        stdout_file: None,
+        stdout_cap: OUTPUT_CAP,
+        deadline: deadline.earlier(Deadline::after_seconds(tool.timeout_seconds)),
+        level,
+    });
+    let finished = match finished {
+        Ok(finished) => finished,
+        Err(ExecError::Deadline) => {
+            let limit = tool.timeout_seconds;
+            let why = if deadline.passed() { String::new() } else { format!(" ({limit} s)") };
+            return ToolRun::refused(format!("Error: tool \"{name}\" did not finish in time{why}"));
+        }
+        Err(fault) => return ToolRun::refused(format!("Error: tool \"{name}\" {fault}")),
+    };
+    let (output, _) = lossy(finished.stdout);
+    let exit = finished.status.code();
+    if finished.status.success() {
+        return ToolRun { content: output, is_error: false, exit };
+    }
+    let mut content = format!("Error: tool \"{name}\" failed ({})", exec::how_it_ended(finished.status));
+    let surplus = finished.stderr.len().saturating_sub(STDERR_CAP);
+    let stderr = String::from_utf8_lossy(&finished.stderr[surplus..]).into_owned();
+    for (title, text) in [("stderr", stderr.trim()), ("stdout", output.trim_end())] {
+        if !text.is_empty() {
+            content.push_str(&format!("\n{title}:\n{text}"));
+        }
+    }
+    ToolRun { content, is_error: true, exit }
+}
+
+/// The arguments, if the declaration accepts them, with paths resolved. The error is for the model.
+fn checked(
+    tool: &DeclaredTool,
+    arguments: &Map<String, Value>,
+    workdir: &Path,
+) -> Result<Map<String, Value>, String> {
+    // Models write null for what they leave out.
+    let mut arguments = arguments.clone();
+    arguments.retain(|_, value| !value.is_null());
+    let whole = Value::Object(arguments);
+    let faults = tool.schema.faults(&whole);
+    if !faults.is_empty() {
+        let all: Vec<_> = faults.iter().map(|fault| one_line(&fault.to_string(), 200)).collect();
+        return Err(format!("the arguments are not valid: {}", all.join("; ")));
+    }
+    let Value::Object(mut arguments) = whole else {
+        return Err("the arguments are not an object".to_owned());
+    };
+    for name in &tool.paths {
+        if let Some(Value::String(path)) = arguments.get_mut(name) {
+            let real = resolve(path, workdir).map_err(|why| format!("\"{name}\" {why}"))?;
+            *path = real.into_os_string().into_string().map_err(|_| format!("\"{name}\" is not UTF-8"))?;
+        }
+    }
+    Ok(arguments)
+}
+
+/// The real path of `text`, which is inside `workdir`, also through symlinks. Its end need not exist.
+fn resolve(text: &str, workdir: &Path) -> Result<PathBuf, String> {
+    const OUTSIDE: &str = "is outside the working directory";
+    if text.is_empty() || text.contains('\0') {
+        return Err("is not a path".to_owned());
+    }
+    let root = std::fs::canonicalize(workdir).map_err(|e| format!("cannot be resolved: {e}"))?;
+    let mut existing = root.join(text);
+    let mut missing = Vec::new();
+    let mut real = loop {
+        match file::if_exists(std::fs::canonicalize(&existing)) {
+            Ok(Some(real)) => break real,
+            Ok(None) if existing.is_symlink() => return Err("is a symlink that leads nowhere".to_owned()),
+            Ok(None) => {
+                // A path that ends with `..` has no name: it would leave a folder that does not exist.
+                let name = existing.file_name().ok_or(OUTSIDE)?.to_owned();
+                missing.push(name);
+                existing.pop();
+            }
+            Err(e) => return Err(format!("cannot be resolved: {e}")),
+        }
+    };
+    real.extend(missing.into_iter().rev());
+    if real.starts_with(&root) { Ok(real) } else { Err(OUTSIDE.to_owned()) }
+}
+
+/// The program and its words. The error is for the model.
+fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let mut words: Vec<String> = Vec::with_capacity(tool.words.len());
+    let mut flags_end = false;
+    'words: for declared in &tool.words {
+        let mut word = String::new();
+        let mut last = "";
+        for part in &declared.0 {
+            match part {
+                Part::Text(text) => word.push_str(text),
+                Part::Argument(name) => match arguments.get(name) {
+                    // A word is left out with its optional argument.
+                    None => continue 'words,
+                    Some(Value::String(text)) => {
+                        word.push_str(text);
+                        last = name;
+                    }
+                    Some(other) => {
+                        word.push_str(&other.to_string());
+                        last = name;
+                    }
+                },
+            }
+        }
+        if word.contains('\0') {
+            return Err(format!("\"{last}\" contains a NUL"));
+        }
+        if word.len() >= WORD_CAP {
+            return Err(format!("\"{last}\" is longer than {} KiB", WORD_CAP >> 10));
+        }
+        let begins_with_argument = matches!(declared.0.first(), Some(Part::Argument(_)));
+        if begins_with_argument && word.starts_with('-') && !flags_end {
+            return Err(format!("\"{last}\" begins with \"-\", and the program would take it for a flag"));
+        }
+        flags_end = flags_end || (!begins_with_argument && word == "--");
+        words.push(word);
+    }
+    Ok(words)
+}

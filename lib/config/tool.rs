@@ -1,0 +1,280 @@
+//! Programs that a model may call: `[tools.NAME]` in an agent's file.
+//!
+//! The declaration fixes the program and its words. The model fills in arguments, each of which stays one argument, whatever
+//! it contains; there is no shell.
+
+use crate::base::error::{Error, Result};
+use crate::base::json_schema::Schema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The tool with which an agent calls another.
+pub(crate) const CALL_AGENT: &str = "call_agent";
+/// Seconds, unless the declaration sets `timeout`.
+const TIMEOUT: u64 = 30;
+/// The longest name that all APIs take.
+const LONGEST_NAME: usize = 64;
+
+/// `[tools.NAME]`, as it is written.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct ToolEntry {
+    description: String,
+    command: Vec<String>,
+    /// Name to `TYPE[, required][: text]`.
+    parameters: BTreeMap<String, String>,
+    /// A file with a JSON Schema, instead of `parameters`.
+    pub(crate) schema: String,
+    stdin: String,
+    /// Seconds; 0: the default.
+    pub(super) timeout: i64,
+}
+
+/// A tool that is ready to be offered.
+#[derive(Debug, Clone)]
+pub(crate) struct DeclaredTool {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// Of the arguments, which are an object.
+    pub(crate) schema: Schema,
+    pub(crate) words: Vec<Word>,
+    /// The parameters that are paths inside the working directory.
+    pub(crate) paths: BTreeSet<String>,
+    /// Whether the arguments are given on stdin, as one JSON object.
+    pub(crate) stdin_json: bool,
+    pub(crate) timeout_seconds: u64,
+    /// The command as it was declared, for people.
+    pub(crate) shown: String,
+}
+
+/// One word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Text(String),
+    /// The argument of this name.
+    Argument(String),
+}
+
+impl ToolEntry {
+    /// Checks the declaration. `schema` is that of the file which it names.
+    pub(crate) fn declared(&self, name: &str, schema: Option<Schema>) -> Result<DeclaredTool> {
+        let wrong = |why: String| Err(Error::config(format!("tools.{name}: {why}")));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+            return wrong(format!(
+                "a tool's name has 1 to {LONGEST_NAME} letters without accents, digits, _ and -"
+            ));
+        }
+        if name == CALL_AGENT {
+            return wrong("this name is reserved for calls of sub-agents".to_owned());
+        }
+        let (schema, paths) = match schema {
+            Some(_) if !self.parameters.is_empty() => {
+                return wrong("it has both parameters and a schema".to_owned());
+            }
+            Some(schema) => (schema, BTreeSet::new()),
+            None => self.parameters_as_schema().map_err(|error| error.context(format!("tools.{name}")))?,
+        };
+        let properties = schema.value().get("properties").and_then(Value::as_object);
+        let known: BTreeSet<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let words: Vec<Word> = self.command.iter().map(|word| Word::parse(word, &known)).collect();
+        match words.first() {
+            None => return wrong("command is missing; write it as a list of words".to_owned()),
+            Some(Word(parts)) if !matches!(parts[..], [Part::Text(_)]) => {
+                return wrong("the first word of command must be a program, not an argument".to_owned());
+            }
+            Some(_) => {}
+        }
+        if let Some(word) = words.iter().find(|word| word.lets_choose_a_flag()) {
+            return wrong(format!("with the word \"{word}\" a model could choose any flag"));
+        }
+        let uses_arguments =
+            words.iter().any(|word| word.0.iter().any(|part| matches!(part, Part::Argument(_))));
+        let stdin_json = match self.stdin.as_str() {
+            "" => !uses_arguments,
+            "json" => true,
+            "none" => false,
+            other => return wrong(format!("stdin is \"{other}\"; use \"json\" or \"none\"")),
+        };
+        let timeout_seconds =
+            u64::try_from(self.timeout).ok().filter(|seconds| *seconds > 0).unwrap_or(TIMEOUT);
+        let Ok(shown) = shlex::try_join(self.command.iter().map(String::as_str)) else {
+            return wrong("a word of command contains a NUL".to_owned());
+        };
+        Ok(DeclaredTool {
+            name: name.to_owned(),
+            description: self.description.clone(),
+            schema,
+            words,
+            paths,
+            stdin_json,
+            timeout_seconds,
+            shown,
+        })
+    }
+
+    /// The schema that `parameters` describe, and which of them are paths.
+    fn parameters_as_schema(&self) -> Result<(Schema, BTreeSet<String>)> {
+        let (mut properties, mut required, mut paths) = (Map::new(), Vec::new(), BTreeSet::new());
+        for (name, text) in &self.parameters {
+            let wrong = |why: &str| {
+                Err(Error::config(format!("parameter \"{name}\" {why}"))
+                    .hint("write it like \"string, required: what it is\""))
+            };
+            if name.is_empty() || name.contains(['{', '}']) {
+                return wrong("has a name that cannot be used");
+            }
+            let (kind, description) = text.split_once(':').unwrap_or((text, ""));
+            let mut words = kind.split(',').map(str::trim);
+            let of = match words.next().unwrap_or_default() {
+                "path" => {
+                    paths.insert(name.clone());
+                    "string"
+                }
+                known @ ("string" | "integer" | "number" | "boolean") => known,
+                other => {
+                    return wrong(&format!(
+                        "has the type \"{other}\"; use string, integer, number, boolean or path"
+                    ));
+                }
+            };
+            match (words.next(), words.next()) {
+                (None, _) => {}
+                (Some("required"), None) => required.push(name.clone()),
+                _ => return wrong("has more than a type and \"required\" before its colon"),
+            }
+            properties.insert(name.clone(), json!({ "type": of, "description": description.trim() }));
+        }
+        let schema = json!({
+            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+        });
+        Ok((Schema::new(schema)?, paths))
+    }
+}
+
+impl Word {
+    /// `{name}` is an argument where `name` is declared, and text otherwise.
+    fn parse(word: &str, known: &BTreeSet<&str>) -> Word {
+        let mut parts = Vec::new();
+        let mut text = String::new();
+        let mut rest = word;
+        while let Some(start) = rest.find('{') {
+            let (before, from) = rest.split_at(start);
+            text.push_str(before);
+            match from[1..].split_once('}') {
+                Some((name, after)) if known.contains(name) => {
+                    if !text.is_empty() {
+                        parts.push(Part::Text(std::mem::take(&mut text)));
+                    }
+                    parts.push(Part::Argument(name.to_owned()));
+                    rest = after;
+                }
+                _ => {
+                    text.push('{');
+                    rest = &from[1..];
+                }
+            }
+        }
+        text.push_str(rest);
+        if !text.is_empty() || parts.is_empty() {
+            parts.push(Part::Text(text));
+        }
+        Word(parts)
+    }
+
+    /// Is it like `-{x}`, in which an argument names the flag?
+    fn lets_choose_a_flag(&self) -> bool {
+        matches!(&self.0[..], [Part::Text(text), Part::Argument(_), ..] if text.chars().all(|c| c == '-'))
+    }
+}
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|part| match part {
+            Part::Text(text) => f.write_str(text),
+            Part::Argument(name) => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(command: &[&str], parameters: &[(&str, &str)]) -> ToolEntry {
+        ToolEntry {
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            parameters: parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            ..ToolEntry::default()
+        }
+    }
+
+    #[test]
+    fn words_have_the_declared_arguments_and_nothing_else() {
+        let known = BTreeSet::from(["x", "y"]);
+        let text = |text: &str| Part::Text(text.to_owned());
+        let argument = |name: &str| Part::Argument(name.to_owned());
+        for (word, parts) in [
+            ("a", vec![text("a")]),
+            ("", vec![text("")]),
+            ("{x}", vec![argument("x")]),
+            ("--a={x}", vec![text("--a="), argument("x")]),
+            ("{x}{y}", vec![argument("x"), argument("y")]),
+            ("{print $1}", vec![text("{print $1}")]),
+            ("{{x}}", vec![text("{"), argument("x"), text("}")]),
+            ("{z}{x", vec![text("{z}{x")]),
+        ] {
+            assert_eq!(Word::parse(word, &known).0, parts, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_declaration_becomes_a_schema() {
+        let tool = entry(
+            &["rg", "{pattern}"],
+            &[("pattern", "string, required: a: b"), ("n", "integer"), ("dir", "path : where")],
+        );
+        let tool = tool.declared("search", None).unwrap();
+        assert_eq!(
+            tool.schema.value(),
+            &json!({
+                "type": "object", "required": ["pattern"], "additionalProperties": false,
+                "properties": {
+                    "dir": { "type": "string", "description": "where" },
+                    "n": { "type": "integer", "description": "" },
+                    "pattern": { "type": "string", "description": "a: b" },
+                },
+            })
+        );
+        assert_eq!((tool.paths.len(), tool.stdin_json, tool.timeout_seconds), (1, false, 30));
+        assert!(entry(&["sort"], &[]).declared("sort", None).unwrap().stdin_json);
+    }
+
+    #[test]
+    fn a_wrong_declaration_is_an_error() {
+        let x = ("x", "string");
+        for (name, entry, why) in [
+            ("a b", entry(&["cat"], &[]), "a tool's name has"),
+            ("call_agent", entry(&["cat"], &[]), "reserved"),
+            ("a", entry(&[], &[]), "command is missing"),
+            ("a", entry(&["{x}"], &[x]), "the first word"),
+            ("a", entry(&["cat", "-{x}"], &[x]), "choose any flag"),
+            ("a", entry(&["cat", "--{x}"], &[x]), "choose any flag"),
+            ("a", entry(&["cat"], &[("x", "text")]), "has the type \"text\""),
+            ("a", entry(&["cat"], &[("x", "string, optional")]), "more than a type"),
+            ("a", entry(&["cat"], &[("{", "string")]), "a name that cannot be used"),
+            ("a", ToolEntry { stdin: "xml".into(), ..entry(&["cat"], &[]) }, "use \"json\" or \"none\""),
+        ] {
+            let error = entry.declared(name, None).unwrap_err();
+            assert!(error.message().contains(why), "{why}: {error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        let schema = Schema::new(json!({})).unwrap();
+        let both = entry(&["cat"], &[x]).declared("a", Some(schema)).unwrap_err();
+        assert!(both.message().contains("both parameters and a schema"), "{both}");
+    }
+}
