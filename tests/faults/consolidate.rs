@@ -83,7 +83,7 @@ impl World {
         let mut text = String::new();
         for turn in 0..turns {
             let role = if turn % 2 == 0 { "user" } else { "assistant" };
-            let said = format!("turn {turn} {}", "word ".repeat(length / 5));
+            let said = format!("turn {turn} about the known port: {}", "word ".repeat(length / 5));
             let record = json!({
                 "type": role, "uuid": format!("u-{session}-{turn}"), "sessionId": session, "cwd": "/w",
                 "timestamp": "2026-02-28T10:00:00.000Z",
@@ -159,7 +159,7 @@ fn mixed(has_llm: bool, auto_commit: bool) -> World {
 /// A session that takes two calls.
 fn two_parts() -> World {
     let world = fresh();
-    world.consolidate_config(json!({"maxPromptBytes": 16000}), true);
+    world.consolidate_config(json!({"maxPromptBytes": 18_100}), true);
     world.session("s1", 6, 1500);
     world.queue_session("q1", "s1");
     for (part, title) in [(1, "From the first part"), (2, "From the second part")] {

@@ -1,6 +1,7 @@
 //! Seed phrases of wallets (BIP 39): 12 to 24 words of a fixed list, the last of which holds a checksum.
 
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 
 use crate::memory::redact::span::{Certainty, Span};
 
@@ -134,8 +135,16 @@ fn before(bytes: &[u8], start: usize, floor: usize) -> Option<SeedWord> {
     (is_gap(&bytes[end..start]) && many > 0).then(|| listed(bytes, end - many))?
 }
 
+/// A phrase has so many different words: the same few words again and again are no phrase, and one in sixteen such
+/// repetitions has a valid checksum.
+const DIFFERENT: usize = 8;
+
 /// The numbers of the words are 11 bits each; the last bits are the first of the hash of the others.
 fn is_valid(words: &[SeedWord]) -> bool {
+    let different: BTreeSet<_> = words.iter().map(|word| word.number).collect();
+    if different.len() < DIFFERENT {
+        return false;
+    }
     let bit = |at: usize| words[at / 11].number >> (10 - at % 11) & 1;
     let checked = words.len() / 3;
     let entropy: Vec<u8> = (0..(words.len() * 11 - checked) / 8)
