@@ -148,9 +148,25 @@ echo call >> "$DIR/calls"
 
     /// Saves the current state, which every trial starts from.
     pub(crate) fn keep_as_template(&self) {
+        self.make_private();
         let _ = fs::remove_dir_all(self.beside("template"));
         for dir in self.live() {
             copy_tree(&dir, &self.beside("template").join(dir.file_name().unwrap()));
+        }
+    }
+
+    /// A store's directories as the programs make them. Where they cannot take one away from others, they go on, and
+    /// the doctor reports it.
+    fn make_private(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        for store in self.root.iter().cloned().chain([self.sandbox.home().join(".local/share/agent-memory")])
+        {
+            for part in ["inbox", "topics", "archive", "proposals", ".agent-memory", ".git"] {
+                let dir = store.join(part);
+                if dir.is_dir() {
+                    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+                }
+            }
         }
     }
 
