@@ -52,12 +52,12 @@ fn no_secret_waits_in_the_queue() {
 #[test]
 fn a_store_is_private_whatever_the_umask_and_whoever_made_it() {
     let sandbox = Sandbox::new();
-    for dir in ["", "inbox", "topics", "archive", ".agent-memory", ".git"] {
+    for dir in ["", "inbox", "topics", "archive", ".agent-memory"] {
         fs::create_dir_all(sandbox.store().join(dir)).unwrap();
         crate::support::set_mode(&sandbox.store().join(dir), 0o755);
     }
     out(&mut sandbox.capture(&BOTH));
-    for dir in ["inbox", "topics", "archive", ".agent-memory", ".git"] {
+    for dir in ["inbox", "topics", "archive", ".agent-memory"] {
         assert_eq!(mode(&sandbox.store().join(dir)), 0o700, "{dir}");
     }
     assert_eq!(mode(&sandbox.store()), 0o755, "the user's own choice");

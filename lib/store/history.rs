@@ -106,8 +106,6 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
     let _lock = file::lock_for_change(&history_lock(root), true)?;
     if !root.path().join(".git").exists() {
         git.run(&["init", "--quiet", "--template="])?;
-        // git's files have modes that depend on the umask.
-        file::make_private(&root.path().join(".git"))?;
     }
     let mut tries = TRIES;
     let mut has_default_identity = false;

@@ -56,7 +56,7 @@ impl Root {
         let parts = [self.inbox(), self.topics(), self.archive(), self.state()];
         if parts.iter().all(|part| part.is_dir()) {
             // They may have been made by a program of an earlier version, or copied. The root is the user's own choice.
-            for dir in parts.iter().chain([&self.proposals(), &self.0.join(".git")]) {
+            for dir in parts.iter().chain([&self.proposals()]) {
                 let _ = file::make_private(dir);
             }
             return Ok(());
