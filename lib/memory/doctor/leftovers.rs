@@ -13,9 +13,11 @@ fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
         (root.path().to_path_buf(), "gitignore"),
         (root.topics(), ".md"),
         (root.archive(), ".md"),
+        (root.proposals(), ".json"),
         (root.inbox(), ".json"),
         (root.inbox().join(".failed"), ".json"),
         (root.state(), ".json"),
+        (root.state(), ".jsonl"),
         (root.state(), ".cache"),
     ];
     for batches in [Batches::of_queue(root), Batches::of_defrag(root)] {

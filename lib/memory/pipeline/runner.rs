@@ -387,7 +387,9 @@ impl<'a, H: Host> Runner<'a, H> {
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
     fn sweep(&self) {
         for dir in [self.run.root.state(), self.run.root.inbox().join(".failed")] {
-            file::sweep_dir(&dir, ".json", Duration::ZERO);
+            for end in [".json", ".jsonl"] {
+                file::sweep_dir(&dir, end, Duration::ZERO);
+            }
         }
         self.run.caller.sweep();
     }
