@@ -179,7 +179,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         stream: args.stream,
     };
     let mut stats = RunStats::default();
-    // Of JSON, or of an answer that must match a schema, nothing is printed before it is whole.
+    // JSON, and an answer that must match a schema, are printed only when they are whole.
     let is_live = args.stream && !args.json && prepared.schema.is_none();
     // The line of progress would wipe the text beside it.
     let progress =
