@@ -56,6 +56,10 @@ fn patiently(text: String, patience: Duration) {
     if STUCK.load(SeqCst) {
         return;
     }
+    // On a busy machine, a thread may begin later than a patience lasts. Where there is room, none is needed.
+    if put_at_once(&text) {
+        return;
+    }
     let (done, written) = channel::<()>();
     let copy = text.clone();
     let writer = spawn(move || {
@@ -70,12 +74,48 @@ fn patiently(text: String, patience: Duration) {
     }
 }
 
+/// Writes a line if that takes no waiting; `false` if it might.
+fn put_at_once(text: &str) -> bool {
+    // A thread that holds it may be waiting for the reader.
+    let Ok(mut last) = LAST_LINE.try_lock() else { return false };
+    let has_room = has_room_for(text);
+    if has_room {
+        write(&mut last, |before| line_after(before, text));
+    }
+    has_room
+}
+
+/// Does a write of the line return at once? A pipe that can be written to takes `PIPE_BUF` bytes, at least 512 by POSIX.
+#[cfg(unix)]
+fn has_room_for(text: &str) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    const PIPE_BUF: usize = 512;
+    let stderr = io::stderr();
+    let mut stderr = [PollFd::new(&stderr, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // What wipes the progress, or ends a command's line, comes on top.
+    text.len() + 16 <= PIPE_BUF
+        && poll(&mut stderr, Some(&now)).is_ok()
+        && stderr[0].revents() == PollFlags::OUT
+}
+
+#[cfg(not(unix))]
+fn has_room_for(_text: &str) -> bool {
+    false
+}
+
 fn put_line(text: &str) {
-    put(|before| match before {
-        LastLine::Empty => (format!("{text}\n").into_bytes(), LastLine::Empty),
-        LastLine::Open => (format!("\n{text}\n").into_bytes(), LastLine::Empty),
-        LastLine::Progress => (format!("{WIPE}{text}\n").into_bytes(), LastLine::Empty),
-    });
+    put(|before| line_after(before, text));
+}
+
+/// A line of ours after what the last line contains.
+fn line_after(before: LastLine, text: &str) -> (Vec<u8>, LastLine) {
+    let line = match before {
+        LastLine::Empty => format!("{text}\n"),
+        LastLine::Open => format!("\n{text}\n"),
+        LastLine::Progress => format!("{WIPE}{text}\n"),
+    };
+    (line.into_bytes(), LastLine::Empty)
 }
 
 /// Passes on a command's output, unless its time is `over`. Waits for the reader.
@@ -110,7 +150,10 @@ pub(super) fn wipe_progress() {
 
 /// One write, which depends on what the last line contains. Errors are ignored.
 fn put(compose: impl FnOnce(LastLine) -> (Vec<u8>, LastLine)) {
-    let mut last = lock(&LAST_LINE);
+    write(&mut lock(&LAST_LINE), compose);
+}
+
+fn write(last: &mut LastLine, compose: impl FnOnce(LastLine) -> (Vec<u8>, LastLine)) {
     let (bytes, after) = compose(*last);
     if !bytes.is_empty() {
         let _ = io::stderr().write_all(&bytes);
