@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
-use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier};
+use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
 use jiff::Timestamp;
@@ -307,11 +307,7 @@ impl Patch {
             meta.summary.clone_from(summary);
         }
         meta.tags.retain(|tag| !self.drop_tags.contains(tag));
-        for tag in &self.add_tags {
-            if !meta.tags.contains(tag) {
-                meta.tags.push(tag.clone());
-            }
-        }
+        add_missing(&mut meta.tags, self.add_tags.iter().cloned());
         meta.scope = self.scope.unwrap_or(meta.scope);
         meta.pinned = self.pinned.unwrap_or(meta.pinned);
         meta.until = self.until.unwrap_or(meta.until);

@@ -13,7 +13,7 @@ use crate::base::text::one_line;
 use crate::base::{stderr, stdin};
 use crate::config::memory::{self, Redact};
 use crate::harness::shell::AgentShell;
-use crate::memory::authorship::{NoteText, Record};
+use crate::memory::authorship::{NoteText, unproven};
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
 use crate::memory::service::{NewNote, NoteService};
@@ -23,9 +23,8 @@ use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
 use crate::store::journal::Waiting;
 use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
-use crate::store::persistence;
 use crate::store::place::Root;
-use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::proposal::{Draft, Op, Proposal};
 use crate::store::topics::Topics;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -307,35 +306,22 @@ fn write_note(
     let service = NoteService::new(Topics::at(&root), env.now());
     let by = if entry.harness == Harness::Manual { By::Person } else { By::Agent };
     let is_here_alone = by == By::Person || scope == Scope::Repo;
-    // Where an agent has an address or a command from is not known here: what a page may have told it waits.
     let text = NoteText { title: &title, summary: "", tags: &tags, body: &body };
-    let unproven = if by == By::Person { Vec::new() } else { Record::default().foreign(&text, None) };
-    let mut reasons = Vec::new();
-    if !is_here_alone {
-        reasons.push("An agent captured it for all repositories.".to_owned());
-    }
-    if !unproven.is_empty() {
-        reasons.push("An agent captured it, and nothing shows where these are from.".to_owned());
-        reasons.extend(unproven.iter().take(5).map(ToString::to_string));
-    }
+    let unproven = if by == By::Person { Vec::new() } else { unproven(&text) };
     let waits_as_a_whole = !unproven.is_empty() || !is_here_alone && source.repo.is_none();
-    let proposal = |op, note: Option<&persistence::Note>, entry: Option<Draft>, title: &str| Proposal {
-        id: ProposalId::make(title, env.now().as_millisecond(), |_| false),
-        op,
-        note: note.map(|note| note.entry.meta().id.clone()),
-        base: note.map(|note| note.entry.base()),
-        entry,
-        by,
-        evidence: Vec::new(),
-        reasons: reasons.clone(),
-        session: Some(source.clone()),
-        created_at: env.now().as_millisecond(),
-        other: serde_json::Map::new(),
-    };
+    let reach = (!is_here_alone).then(|| "An agent captured it for all repositories.".to_owned());
+    let reasons: Vec<String> = reach.into_iter().chain(unproven).collect();
+    let now = env.now().as_millisecond();
     if waits_as_a_whole {
         let (summary, sources) = (String::new(), vec![source.clone()]);
         let draft = Draft { title: title.clone(), summary, tags, scope, until: None, body, sources };
-        let waits = service.propose(proposal(Op::Create, None, Some(draft), &title))?;
+        let proposal = Proposal {
+            entry: Some(draft),
+            reasons,
+            session: Some(source),
+            ..Proposal::new(Op::Create, &title, by, now)
+        };
+        let waits = service.propose(proposal)?;
         refresh(config, &root, env, reporter);
         return print_waiting(&waits, &root, json, stdout, reporter);
     }
@@ -343,7 +329,8 @@ fn write_note(
     let new = NewNote { title, summary: String::new(), tags, scope, body, by, sources: vec![source.clone()] };
     let note = service.capture(new)?;
     if !is_here_alone {
-        let waits = service.propose(proposal(Op::Widen, Some(&note), None, &note.entry.meta().title))?;
+        let widened = Proposal::about(&note.entry, Op::Widen, None, by, now);
+        let waits = service.propose(Proposal { reasons, session: Some(source), ..widened })?;
         warn_waiting(&waits, reporter);
     }
     refresh(config, &root, env, reporter);

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::base58;
-use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, digits_of, first_number};
+use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, add_missing, digits_of, first_number};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -173,11 +173,21 @@ impl Proposal {
     /// A change of the note `entry`, which would say `change` then.
     pub(crate) fn about(entry: &Entry, op: Op, change: Option<Draft>, by: By, created_at: i64) -> Proposal {
         Proposal {
-            id: ProposalId::make(&entry.meta().title, created_at, |_| false),
-            op,
             note: Some(entry.meta().id.clone()),
             base: Some(entry.base()),
             entry: change,
+            ..Proposal::new(op, &entry.meta().title, by, created_at)
+        }
+    }
+
+    /// One that says nothing yet; its id is made from `title`, see [`ProposalId::make`].
+    pub(crate) fn new(op: Op, title: &str, by: By, created_at: i64) -> Proposal {
+        Proposal {
+            id: ProposalId::make(title, created_at, |_| false),
+            op,
+            note: None,
+            base: None,
+            entry: None,
             by,
             evidence: Vec::new(),
             reasons: Vec::new(),
@@ -206,10 +216,10 @@ impl Proposal {
             return self;
         };
         let mut there = there.clone();
-        join(&mut there.evidence, self.evidence);
-        join(&mut there.reasons, self.reasons);
+        add_missing(&mut there.evidence, self.evidence);
+        add_missing(&mut there.reasons, self.reasons);
         if let (Some(ours), Some(theirs)) = (self.entry, &mut there.entry) {
-            join(&mut theirs.sources, ours.sources);
+            add_missing(&mut theirs.sources, ours.sources);
         }
         // Who vouches least for one of them vouches for it.
         there.by = there.by.max(self.by);
@@ -259,14 +269,6 @@ impl Proposal {
             return Err(refused(format!("it has {} bytes, and at most {CAP} are read", bytes.len())));
         }
         Ok(bytes)
-    }
-}
-
-fn join<T: PartialEq>(ours: &mut Vec<T>, theirs: Vec<T>) {
-    for one in theirs {
-        if !ours.contains(&one) {
-            ours.push(one);
-        }
     }
 }
 

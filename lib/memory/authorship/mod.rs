@@ -324,6 +324,27 @@ impl Record {
     }
 }
 
+/// So many addresses and commands are named as reasons.
+const NAMED: usize = 5;
+
+/// The same as reasons for a person; the first few.
+pub(crate) fn reasons(found: &[Foreign]) -> Vec<String> {
+    found.iter().take(NAMED).map(ToString::to_string).collect()
+}
+
+/// Why a note that an agent captured waits for a person: where its addresses and commands are from is not known, and a
+/// page may have given them. Empty if it has none.
+pub(crate) fn unproven(note: &NoteText) -> Vec<String> {
+    let found = reasons(&Record::default().foreign(note, None));
+    match found.is_empty() {
+        true => found,
+        false => {
+            let why = "An agent captured it, and nothing shows where these are from.".to_owned();
+            std::iter::once(why).chain(found).collect()
+        }
+    }
+}
+
 fn note(given: &mut HashMap<u64, u8>, key: u64, speaker: Speaker) {
     let before = given.entry(key).or_default();
     let is_early = *before & given::TOOL_OUTPUT == 0;

@@ -5,14 +5,15 @@
 //! update waits that cannot be made safely: it would lose facts, or the note is not as the model saw it.
 
 use crate::base::text::whole_lines;
-use crate::memory::authorship::{NoteText, Record};
+use crate::memory::authorship::{NoteText, Record, reasons};
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, PlannedNote, PlannedRetirement};
-use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Until};
+use crate::memory::consolidate::reply::{Proposed, Quoted, Retired};
 use crate::memory::facts;
 use crate::memory::links::new_id;
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, Status, one_line};
-use crate::store::proposal::{Draft, Evidence, Op, Proposal, ProposalId};
+use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, Status, add_missing, one_line};
+use crate::store::proposal::{Draft, Evidence, Op, Proposal};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known when a reply is held against the store.
@@ -76,6 +77,32 @@ impl Text {
     }
 }
 
+impl<'a> Judge<'a> {
+    /// One that knows of no session.
+    pub(super) fn new(
+        at: Timestamp,
+        ids: BTreeSet<EntryId>,
+        tags: BTreeSet<String>,
+        record: &'a Record,
+        redactor: &'a Redactor,
+    ) -> Judge<'a> {
+        Judge {
+            created_at: at.as_millisecond(),
+            ids,
+            notes: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            made: BTreeSet::new(),
+            repos: BTreeSet::new(),
+            is_outside: false,
+            tags,
+            sources: BTreeMap::new(),
+            record,
+            redactor,
+            warnings: Vec::new(),
+        }
+    }
+}
+
 impl Judge<'_> {
     fn text(&self, proposed: &Proposed) -> Text {
         let clean = |text: &str| self.redactor.cleaned(text);
@@ -115,16 +142,12 @@ impl Judge<'_> {
         match &proposed.update {
             None => Decision { changes: self.new_note(proposed, text), lost: Vec::new() },
             Some(name) => {
-                let id = proposed.updates().filter(|id| self.notes.contains_key(id));
+                let id = proposed.updates().filter(|id| self.ids.contains(id));
                 if let Some(id) = id {
-                    return self.update(proposed, text, &id);
-                }
-                if let Some(id) = proposed.updates().filter(|id| self.ids.contains(id)) {
-                    let scope = proposed.scope.unwrap_or(Scope::Repo);
-                    let reasons = vec![UNSEEN.to_owned()];
-                    let change =
-                        self.proposal(Op::Update, Some(&id), Some((text, scope, None)), proposed, reasons);
-                    return Decision { changes: vec![change], lost: Vec::new() };
+                    return match self.notes.get(&id).cloned() {
+                        Some(known) => self.update(proposed, text, &id, &known),
+                        None => self.update_unseen(proposed, text, &id),
+                    };
                 }
                 self.warnings.push(format!(
                     "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
@@ -139,10 +162,7 @@ impl Judge<'_> {
     /// A new note lands in the session's repository; everywhere, only if it is the person's own sentence.
     fn new_note(&mut self, proposed: &Proposed, text: Text) -> Vec<Change> {
         let origins = self.origins(&proposed.sources);
-        let until = match proposed.until {
-            Until::Day(day) => Some(day),
-            Until::Kept | Until::Removed => None,
-        };
+        let until = proposed.until.day(None);
         let has_repo = origins.iter().any(|origin| origin.repo.is_some());
         // Outside of a repository there is only everywhere.
         let is_for_all = proposed.scope == Some(Scope::Global) || !has_repo;
@@ -186,24 +206,24 @@ impl Judge<'_> {
 
     /// Why addresses and commands of a text make it wait.
     fn foreign(&self, text: &Text, old: Option<&Text>) -> Vec<String> {
-        let found = self.record.foreign(&text.note(), old.map(Text::note).as_ref());
-        found.iter().take(REASONS).map(ToString::to_string).collect()
+        reasons(&self.record.foreign(&text.note(), old.map(Text::note).as_ref()))
+    }
+
+    /// The note was not even listed in the prompt.
+    fn update_unseen(&mut self, proposed: &Proposed, text: Text, id: &EntryId) -> Decision {
+        let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.day(None));
+        let reasons = vec![UNSEEN.to_owned()];
+        let change = self.proposal(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
+        Decision { changes: vec![change], lost: Vec::new() }
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
-    fn update(&mut self, proposed: &Proposed, text: Text, id: &EntryId) -> Decision {
-        let Some(known) = self.notes.get(id).cloned() else {
-            return Decision { changes: Vec::new(), lost: Vec::new() };
-        };
+    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &KnownNote) -> Decision {
         let meta = known.entry.meta().clone();
         let old = Text::of(&meta, known.entry.body());
-        let until = match proposed.until {
-            Until::Day(day) => Some(day),
-            Until::Kept => meta.until,
-            Until::Removed => None,
-        };
+        let until = proposed.until.day(meta.until);
         let scope = proposed.scope.unwrap_or(meta.scope);
-        let mut reasons = self.standing(id, &known, &old);
+        let mut reasons = self.standing(id, known, &old);
         let all = (old.all(), text.all());
         let loss = facts::lost(&all.0, &all.1, &proposed.gone, |id| self.ids.contains(id));
         for item in &loss.unmatched {
@@ -220,7 +240,7 @@ impl Judge<'_> {
             ));
         }
         reasons.extend(self.foreign(&text, Some(&old)));
-        if let Some(why) = self.guarded(id, &known) {
+        if let Some(why) = self.guarded(id, known) {
             let is_small = known.entry.kept() != Some(Kept::Global)
                 && known.entry.kept() != Some(Kept::Pinned)
                 && until == meta.until
@@ -233,9 +253,8 @@ impl Judge<'_> {
         if !reasons.is_empty() {
             let lost = if reasons.len() == 1 { lost } else { Vec::new() };
             // An update adds tags and takes none away.
-            let mut text = text;
-            let new = std::mem::replace(&mut text.tags, meta.tags.clone());
-            text.tags.extend(new.into_iter().filter(|tag| !meta.tags.contains(tag)));
+            let new = std::mem::replace(&mut text.tags, meta.tags);
+            add_missing(&mut text.tags, new);
             let change = self.proposal(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
             return Decision { changes: vec![change], lost };
         }
@@ -391,23 +410,17 @@ impl Judge<'_> {
             (None, None) => op.to_string(),
         };
         Change::Propose(Box::new(Proposal {
-            id: ProposalId::make(&name, self.created_at, |_| false),
-            op,
             note: note.cloned(),
             base: known.map(|known| known.entry.base()),
             entry,
-            by,
             evidence,
             reasons,
             session: origins.first().map(Source::from),
-            created_at: self.created_at,
-            other: serde_json::Map::new(),
+            ..Proposal::new(op, &name, by, self.created_at)
         }))
     }
 }
 
-/// So many addresses and commands are named as reasons.
-const REASONS: usize = 5;
 const UNSEEN: &str = "The model had not seen the text of the note.";
 const REACH: &str = "It is to hold everywhere, and is not word for word what you said.";
 const NO_REPO: &str =

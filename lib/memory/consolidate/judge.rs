@@ -1,18 +1,18 @@
 //! A reply, held against what was asked: what to write, and what becomes of each queue entry.
 
 use crate::base::text::one_line;
-use crate::memory::authorship::{NoteText, Record};
+use crate::memory::authorship::Record;
+use crate::memory::consolidate::captured::{
+    as_it_is, filed_for, is_in_own_words, is_of_one_note, own_notes, own_words,
+};
 use crate::memory::consolidate::decide::Judge;
-use crate::memory::consolidate::gather::is_persons;
-use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan, PlannedNote};
+use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
 use crate::memory::consolidate::reply::{self, Asked, Proposed, Reply};
 use crate::memory::consolidate::work::{Verdict, Work};
-use crate::memory::links::{new_id, resolve_intra_batch_links};
+use crate::memory::links::resolve_intra_batch_links;
 use crate::memory::redact::Redactor;
-use crate::memory::search::words;
-use crate::store::entry::{By, EntryId, Scope, Source, Status};
-use crate::store::journal::entry::{QueueEntry, Retrieval};
-use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::entry::EntryId;
+use crate::store::journal::entry::QueueEntry;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,18 +79,14 @@ pub(crate) fn judged(
     );
     let Known { at, ids, notes, tags, entries, record } = known;
     let mut judge = Judge {
-        created_at: at.as_millisecond(),
-        ids,
         notes,
         seen: work.updatable.clone(),
         made: work.made(),
         repos: entries.values().filter_map(|entry| entry.context.repo.clone()).collect(),
         is_outside: entries.values().any(|entry| entry.context.repo.is_none()),
-        tags,
         sources: entries.iter().map(|(id, entry)| (id.clone(), Origin::of(entry))).collect(),
-        record: &record,
-        redactor,
         warnings,
+        ..Judge::new(at, ids, tags, &record, redactor)
     };
     // What a person wrote is filed in the person's words.
     let as_written: BTreeSet<&str> =
@@ -218,21 +214,8 @@ fn linked(
 
 /// Without an LLM: the captured notes, as they are.
 pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Plan, Verdicts) {
-    let Known { at, ids, notes, tags, entries, record } = known;
-    let mut judge = Judge {
-        created_at: at.as_millisecond(),
-        ids,
-        notes,
-        seen: BTreeMap::new(),
-        made: BTreeSet::new(),
-        repos: BTreeSet::new(),
-        is_outside: false,
-        tags,
-        sources: BTreeMap::new(),
-        record: &record,
-        redactor,
-        warnings: Vec::new(),
-    };
+    let Known { at, ids, tags, entries, record, .. } = known;
+    let mut judge = Judge::new(at, ids, tags, &record, redactor);
     let mut changes = Vec::new();
     let mut verdicts = Vec::new();
     let open = work.sources.iter().filter(|source| !work.verdicts.contains_key(&source.queue_id));
@@ -245,208 +228,4 @@ pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Pl
         }
     }
     (Plan { at, changes, warnings: judge.warnings }, verdicts)
-}
-
-/// A captured note, filed as it is; nothing for a session. An agent's does not reach beyond its repository.
-fn as_it_is(entry: &QueueEntry, judge: &mut Judge) -> Vec<Change> {
-    let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
-    let title = crate::store::entry::one_line(&judge.redactor.cleaned(title));
-    let body = judge.redactor.cleaned(body);
-    let created_at = entry.timestamp.as_millisecond();
-    let origin = Origin::of(entry);
-    let has_repo = origin.repo.is_some();
-    let is_persons = is_persons(entry);
-    let by = if is_persons { By::Person } else { By::Agent };
-    let id = new_id(&title, created_at, &mut judge.ids);
-    // Where an agent has it from is not known here: what a page may have told it waits.
-    let text = NoteText { title: &title, summary: "", tags, body: &body };
-    let unproven = if is_persons { Vec::new() } else { Record::default().foreign(&text, None) };
-    if !unproven.is_empty() {
-        let scope = if *scope == Scope::Global || !has_repo { Scope::Global } else { Scope::Repo };
-        let mut reasons = vec!["An agent captured it, and nothing shows where these are from.".to_owned()];
-        reasons.extend(unproven.iter().take(5).map(ToString::to_string));
-        return vec![Change::Propose(Box::new(Proposal {
-            id: ProposalId::make(&title, created_at, |_| false),
-            op: Op::Create,
-            note: None,
-            base: None,
-            entry: Some(Draft {
-                title,
-                summary: String::new(),
-                tags: tags.clone(),
-                scope,
-                until: None,
-                body,
-                sources: vec![Source::from(&origin)],
-            }),
-            by,
-            evidence: Vec::new(),
-            reasons,
-            session: Some(Source::from(&origin)),
-            created_at,
-            other: serde_json::Map::new(),
-        }))];
-    }
-    let widens = !is_persons && (*scope == Scope::Global || !has_repo);
-    let widen = widens.then(|| {
-        Change::Propose(Box::new(Proposal {
-            id: ProposalId::make(&title, created_at, |_| false),
-            op: Op::Widen,
-            note: Some(id.clone()),
-            base: None,
-            entry: None,
-            by,
-            evidence: Vec::new(),
-            reasons: vec!["An agent captured it, and it is to hold everywhere.".to_owned()],
-            session: Some(Source::from(&origin)),
-            created_at,
-            other: serde_json::Map::new(),
-        }))
-    });
-    let note = PlannedNote {
-        id,
-        update: None,
-        replaces: None,
-        before: None,
-        created_at,
-        status: Status::Captured,
-        title: title.clone(),
-        summary: String::new(),
-        tags: tags.clone(),
-        scope: match (is_persons, has_repo) {
-            (true, true) => *scope,
-            (true, false) => Scope::Global,
-            (false, _) => Scope::Repo,
-        },
-        until: None,
-        by,
-        body,
-        sources: vec![origin],
-    };
-    [Change::Note(Box::new(note))].into_iter().chain(widen).collect()
-}
-
-/// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
-fn filed_for(id: &str, entry: &QueueEntry, reply: &Reply, judge: &mut Judge) -> Vec<Change> {
-    let mut changes = as_it_is(entry, judge);
-    let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
-    if let Some(Change::Note(note)) = changes.first_mut()
-        && !of_it.is_empty()
-    {
-        note.status = Status::Consolidated;
-        for tag in of_it.iter().flat_map(|entry| &entry.tags) {
-            if judge.tags.contains(tag) && !note.tags.contains(tag) {
-                note.tags.push(tag.clone());
-            }
-        }
-    }
-    changes
-}
-
-/// The queue ids of the notes that a person captured.
-fn own_notes(entries: &BTreeMap<String, QueueEntry>) -> impl Iterator<Item = &str> {
-    let is_own =
-        |entry: &QueueEntry| matches!(entry.retrieval, Retrieval::Inline { .. }) && is_persons(entry);
-    entries.iter().filter(move |(_, entry)| is_own(entry)).map(|(id, _)| id.as_str())
-}
-
-/// Is it drawn from one note that a person captured, and nothing else?
-fn is_of_one_note(entry: &Proposed, entries: &BTreeMap<String, QueueEntry>) -> bool {
-    match &entry.sources[..] {
-        [one] => own_notes(entries).any(|id| id == one),
-        _ => false,
-    }
-}
-
-/// Has the model neither added a word to a person's note, nor left one out? Then title, summary and body are the person's.
-fn is_in_own_words(id: &str, reply: &Reply, entries: &BTreeMap<String, QueueEntry>) -> bool {
-    let Some(Retrieval::Inline { title, body, tags, .. }) = entries.get(id).map(|entry| &entry.retrieval)
-    else {
-        return false;
-    };
-    let words_of = |texts: &[&str]| {
-        let mut words = BTreeSet::new();
-        for text in texts {
-            words::each(text, |word| {
-                words.insert(word.text.to_owned());
-            });
-        }
-        words
-    };
-    let of_it = reply.entries.iter().filter(|entry| entry.sources == [id] && entry.update.is_none());
-    let texts: Vec<&str> =
-        of_it.flat_map(|entry| [entry.title.as_str(), &entry.summary, &entry.body]).collect();
-    let (arranged, tags) = (words_of(&texts), tags.join(" "));
-    arranged.is_subset(&words_of(&[title, body, &tags])) && words_of(&[title, body]).is_subset(&arranged)
-}
-
-/// A person's note in the person's words, filed as the model arranged it. It reaches as far as the person said.
-fn own_words(
-    entry: &Proposed,
-    source: &str,
-    entries: &BTreeMap<String, QueueEntry>,
-    judge: &mut Judge,
-) -> Option<Change> {
-    let captured = entries.get(source)?;
-    let Retrieval::Inline { tags, scope, .. } = &captured.retrieval else { return None };
-    let clean = |text: &str| judge.redactor.cleaned(text);
-    let title = crate::store::entry::one_line(&clean(&entry.title));
-    let (summary, body) = (crate::store::entry::one_line(&clean(&entry.summary)), clean(&entry.body));
-    let created_at = captured.timestamp.as_millisecond();
-    let mut tags = tags.clone();
-    for tag in &entry.tags {
-        if judge.tags.contains(tag) && !tags.contains(tag) {
-            tags.push(tag.clone());
-        }
-    }
-    let origin = Origin::of(captured);
-    Some(Change::Note(Box::new(PlannedNote {
-        id: new_id(&title, created_at, &mut judge.ids),
-        update: None,
-        replaces: None,
-        before: None,
-        created_at,
-        status: Status::Consolidated,
-        title,
-        summary,
-        tags,
-        scope: if origin.repo.is_some() { *scope } else { Scope::Global },
-        until: None,
-        by: By::Person,
-        body,
-        sources: vec![origin],
-    })))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn arranged(entries: &[(&str, &str, &str)]) -> bool {
-        let note = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
-            "retrieval": {"method": "inline", "title": "Guards are pure", "body": "Put I/O into actors.",
-                "tags": ["topic__xstate"], "scope": "global", "threadId": null},
-            "context": {"cwd": "/w", "repo": null}});
-        let note = QueueEntry::parse(note.to_string().as_bytes()).unwrap();
-        let entries: Vec<_> = entries
-            .iter()
-            .map(|(title, summary, body)| {
-                json!({"title": title, "summary": summary, "body": body, "sources": ["q1"]})
-            })
-            .collect();
-        let asked = Asked { batch: "b", sources: BTreeSet::from(["q1"]) };
-        let reply = reply::parse(&json!({"batch": "b", "entries": entries}).to_string(), &asked).unwrap();
-        is_in_own_words("q1", &reply, &BTreeMap::from([("q1".to_owned(), note)]))
-    }
-
-    #[test]
-    fn a_captured_note_may_be_arranged_and_neither_extended_nor_cut() {
-        let (title, body) = ("Guards are pure", "Put I/O into actors.");
-        assert!(arranged(&[(title, body, body)]));
-        assert!(arranged(&[(title, title, "Put I/O into xstate actors.")]));
-        assert!(arranged(&[(title, title, title), (body, body, body)]), "in two notes");
-        assert!(!arranged(&[(title, "Guards must be pure.", body)]));
-        assert!(!arranged(&[(title, title, title)]), "the body is left out");
-    }
 }

@@ -1,6 +1,7 @@
 //! From the queue to notes (US-005): the machine. It does no I/O; see [`crate::memory::pipeline`].
 
 pub(crate) mod ask;
+mod captured;
 mod decide;
 mod gather;
 mod history;

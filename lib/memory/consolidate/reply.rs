@@ -71,6 +71,17 @@ pub(super) enum Until {
     Day(Date),
 }
 
+impl Until {
+    /// The day, where the note has had `kept` so far.
+    pub(super) fn day(self, kept: Option<Date>) -> Option<Date> {
+        match self {
+            Until::Kept => kept,
+            Until::Removed => None,
+            Until::Day(day) => Some(day),
+        }
+    }
+}
+
 /// A note that no longer holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Retired {

@@ -4,9 +4,9 @@ use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::memory::consolidate::plan::{Change, PlannedNote, PlannedRetirement};
 use crate::memory::consolidate::work::{Action, Outcome, Waiting, Written};
-use crate::store::entry::{Entry, Meta, Source, Status, Tier};
+use crate::store::entry::{By, Entry, Meta, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
-use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::proposal::{Draft, Op, Proposal};
 use crate::store::supersede::supersede;
 use jiff::Timestamp;
 
@@ -81,36 +81,27 @@ fn update<P: Persistence>(
             let why = why.message();
             let warning =
                 format!("\"{}\" is not updated: {why}; the change waits for review", old.path.display());
+            let mut tags = old.entry.meta().tags.clone();
+            add_missing(&mut tags, note.tags.iter().cloned());
             let proposal = Proposal {
-                id: ProposalId::make(&note.title, note.created_at, |_| false),
-                op: Op::Update,
                 note: Some(id.clone()),
                 base: Some(old.entry.base()),
                 entry: Some(Draft {
                     title: note.title.clone(),
                     summary: note.summary.clone(),
-                    tags: joined(&old.entry.meta().tags, &note.tags),
+                    tags,
                     scope: note.scope,
                     until: note.until,
                     body,
                     sources: note.sources.iter().map(Source::from).collect(),
                 }),
-                by: note.by,
-                evidence: Vec::new(),
                 reasons: vec![format!("The note is not updated: {why}.")],
                 session: note.sources.first().map(Source::from),
-                created_at: note.created_at,
-                other: serde_json::Map::new(),
+                ..Proposal::new(Op::Update, &note.title, note.by, note.created_at)
             };
             Ok((Outcome::Waits(proposed(topics, lock, proposal)?), vec![warning]))
         }
     }
-}
-
-/// An update adds tags and takes none away.
-fn joined(old: &[String], new: &[String]) -> Vec<String> {
-    let added = new.iter().filter(|tag| !old.contains(tag));
-    old.iter().chain(added).cloned().collect()
 }
 
 fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry> {
@@ -120,7 +111,7 @@ fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry
     entry.update(|meta| {
         meta.title.clone_from(&note.title);
         meta.summary.clone_from(&note.summary);
-        meta.tags = joined(&meta.tags, &note.tags);
+        add_missing(&mut meta.tags, note.tags.iter().cloned());
         for source in note.sources.iter().map(Source::from) {
             let is_this = |known: &Source| {
                 (&known.harness, &known.thread_id, &known.repo)
@@ -213,17 +204,10 @@ fn retire<P: Persistence>(
         Ok(Note { place: Place::Archive, .. }) => Ok((Outcome::Note(written), Vec::new())),
         Ok(note) if note.entry.fingerprint() != *replaces => {
             let waiting = Proposal {
-                id: ProposalId::make(title, at, |_| false),
-                op: Op::Retire,
                 note: Some(id.clone()),
                 base: Some(note.entry.base()),
-                entry: None,
-                by: crate::store::entry::By::Agent,
-                evidence: Vec::new(),
                 reasons: vec!["The note has changed since the model saw it.".to_owned()],
-                session: None,
-                created_at: at,
-                other: serde_json::Map::new(),
+                ..Proposal::new(Op::Retire, title, By::Agent, at)
             };
             Ok((Outcome::Waits(proposed(topics, lock, waiting)?), Vec::new()))
         }

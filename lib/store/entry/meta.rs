@@ -216,6 +216,15 @@ fn time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok,
     }
 }
 
+/// Adds those of `more` that `list` lacks, as tags, sources and aliases are joined.
+pub(crate) fn add_missing<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    for one in more {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+}
+
 /// A title or a summary as files have it: one line, without control characters, trimmed.
 ///
 /// A run of line ends and control characters becomes one space.

@@ -19,7 +19,7 @@ mod yaml;
 pub use crate::store::entry::id::EntryId;
 pub(crate) use crate::store::entry::id::{digits_of, first_number, links, mentioned};
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
-pub(crate) use crate::store::entry::meta::{RANKS, one_line};
+pub(crate) use crate::store::entry::meta::{RANKS, add_missing, one_line};
 pub(crate) use crate::store::entry::name::{is_tag, tag};
 pub(crate) use crate::store::entry::packed::{pack, unpack};
 

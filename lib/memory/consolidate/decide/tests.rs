@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::memory::authorship::Speaker;
+use crate::memory::consolidate::reply::Until;
 use crate::memory::redact::Redactor;
 use crate::store::entry::Entry;
 

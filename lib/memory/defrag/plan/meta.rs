@@ -1,18 +1,12 @@
 //! What becomes of a note's front matter when it takes in another, or another tier.
 
-use crate::store::entry::{Meta, Status, Tier};
+use crate::store::entry::{Meta, Status, Tier, add_missing};
 
 /// `meta` takes in what another note's says. If nothing of its text is taken over (`is_said`), it is no source, either.
 pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
-    for tag in other.tags.iter().filter(|_| is_said) {
-        if !meta.tags.contains(tag) {
-            meta.tags.push(tag.clone());
-        }
-    }
-    for source in other.sources.iter().filter(|_| is_said) {
-        if !meta.sources.contains(source) {
-            meta.sources.push(source.clone());
-        }
+    if is_said {
+        add_missing(&mut meta.tags, other.tags.iter().cloned());
+        add_missing(&mut meta.sources, other.sources.iter().cloned());
     }
     for id in std::iter::once(&other.id).chain(&other.aliases) {
         if !meta.aliases.contains(id) && *id != meta.id {

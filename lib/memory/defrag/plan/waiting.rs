@@ -3,9 +3,8 @@
 use crate::base::error::{Error, Result};
 use crate::memory::authorship::NoteText;
 use crate::memory::defrag::plan::drafts::Drafts;
-use crate::store::entry::{By, Entry, EntryId, Source};
-use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
-use serde_json::Map;
+use crate::store::entry::{By, Entry, EntryId, Source, add_missing};
+use crate::store::proposal::{Draft, Op, Proposal};
 
 impl Drafts<'_> {
     /// The first text takes the place of the first note, other texts are new, and other notes go to the archive.
@@ -23,11 +22,7 @@ impl Drafts<'_> {
         }
         let by = entries.iter().filter_map(|entry| entry.meta().by).chain([By::Agent]).max();
         let mut sources: Vec<Source> = Vec::new();
-        for source in entries.iter().flat_map(|entry| &entry.meta().sources) {
-            if !sources.contains(source) {
-                sources.push(source.clone());
-            }
-        }
+        add_missing(&mut sources, entries.iter().flat_map(|entry| entry.meta().sources.iter().cloned()));
         let drafts = texts.iter().map(|text| Draft {
             title: text.title.to_owned(),
             summary: text.summary.to_owned(),
@@ -39,21 +34,18 @@ impl Drafts<'_> {
         });
         let at = self.known.found.at.as_millisecond();
         let proposal = |op: Op, note: Option<&Entry>, entry: Option<Draft>, reasons: Vec<String>| {
-            let mut proposal = Proposal {
-                id: ProposalId::make("", at, |_| false),
-                op,
+            // The id is made from the title of the new text, or from the note's id.
+            let title = match (&entry, note) {
+                (Some(draft), _) => draft.title.clone(),
+                (None, note) => note.map_or_else(String::new, |note| note.meta().id.to_string()),
+            };
+            Proposal {
                 note: note.map(|note| note.meta().id.clone()),
                 base: note.map(Entry::base),
                 entry,
-                by: by.unwrap_or(By::Agent),
-                evidence: Vec::new(),
                 reasons,
-                session: None,
-                created_at: at,
-                other: Map::new(),
-            };
-            proposal.id = ProposalId::make(proposal.title(), at, |_| false);
-            proposal
+                ..Proposal::new(op, &title, by.unwrap_or(By::Agent), at)
+            }
         };
         let mut all = Vec::new();
         for (number, draft) in drafts.enumerate() {

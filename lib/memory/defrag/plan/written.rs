@@ -7,7 +7,7 @@ use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::defrag::reply::Text;
 use crate::memory::facts::{emptied, lost};
 use crate::memory::links::resolve_intra_batch_links;
-use crate::store::entry::{EntryId, Meta, Status, one_line};
+use crate::store::entry::{EntryId, Meta, Status, add_missing, one_line};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text that may be filed.
@@ -24,11 +24,7 @@ impl Written {
         if !self.summary.is_empty() {
             meta.summary.clone_from(&self.summary);
         }
-        for tag in &self.tags {
-            if !meta.tags.contains(tag) {
-                meta.tags.push(tag.clone());
-            }
-        }
+        add_missing(&mut meta.tags, self.tags.iter().cloned());
         if meta.status == Status::Captured {
             meta.status = Status::Consolidated;
         }
