@@ -25,12 +25,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Creates a directory and its parents, mode 0755 less the umask.
+/// Creates a directory and its parents, mode 0755 less the umask. They survive a power cut.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o755)
 }
 
-/// Creates a directory and its parents, accessible only to the user.
+/// Creates a directory and its parents, accessible only to the user. They survive a power cut.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o700)
 }
@@ -56,13 +56,22 @@ pub(crate) fn make_private(_dir: &Path) -> io::Result<()> {
 }
 
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let missing = path.ancestors().take_while(|dir| !dir.is_dir()).filter_map(Path::parent);
+    let changed: Vec<&Path> = missing.collect();
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
     #[cfg(not(unix))]
     let _ = mode;
-    builder.create(path).map_err(|e| cannot("create the directory", path, &e))
+    builder.create(path).map_err(|e| cannot("create the directory", path, &e))?;
+    changed.into_iter().try_for_each(|dir| {
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        sync_dir(dir).map_err(|e| cannot("sync", dir, &e))
+    })
 }
 
 /// Creates a file that contains `bytes`. If it exists, it stays as it is: `AlreadyExists`.

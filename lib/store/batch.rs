@@ -51,9 +51,6 @@ impl Batches {
         let id = format!("{PREFIX}{}", file::random58(DIGITS)?);
         let batch = self.batch(id);
         file::make_private_dir(&batch.claims())?;
-        // An entry that is renamed to there must not go with the directory in a power cut.
-        let above = [batch.dir.clone(), self.dir.clone(), self.root.state()];
-        above.iter().try_for_each(|dir| file::sync_dir(dir))?;
         Ok(batch)
     }
 
@@ -121,10 +118,7 @@ impl Batch {
 
     /// Moves an entry out of the batch. One that has gone already stays where it went.
     fn release(&self, id: &str, to: &Path) -> Result<()> {
-        if !to.is_dir() {
-            file::make_private_dir(to)?;
-            to.parent().map_or(Ok(()), file::sync_dir)?;
-        }
+        file::make_private_dir(to)?;
         // A saved state is a file, and may have been tampered with: an id is one name.
         if id.contains('/') || id.starts_with('.') {
             return Err(Error::corrupt(format!("\"{}\" is not the id of a queue entry", one_line(id, 80))));

@@ -9,7 +9,7 @@ use std::fs;
 const REPO: &str = "github.com/o/r";
 
 const CONSOLIDATE: Scenario =
-    Scenario { calls: Some((1, 0)), differs: &[".agent-memory/batches/"], ..Scenario::PLAIN };
+    Scenario { calls: Some((1, 0)), recovers: true, differs: &[".agent-memory/batches/"], ..Scenario::PLAIN };
 
 const ANSWER: &str = r#"reply=reply-1.json
 case "$prompt" in *"part: 2 of "*) reply=reply-2.json ;; esac
@@ -46,6 +46,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             sample: 5,
             calls: Some((0, 0)),
             next_may_fail: true,
+            recovers: false,
             ..CONSOLIDATE
         },
     ]

@@ -21,6 +21,7 @@ mod defrag;
 mod doctor;
 mod invariants;
 mod notes;
+mod order;
 mod reference;
 mod scenario;
 mod strace;
