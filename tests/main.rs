@@ -27,6 +27,7 @@ mod capture_agents;
 mod capture_faults;
 mod capture_hooks;
 mod commands;
+mod compatible;
 mod config_file;
 mod consolidate;
 mod consolidate_by_hand;

@@ -118,7 +118,7 @@ fn entry(label: &str, title: &str, body: &str, sources: &[&str]) -> Value {
 
 /// A note of a person's, a session of which a part is known, an update, two linked notes, a session that is
 /// missing for the last time, one with nothing in it.
-fn mixed(has_llm: bool, auto_commit: bool) -> World {
+pub(crate) fn mixed(has_llm: bool, auto_commit: bool) -> World {
     let world = fresh();
     world.consolidate_config(json!({}), auto_commit);
     world.session("s1", 2, 100);

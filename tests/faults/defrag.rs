@@ -82,7 +82,7 @@ impl World {
     }
 }
 
-fn whole() -> World {
+pub(crate) fn whole() -> World {
     World::defrag(&["--quiet"], &answer())
 }
 
