@@ -65,8 +65,8 @@ impl Batches {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
         };
-        let names =
-            entries.filter_map(io::Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+        let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let names = names.map_err(failed)?.into_iter().filter_map(|name| name.into_string().ok());
         let mut ids: Vec<String> = names.filter(|name| is_id(name)).collect();
         ids.sort();
         Ok(ids.into_iter().map(|id| self.batch(id)).collect())

@@ -53,7 +53,9 @@ fn captured_until_full(sandbox: &Sandbox, options: &str) -> Output {
 
 #[test]
 fn a_full_file_system_costs_nothing_that_was_acknowledged() {
-    for (what, options) in [("bytes", "size=2m,nr_inodes=1000,mode=700"), ("files", "size=20m,nr_inodes=330,mode=700")] {
+    for (what, options) in
+        [("bytes", "size=2m,nr_inodes=1000,mode=700"), ("files", "size=20m,nr_inodes=330,mode=700")]
+    {
         let sandbox = Sandbox::new();
         let output = captured_until_full(&sandbox, options);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -18,8 +18,8 @@ const ADDED: usize = 4;
 
 fn pairs() -> [Pair; 5] {
     [
-        Pair { name: "memory-defrag", make: defrag::whole, sample: 6 },
-        Pair { name: "memory-consolidate", make: || consolidate::mixed(true, false), sample: 6 },
+        Pair { name: "memory-defrag", make: defrag::whole, sample: 15 },
+        Pair { name: "memory-consolidate", make: || consolidate::mixed(true, false), sample: 15 },
         Pair {
             name: "memory-consolidate without an LLM",
             make: || consolidate::mixed(false, false),

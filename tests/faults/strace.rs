@@ -94,7 +94,7 @@ impl World {
     /// `fault` as strace takes it: `CALL:WHAT:when=K`.
     pub(crate) fn disturbed(&self, threads: bool, fault: &str) -> Result<Disturbed, String> {
         let call = fault.split(':').next().unwrap();
-        let options = [format!("--trace={call}"), format!("--inject={fault}")];
+        let options = ["-y".to_owned(), format!("--trace={call}"), format!("--inject={fault}")];
         self.traced(threads, &options)
     }
 
