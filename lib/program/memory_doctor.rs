@@ -109,6 +109,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     } else {
         print(&mended.findings, &report, &store.root, args.fix, stdout)?;
     }
+    stdout.flush()?;
+    report.remember(&store.root);
     match mended.error {
         Some(error) => Err(error),
         None if report.count(Severity::Error) > 0 => Ok(ExitCode::FAILURE),
