@@ -6,7 +6,7 @@
 //! `cargo test --no-fail-fast`.
 
 use crate::base::text::border;
-use crate::memory::search::language::{Nearness, is_framing, is_stop_word, stem, synonyms};
+use crate::memory::search::language::{Nearness, is_framing, is_stop_word, prompt_weight, stem, synonyms};
 use crate::memory::search::lexicon::{Lexicon, Target, Variant};
 use crate::memory::search::words::{WordKind, each};
 use std::collections::{HashMap, VecDeque};
@@ -80,7 +80,7 @@ impl Query {
             words.push_str(phrase);
             words.push_str(" . ");
         }
-        Query::of_words(&[(&words, 1.0)], phrases, tags)
+        Query::of_words(&[(&words, 1.0)], phrases, tags, weight)
     }
 
     /// All words of a text: to find notes about the same subject.
@@ -92,7 +92,13 @@ impl Query {
     pub(crate) fn of_weighted(texts: &[(&str, f64)]) -> Query {
         let texts: Vec<(&str, f64)> =
             texts.iter().map(|(text, weight)| (&text[..border(text, LONGEST_TEXT)], *weight)).collect();
-        Query::of_words(&texts, Vec::new(), Vec::new())
+        Query::of_words(&texts, Vec::new(), Vec::new(), weight)
+    }
+
+    /// What a person says to an agent. Most of its words tell the agent what to do, and say little about the subject.
+    pub(crate) fn of_prompt(text: &str) -> Query {
+        let text = &text[..border(text, LONGEST_TEXT)];
+        Query::of_words(&[(text, 1.0)], Vec::new(), Vec::new(), |word| weight(word) * prompt_weight(word))
     }
 
     /// The query has no words, phrases or tags.
@@ -100,8 +106,13 @@ impl Query {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 
-    fn of_words(texts: &[(&str, f64)], quoted: Vec<String>, tags: Vec<String>) -> Query {
-        let terms = terms(texts);
+    fn of_words(
+        texts: &[(&str, f64)],
+        quoted: Vec<String>,
+        tags: Vec<String>,
+        weigh: fn(&str) -> f64,
+    ) -> Query {
+        let terms = terms(texts, weigh);
         let typed = terms.len() <= TYPED;
         let mut variants = Vec::new();
         for (index, term) in terms.iter().enumerate() {
@@ -144,7 +155,7 @@ impl Query {
 }
 
 /// The most significant words of the texts, each once, in order of first appearance.
-fn terms(texts: &[(&str, f64)]) -> Vec<Candidate> {
+fn terms(texts: &[(&str, f64)], weigh: fn(&str) -> f64) -> Vec<Candidate> {
     // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
@@ -171,7 +182,7 @@ fn terms(texts: &[(&str, f64)]) -> Vec<Candidate> {
                     let joined = is_next && before.len() > 2 && !is_stop_word(&before);
                     all.push(Candidate {
                         text: word.text.to_owned(),
-                        weight: weight(word.text),
+                        weight: weigh(word.text),
                         times: *share,
                         place,
                         joined: joined.then(|| before.clone()),
@@ -289,7 +300,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        terms(&[(text, 1.0)]).into_iter().map(|word| word.text).collect()
+        terms(&[(text, 1.0)], weight).into_iter().map(|word| word.text).collect()
     }
 
     #[test]
