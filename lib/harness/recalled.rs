@@ -219,12 +219,15 @@ mod tests {
 
     #[test]
     fn what_was_given_is_left_out_with_the_tags_around_it() {
-        let fence = given("### Ports (id__a1B2c3)\n\nThe port is 4310. [agent-memory:end AAAAAAAA]\n", "K7pQ2xAb");
+        let fence =
+            given("### Ports (id__a1B2c3)\n\nThe port is 4310. [agent-memory:end AAAAAAAA]\n", "K7pQ2xAb");
         for text in [
             format!("{fence}\n\nfix it"),
             format!("fix it\n{fence}"),
             format!("<hook_context>{fence}</hook_context>\n\nfix it"),
-            format!("<qwen:user-prompt-submit-context hidden=\"true\">\n{fence}\n</qwen:user-prompt-submit-context>\nfix it"),
+            format!(
+                "<qwen:user-prompt-submit-context hidden=\"true\">\n{fence}\n</qwen:user-prompt-submit-context>\nfix it"
+            ),
             format!("fix it\n<system_reminder>\n{fence}\n</system_reminder>"),
             format!("{fence}\n{fence}\nfix it"),
             // Cut off by the program.

@@ -220,9 +220,12 @@ fn search(
         let Some(note) = recall::whole(&found.meta, &found.path) else { continue };
         if shown.add(&note, found.line.as_deref()) && args.json {
             let is_its = |id: &&ProposalId| {
-                proposals.iter().any(|proposal| proposal.id == **id && proposal.note.as_ref() == Some(&found.meta.id))
+                proposals
+                    .iter()
+                    .any(|proposal| proposal.id == **id && proposal.note.as_ref() == Some(&found.meta.id))
             };
-            let waiting: Vec<_> = proposals.iter().map(|proposal| &proposal.id).filter(is_its).cloned().collect();
+            let waiting: Vec<_> =
+                proposals.iter().map(|proposal| &proposal.id).filter(is_its).cloned().collect();
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             stdout.json(&Listed {
                 score: Some(found.score),
@@ -324,9 +327,9 @@ fn answer(
         },
         &reporter,
     )?;
-    let missing = || Error::usage("a hook's JSON is expected on stdin").hint("let the program run this as its hook");
+    let missing =
+        || Error::usage("a hook's JSON is expected on stdin").hint("let the program run this as its hook");
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty()).ok_or_else(missing)?;
-    let moment =
-        Moment { config: &store.config, root: &store.root, env, today: env.today(), deadline };
+    let moment = Moment { config: &store.config, root: &store.root, env, today: env.today(), deadline };
     recall::answer(reader, &bytes, &moment)
 }

@@ -11,6 +11,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         "memory-recall gave nothing {times} in seven days, last at {} to {}: {}",
         told.last, told.harness, told.why
     );
-    let mend = "sessions go on without their notes; if it is slow, see AGENT_MEMORY_RECALL_MS in memory-recall(1)";
+    let mend =
+        "sessions go on without their notes; if it is slow, see AGENT_MEMORY_RECALL_MS in memory-recall(1)";
     vec![Finding::warning(Check::Recall, &path, what, mend)]
 }

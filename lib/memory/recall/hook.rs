@@ -73,15 +73,9 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
             // The program has forgotten it, or never had it.
             let section = match session.has_section {
                 true => String::new(),
-                false => section(
-                    reader,
-                    &heard,
-                    at,
-                    &cwd,
-                    repo.as_deref(),
-                    &mut session,
-                    MOST - 2 * PROMPT_BYTES,
-                )?,
+                false => {
+                    section(reader, &heard, at, &cwd, repo.as_deref(), &mut session, MOST - 2 * PROMPT_BYTES)?
+                }
             };
             let notes = notes(prompt, at, repo.as_deref(), &mut session)?;
             [section, notes].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
@@ -135,7 +129,8 @@ fn without_markers(section: &str) -> String {
 fn known(reader: Reader, at: &Moment, cwd: &Path) -> Known {
     let mut known = Known::default();
     let real = |path: &Path| path.canonicalize().ok();
-    let targets: Vec<_> = at.config.agents_md.targets.iter().filter_map(|target| real(&target.path)).collect();
+    let targets: Vec<_> =
+        at.config.agents_md.targets.iter().filter_map(|target| real(&target.path)).collect();
     if targets.is_empty() {
         return known;
     }

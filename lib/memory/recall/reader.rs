@@ -95,7 +95,9 @@ impl Reader {
                 Event::Prompt(first(&["prompt"]).unwrap_or_default().to_owned())
             }
             // Copilot CLI does not name its events.
-            "" if object.contains_key("prompt") => Event::Prompt(first(&["prompt"]).unwrap_or_default().to_owned()),
+            "" if object.contains_key("prompt") => {
+                Event::Prompt(first(&["prompt"]).unwrap_or_default().to_owned())
+            }
             "" if object.contains_key("source") || object.contains_key("initialPrompt") => start,
             _ => Event::Other,
         };
@@ -168,9 +170,21 @@ mod tests {
         let start = |forgets, is_unheard| Event::Start { forgets, is_unheard };
         let prompt = |text: &str| Event::Prompt(text.to_owned());
         for (reader, json, event) in [
-            (Reader::ClaudeCode, r#"{"hook_event_name":"SessionStart","source":"startup"}"#, start(false, false)),
-            (Reader::ClaudeCode, r#"{"hook_event_name":"SessionStart","source":"resume"}"#, start(false, false)),
-            (Reader::ClaudeCode, r#"{"hook_event_name":"SessionStart","source":"compact"}"#, start(true, false)),
+            (
+                Reader::ClaudeCode,
+                r#"{"hook_event_name":"SessionStart","source":"startup"}"#,
+                start(false, false),
+            ),
+            (
+                Reader::ClaudeCode,
+                r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
+                start(false, false),
+            ),
+            (
+                Reader::ClaudeCode,
+                r#"{"hook_event_name":"SessionStart","source":"compact"}"#,
+                start(true, false),
+            ),
             (Reader::Gemini, r#"{"hook_event_name":"SessionStart","source":"clear"}"#, start(true, true)),
             (Reader::Gemini, r#"{"hook_event_name":"BeforeAgent","prompt":"x"}"#, prompt("x")),
             (Reader::QwenCode, r#"{"hook_event_name":"UserPromptSubmit","prompt":"x"}"#, prompt("x")),

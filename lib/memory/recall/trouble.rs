@@ -34,8 +34,11 @@ fn path(root: &Root) -> PathBuf {
 
 /// Keeps a trouble. A store that is not there is not made for it.
 pub(crate) fn keep(root: &Root, harness: &str, why: &str, env: &Env) -> Result<()> {
-    if !root.state().is_dir() {
+    if !root.path().is_dir() {
         return Ok(());
+    }
+    if !root.state().is_dir() {
+        root.make()?;
     }
     let path = path(root);
     let line = json!({"at": env.now().to_string(), "harness": harness, "why": one_line(why, REASON)});

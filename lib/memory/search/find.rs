@@ -126,9 +126,8 @@ pub(crate) fn find(
         let matches = with_document(&note, |document| query.matches(document));
         Some(shown(*hit, note, &matches, &worth, Strength::default()))
     });
-    let close = close
-        .into_iter()
-        .map(|(hit, note, matches, strength)| shown(hit, note, &matches, &worth, strength));
+    let close =
+        close.into_iter().map(|(hit, note, matches, strength)| shown(hit, note, &matches, &worth, strength));
     Ok(Findings { found: close.chain(rest.into_iter().flatten()).collect(), loosened, broken: scan.broken })
 }
 

@@ -60,7 +60,8 @@ pub(super) fn prompt_weight(word: &str) -> f64 {
     static WEIGHTS: LazyLock<HashMap<String, f64>> = LazyLock::new(|| {
         let mut weights = HashMap::new();
         let mut weight = 1.0;
-        let lines = include_str!("prompts.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines =
+            include_str!("prompts.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         for line in lines {
             match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 Some("work") => weight = 0.4,
