@@ -16,9 +16,10 @@ use crate::harness::shell::AgentShell;
 use crate::memory::authorship::{NoteText, unproven};
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
+use crate::memory::section::refresh_after_change;
 use crate::memory::service::{NewNote, NoteService};
 use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
-use crate::program::notes::{print, print_waiting, refresh, warn_waiting};
+use crate::program::notes::{print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
 use crate::store::journal::Waiting;
@@ -322,7 +323,7 @@ fn write_note(
             ..Proposal::new(Op::Create, &title, by, now)
         };
         let waits = service.propose(proposal)?;
-        refresh(config, &root, env, reporter);
+        refresh_after_change(config, &root, env.today(), reporter);
         return print_waiting(&waits, &root, json, stdout, reporter);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
@@ -333,7 +334,7 @@ fn write_note(
         let waits = service.propose(Proposal { reasons, session: Some(source), ..widened })?;
         warn_waiting(&waits, reporter);
     }
-    refresh(config, &root, env, reporter);
+    refresh_after_change(config, &root, env.today(), reporter);
     print(&note, json, stdout)
 }
 

@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::text::nearest;
 use crate::config::json_file::{self, Member};
 use crate::config::memory::key_path::{KeyPath, SettingFault};
-use crate::config::memory::settings::{SETTINGS, SettingSpec};
+use crate::config::memory::settings::{SETTINGS, SettingSpec, replaced};
 use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
 use serde_json::Value;
@@ -86,10 +86,11 @@ fn unknown<'a>(section: &KeyPath<'a>, at: &KeyPath<'a>, name: &str) -> SettingFa
 /// The nearest key of the section, or a key of that name in another section, or all keys of the section.
 fn suggestion(section: &str, name: &str) -> String {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
+    let current = || SETTINGS.iter().map(|known| known.key).filter(|key| replaced(key).is_none());
     let names: BTreeSet<&str> =
-        SETTINGS.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
+        current().filter_map(|key| key.strip_prefix(&prefix)?.split('.').next()).collect();
     let last = name.rsplit('.').next().unwrap_or(name);
-    let elsewhere = SETTINGS.iter().map(|known| known.key).find(|key| key.rsplit('.').next() == Some(last));
+    let elsewhere = current().find(|key| key.rsplit('.').next() == Some(last));
     let near = nearest(name, names.iter().copied());
     match (near, elsewhere) {
         (Some(near), _) => format!("did you mean \"{prefix}{near}\"?"),

@@ -321,12 +321,5 @@ pub(crate) fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }
-    match section::refresh(run.config, run.root, run.env.today(), run.reporter) {
-        Ok(outcomes) => {
-            for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
-                run.reporter.warn(&format!("not refreshed: {}", error.line()));
-            }
-        }
-        Err(error) => run.reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
-    }
+    section::refresh_after_change(run.config, run.root, run.env.today(), run.reporter);
 }

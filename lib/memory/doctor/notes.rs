@@ -66,7 +66,7 @@ impl CheckedNotes {
 
 pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let topics = Topics::at(cx.root);
-    let inspection = Inspection::of(cx.config, cx.root, &cx.waiting, cx.today);
+    let inspection = Inspection::of(cx.config, &cx.aims, cx.root, &cx.waiting, cx.today);
     let each = |note: Note| {
         let share = (note.place == Place::Topics).then(|| inspection.candidate(&note)).flatten();
         (facts(&note, cx), share)
