@@ -221,6 +221,10 @@ fn what_the_program_reads_from_its_own_files_is_left_out() {
     let given = context(&hook(&store, "codex", &start(&store, "s", "startup")));
     assert_eq!(ids(&given), ["AAAAAA", "BBBBBB", "CCCCCC"], "Codex does not read it: {given}");
     // Its project's file as well: nothing is left, and a whole note there is not given at a prompt either.
+    // A checkout where a person asked for it is a target, too.
+    store.out("memory-agents-md", &["--project"]);
+    let given = context(&hook(&store, "codex", &start(&store, "u", "startup")));
+    assert_eq!(ids(&given), ["CCCCCC"], "{given}");
     let file = store.sandbox.work().join("CLAUDE.md");
     let target =
         format!(r#"["~/.claude/CLAUDE.md", {{"path": "{}", "repo": "github.com/o/r"}}]"#, file.display());
@@ -288,7 +292,8 @@ fn the_answer_stays_within_its_limits() {
     let store = store();
     for n in 0..60 {
         let id = format!("HH{}{}HH", char::from(b'A' + n / 8), char::from(b'a' + n % 8));
-        let body = format!("Quoted \"zebra{n}\" \\ and quagga{n}.\n").repeat(40);
+        let filler = "Quoted \"filler\" \\ for its length.\n".repeat(40);
+        let body = format!("The zebra{n} fears the quagga{n}.\n{filler}");
         let text = format!("---\nid: id__{id}\ntitle: Zebra {n}\ntier: hot\n{HERE}---\n\n{body}");
         store.put(&format!("topics/{}", name(&id, &format!("Zebra {n}"))), text);
     }

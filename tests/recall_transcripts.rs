@@ -27,7 +27,7 @@ fn escaped(text: &str) -> String {
 
 /// The prompt that a session with these lines makes.
 fn prompt(sandbox: &Sandbox, harness: &str, lines: &[Value]) -> String {
-    let path = sandbox.work().join("session.jsonl");
+    let path = sandbox.work().join(if harness == "opencode" { "ses_1" } else { "session.jsonl" });
     sandbox.write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>());
     let retrieval = match harness {
         "opencode" => json!({"method": "opencode-session", "threadId": "ses_1"}),
@@ -37,7 +37,7 @@ fn prompt(sandbox: &Sandbox, harness: &str, lines: &[Value]) -> String {
         "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": harness, "retrieval": retrieval,
         "context": {"cwd": sandbox.work(), "repo": "github.com/o/r"},
     }));
-    let read = json!({"readCommand": format!("cat {}", path.display())});
+    let read = json!({"readCommand": format!("cat {}/{{threadId}}", sandbox.work().display())});
     sandbox.settings(json!({
         "storage": {"autoCommit": false}, "llm": {"command": sandbox.script(NOTHING)}, "harnesses": {"opencode": read},
     }));

@@ -116,8 +116,9 @@ fn fill(p: &mut Arguments, args: &mut Args, is_hook: &mut bool) -> Result<()> {
     while let Some(arg) = p.next()? {
         match arg {
             Long("harness") => {
+                let name = p.text()?;
                 *is_hook = true;
-                args.harness = Some(p.one_of(Reader::named, READERS)?);
+                args.harness = Some(Reader::named(&name).ok_or_else(|| unknown(&name))?);
             }
             Long("repo") => args.repo = Some(p.text()?),
             Long("limit") => args.limit = Some(p.count()?),
@@ -129,6 +130,10 @@ fn fill(p: &mut Arguments, args: &mut Args, is_hook: &mut bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn unknown(name: &str) -> Error {
+    Error::usage(format!("option \"--harness\" takes {READERS}, got \"{name}\""))
 }
 
 impl Args {

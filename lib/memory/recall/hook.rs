@@ -13,6 +13,7 @@ use crate::memory::search::{Cache, Part, Query};
 use crate::memory::section::here::{Known, here, known_from};
 use crate::memory::section::splice;
 use crate::store::place::Root;
+use crate::store::projects::Projects;
 use jiff::civil::Date;
 use std::path::Path;
 
@@ -125,12 +126,15 @@ fn without_markers(section: &str) -> String {
     section.lines().filter(|line| *line != START && *line != END).collect::<Vec<_>>().join("\n")
 }
 
-/// The notes that the program reads from the targets among its files.
+/// The notes that the program reads from the targets among its files: the configured ones, and checkouts where a person
+/// asked for one.
 fn known(reader: Reader, at: &Moment, cwd: &Path) -> Known {
     let mut known = Known::default();
     let real = |path: &Path| path.canonicalize().ok();
-    let targets: Vec<_> =
-        at.config.agents_md.targets.iter().filter_map(|target| real(&target.path)).collect();
+    let projects = Projects::load(at.root).unwrap_or_default().projects;
+    let configured = at.config.agents_md.targets.iter().map(|target| target.path.clone());
+    let checkouts = projects.iter().map(|project| project.top.join("AGENTS.md"));
+    let targets: Vec<_> = configured.chain(checkouts).filter_map(|path| real(&path)).collect();
     if targets.is_empty() {
         return known;
     }

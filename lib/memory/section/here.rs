@@ -4,7 +4,7 @@
 //! bytes: then the repository's notes come first, as they are the nearer ones.
 
 use crate::base::error::Result;
-use crate::config::memory::MemoryConfig;
+use crate::config::memory::{AgentsMd, MemoryConfig};
 use crate::memory::section::gather::{Limits, NoteCounts, Selection, gather};
 use crate::memory::section::{note, render, sanitize};
 use crate::store::entry::EntryId;
@@ -16,8 +16,6 @@ use std::collections::BTreeSet;
 /// The repository's notes take up so much of the room, in percent, and hot ones so much of what is theirs.
 const REPOSITORY: usize = 65;
 const HOT: usize = 70;
-/// About so many bytes a line of the warm list takes.
-const LINE: usize = 200;
 /// What the section has besides notes: heading, introduction, numbers.
 const FRAME: usize = 700;
 
@@ -54,10 +52,11 @@ pub(crate) fn here(
         let share = if audience.is_some() { REPOSITORY } else { 100 };
         let share = left.map(|left| left * share / 100);
         let (selection, faults) = fitting(config, root, audience, today, known, share)?;
-        left = left.map(|left| left.saturating_sub(size(&selection)));
+        left = left.map(|left| left.saturating_sub(size(&selection.hot) + size(&selection.warm)));
         broken = faults;
         all.hot.extend(selection.hot);
         all.warm.extend(selection.warm);
+        all.dir = all.dir.or(selection.dir);
         all.cold += selection.cold;
         all.beyond += selection.beyond;
         // Without a repository all that wait are counted, and they include a repository's own.
@@ -67,7 +66,8 @@ pub(crate) fn here(
     Ok(Here { section: render::section(&all), counts: all.counts(), whole, broken })
 }
 
-/// What this audience sees of what is not known to it, in at most `room` bytes.
+/// What this audience sees of what is not known to it, in at most `room` bytes. Hot notes come first, and what they leave
+/// is for the list.
 fn fitting(
     config: &MemoryConfig,
     root: &Root,
@@ -76,32 +76,32 @@ fn fitting(
     known: &Known,
     room: Option<usize>,
 ) -> Result<(Selection, Vec<Broken>)> {
-    let limits = &config.agents_md;
-    let (mut hot, mut warm) = (limits.max_hot_tokens, limits.max_warm);
-    if let Some(room) = room {
-        hot = hot.min((room * HOT / 100 / 4) as u64);
-        warm = warm.min((room / LINE) as u64);
-    }
-    loop {
-        let (selections, broken) = gather(root, &[audience], Limits::of(hot, warm), today)?;
-        let mut selection = selections.into_iter().next().unwrap_or_default();
-        selection.hot.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
-        selection.warm.retain(|line| {
-            id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
-        });
-        // Lines differ in length: fewer of them fit.
-        if room.is_none_or(|room| size(&selection) <= room) || (hot, warm) == (0, 0) {
-            return Ok((selection, broken));
+    let AgentsMd { max_hot_tokens, max_warm_tokens, max_warm, .. } = config.agents_md;
+    let within = |most: u64, room: usize| most.min((room / 4) as u64);
+    let select = |hot: u64, warm: u64| -> Result<(Selection, Vec<Broken>)> {
+        let limits = Limits::of(hot, warm).with_warm_notes(max_warm);
+        let (selections, broken) = gather(root, &[audience], limits, today)?;
+        Ok((selections.into_iter().next().unwrap_or_default(), broken))
+    };
+    let (mut selection, broken) = match room {
+        None => select(max_hot_tokens, max_warm_tokens)?,
+        Some(room) => {
+            let most = room * HOT / 100;
+            let hot = within(max_hot_tokens, most);
+            let found = select(hot, within(max_warm_tokens, room - most))?;
+            let left = room - size(&found.0.hot).min(most);
+            if found.0.beyond == 0 { found } else { select(hot, within(max_warm_tokens, left))? }
         }
-        warm = warm * 3 / 4;
-        if warm == 0 {
-            hot /= 2;
-        }
-    }
+    };
+    selection.hot.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
+    selection.warm.retain(|line| {
+        id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
+    });
+    Ok((selection, broken))
 }
 
-fn size(selection: &Selection) -> usize {
-    selection.hot.iter().chain(&selection.warm).map(|text| text.len() + 1).sum()
+fn size(texts: &[String]) -> usize {
+    texts.iter().map(|text| text.len() + 1).sum()
 }
 
 /// What a section in a file says of notes, whoever it is for. Its lines are ours: a heading for each note that is whole,
@@ -156,7 +156,7 @@ mod tests {
     fn what_a_file_shows_is_known_from_its_lines() {
         let section = "<!-- agent-memory:start -->\n## Memory\n\n### Ports (8080) (id__a1B2c3)\n\nSee [[id__Zz9yX1]].\n\n\
                        ### Marked (id__b1B2c3) (a change waits: `memory review`)\n\n### More notes\n\n\
-                       - [t](</x/t -- topic__x id__c1B2c3.md>): one\n- t -- id__d1B2c3.md: two\n- item id__e1B2c3\n";
+                       - [t](</x/t -- topic__x id__c1B2c3.md>): one\n- t -- topic__x id__d1B2c3.md: see id__f1B2c3.md\n- item id__e1B2c3\n";
         let mut known = Known::default();
         known_from(section, &mut known);
         let ids = |ids: &BTreeSet<EntryId>| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
