@@ -1,6 +1,6 @@
 //! `memory-recall`: by hand, and as the hook that tells a session what it should know.
 
-use crate::support::store::{Store, age, name, names, note};
+use crate::support::store::{Store, age, name, names, note, value};
 use crate::support::{Said, said};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -428,4 +428,51 @@ fn state_is_one_file_a_session_and_old_ones_go() {
         notes.values().all(|bytes| !String::from_utf8_lossy(bytes).contains("used: ")),
         "no note was changed"
     );
+}
+
+#[test]
+fn a_note_that_was_given_counts_as_used_if_the_agent_cites_it() {
+    let store = store();
+    store.config(r#"{"storage": {"autoCommit": false}}"#);
+    let sandbox = &store.sandbox;
+    sandbox.librarian("say([], [{'source': id, 'reason': 'nothing'} for id in ids])");
+    let given = hook(&store, "opencode", &start(&store, "s", "startup")).replace('\n', "\\n");
+    let used = |id: &str| value(&store.text(id), "used").unwrap_or("0").to_owned();
+    for (session, said, wanted) in [
+        (
+            "only-given",
+            format!("u: <system-reminder>{given}</system-reminder>\\nWhich port?\na: I look."),
+            "0",
+        ),
+        ("cited", "u: Which port?\na: It is 4310 (id__AAAAAA).\na: See id__AAAAAA.".to_owned(), "1"),
+        // `memory read` counts what it prints, and the agent says where it has it from.
+        (
+            "read",
+            "u: Which port?\ni: cd x && memory read AAAAAA\no: 4310\na: It is 4310 (id__AAAAAA).".to_owned(),
+            "1",
+        ),
+        (
+            "read by its whole id",
+            "u: Which port?\ni: memory-read id__AAAAAA\no: 4310\na: It is 4310.".to_owned(),
+            "1",
+        ),
+        (
+            "looked at",
+            "u: Which port?\ni: memory read --no-count AAAAAA\no: 4310\na: It is 4310 (id__AAAAAA)."
+                .to_owned(),
+            "2",
+        ),
+        (
+            "in a tool's input",
+            "u: Which port?\ni: echo 4310 > port # id__AAAAAA\no: ok\na: Done.".to_owned(),
+            "3",
+        ),
+    ] {
+        let session = session.replace([' ', '\''], "-");
+        sandbox.tell(&session, &said);
+        sandbox.hear(&session);
+        let (code, _, err) = sandbox.consolidated(&[]);
+        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(used("AAAAAA"), wanted, "{session}");
+    }
 }

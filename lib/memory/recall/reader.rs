@@ -89,7 +89,10 @@ impl Reader {
             // Gemini CLI runs the hook, and does not send what it says.
             is_unheard: self == Reader::Gemini && source == "clear",
         };
+        let is_sub_agent = ["agent_id", "agentId", "parentAgentId"].iter().any(|key| text(key).is_some());
         let event = match &*name {
+            // Its prompt is the agent's, not a person's.
+            _ if is_sub_agent => Event::Other,
             "SessionStart" | "sessionStart" => start,
             "UserPromptSubmit" | "userPromptSubmitted" | "BeforeAgent" => {
                 Event::Prompt(first(&["prompt"]).unwrap_or_default().to_owned())
@@ -192,6 +195,11 @@ mod tests {
             (Reader::Copilot, r#"{"sessionId":"s","prompt":"x"}"#, prompt("x")),
             (Reader::ClaudeCode, r#"{"hook_event_name":"UserPromptSubmit"}"#, prompt("")),
             (Reader::ClaudeCode, r#"{"hook_event_name":"Stop","prompt":"x"}"#, Event::Other),
+            (
+                Reader::Copilot,
+                r#"{"sessionId":"s","prompt":"x","agentId":"a","parentAgentId":"s"}"#,
+                Event::Other,
+            ),
             (Reader::Copilot, "{}", Event::Other),
         ] {
             assert_eq!(heard(reader, json).event, event, "{json}");
