@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::text::border;
 use crate::base::{deadline::Deadline, file, repository};
 use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
@@ -103,22 +104,22 @@ fn section(
 ) -> Result<String> {
     let known = known(reader, at, cwd);
     let mut room = most - 500;
-    loop {
+    // Line ends and quotes take more room in JSON, so it may take more than one try.
+    while room > 500 {
         let here = here(at.config, at.root, repo, at.today, &known, Some(room))?;
         let text = match here.counts.hot + here.counts.warm {
             0 => String::new(),
             _ => fenced(&without_markers(&here.section))?,
         };
-        // Line ends and quotes take more room in JSON.
-        let length = reader.form(&heard.name, &text).len();
-        if length < most || room < 500 {
+        if reader.form(&heard.name, &text).len() < most {
             session.has_section = true;
             session.notes.extend(known.whole);
             session.notes.extend(here.whole);
-            return Ok(if length < most { text } else { String::new() });
+            return Ok(text);
         }
         room = room * 4 / 5;
     }
+    Err(Error::io("no section is short enough"))
 }
 
 /// The section's markers are HTML, which some programs escape, and the fence does what they do.
@@ -155,7 +156,7 @@ fn known(reader: Reader, at: &Moment, cwd: &Path) -> Known {
 fn notes(prompt: &str, at: &Moment, repo: Option<&str>, session: &mut Session) -> Result<String> {
     // With what a program has put there itself, a prompt would find what was given already.
     let prompt = without_given(prompt);
-    let prompt = &prompt[..crate::base::text::border(&prompt, PROMPT)];
+    let prompt = &prompt[..border(&prompt, PROMPT)];
     let query = Query::of_prompt(without_command(prompt));
     if query.is_empty() {
         return Ok(String::new());
