@@ -199,6 +199,9 @@ fn a_prompt_gives_the_section_where_the_start_did_not() {
         context(&hook(&store, "gemini", &asked("The integration tests fail at MERGE, which Postgres?")));
     assert!(text.contains("id__AAAAAA") && text.contains("match this prompt"), "{text}");
     assert_eq!(text.matches("[agent-memory:recall ").count(), 2, "{text}");
+    // A plugin asks for the start itself, opencode's after the first prompt.
+    assert_eq!(hook(&store, "opencode", &prompt(&store, "s", "hello")), "");
+    assert!(hook(&store, "opencode", &start(&store, "s", "")).contains("id__AAAAAA"));
     // Under -p, the prompt holds what the start gave: it does not ask for it.
     hook(&store, "gemini", &start(&store, "t", "startup"));
     let given = hook(&store, "opencode", &start(&store, "x", "startup"));
@@ -279,11 +282,12 @@ fn a_kept_note_with_a_waiting_change_is_marked() {
     let mark = "(a change waits: `memory review`)";
     let by_hand = store.out("memory-recall", &["conventional", "commits"]);
     assert!(by_hand.contains(mark) && !by_hand.contains("no longer"), "{by_hand}");
-    let text = hook(
+    let out = hook(
         &store,
-        "opencode",
+        "claude-code",
         &prompt(&store, "s", "what style do commit messages have, conventional commits?"),
     );
+    let text = context(&out);
     assert_eq!(text.matches(mark).count(), 2, "{text}");
 }
 
@@ -314,7 +318,8 @@ fn the_answer_stays_within_its_limits() {
             harness,
             &prompt(&store, "first", "zebra7 and quagga7, zebra8 and quagga8, zebra9 and quagga9"),
         );
-        assert!((4_000..9_500).contains(&out.len()), "{harness}: {}", out.len());
+        let least = if harness == "opencode" { 400 } else { 4_000 };
+        assert!((least..9_500).contains(&out.len()), "{harness}: {}", out.len());
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
         }
         Event::Prompt(prompt) => {
             // The program has forgotten it, or never had it.
-            let section = match session.has_section {
+            let section = match session.has_section || reader.is_plugin() {
                 true => String::new(),
                 false => {
                     section(reader, &heard, at, &cwd, repo.as_deref(), &mut session, MOST - 2 * PROMPT_BYTES)?

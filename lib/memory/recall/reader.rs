@@ -76,6 +76,11 @@ impl Reader {
         }
     }
 
+    /// Does a plugin of ours ask for it? Then the start is asked for in any case, maybe after the first prompt.
+    pub(super) fn is_plugin(self) -> bool {
+        matches!(self, Reader::Amp | Reader::Opencode | Reader::Pi)
+    }
+
     pub(super) fn hear(self, bytes: &[u8]) -> Result<Heard> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let object: Map<String, Value> = serde_json::from_slice(bytes)
