@@ -229,6 +229,25 @@ pub(crate) fn install_if(
     installed.map_err(|e| cannot("write", path, &e))
 }
 
+/// Creates or replaces a file, all or nothing as long as the machine runs: nothing is synced. For state that may be lost,
+/// where nobody should wait for a disk.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let _whole = signal::shield();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // The name that `sweep_dir` knows.
+    let beside = path.with_file_name(format!(".{name}.{}", random58(6)?));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    set_mode(&mut options, mode);
+    let written = options.open(&beside).and_then(|mut file| file.write_all(bytes));
+    let installed = written.and_then(|()| fs::rename(&beside, path));
+    if installed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    installed.map_err(|e| cannot("write", path, &e))
+}
+
 /// Syncs the new file, renames it to `path`, syncs the directory.
 fn commit(new: AtomicWriteFile, path: &Path) -> io::Result<()> {
     let twin = new.try_clone()?;

@@ -49,7 +49,8 @@ pub(super) const ABOUT: About = About {
          read (ledger); a batch was left behind (batch); a target is stale \
          (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
          the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); the timers differ from the \
-         configuration, or have not run for long (schedule).",
+         configuration, or have not run for long (schedule); a hook of memory-recall gave nothing although it should \
+         have (recall).",
     )],
 };
 

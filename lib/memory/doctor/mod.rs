@@ -14,6 +14,7 @@ mod links;
 mod notes;
 mod prose;
 mod queue;
+mod recall;
 mod review;
 mod setup;
 mod targets;
@@ -36,6 +37,7 @@ pub(crate) const CHECKS: &[Checker] = &[
     queue::check_ledgers,
     queue::check_batches,
     review::check,
+    recall::check,
     leftovers::check,
     history::check,
 ];
