@@ -36,6 +36,7 @@ mod consolidate_harnesses;
 mod consolidate_history;
 mod consolidate_modes;
 mod consolidate_parts;
+mod consolidate_queue;
 mod consolidate_replies;
 mod consolidate_tries;
 mod corrections;

@@ -261,6 +261,20 @@ pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
     dir.parent().map_or(Ok(()), sync_dir)
 }
 
+/// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    set_mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}
+
+/// Removes such a file.
+pub(crate) fn forget(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
 /// A file of ours that is filled step by step, and read only when it is complete. An old one is removed, not
 /// emptied: a command that outlived its killed parent may still be writing to it.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]

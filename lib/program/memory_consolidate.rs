@@ -8,7 +8,7 @@ use crate::base::{signal, stdin};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{Change, PlannedNote};
-use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, sessions_waiting, waiting};
+use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, waiting};
 use crate::memory::consolidate::work::{Action, Waiting, Written};
 use crate::memory::pipeline::runner::{Applied, Host, Run, Runner};
 use crate::memory::pipeline::saved::Kind;
@@ -238,7 +238,7 @@ fn consolidate<P: Persistence>(
             Ending::Completed
         }
     };
-    let (run, host) = (&runner.run, &runner.host);
+    let (run, host) = (&runner.run, &mut runner.host);
     let waiting = waiting(run.root)?;
     summary(host, &ending, waiting, args, stdout)?;
     if reply.is_some() {
@@ -263,7 +263,7 @@ fn consolidate<P: Persistence>(
         Ending::Idle | Ending::Completed => {
             let sessions = match run.config.llm.command {
                 Some(_) => 0,
-                None => sessions_waiting(run.root, host.queue.only.as_ref())?,
+                None => host.queue.sessions_without_llm(run)?,
             };
             let sessions = match sessions {
                 0 => return Ok(ExitCode::SUCCESS),

@@ -169,6 +169,7 @@ pub(crate) fn context(cwd: Option<PathBuf>) -> Context {
     Context {
         cwd: cwd.filter(|cwd| cwd.is_absolute() && cwd.to_str().is_some_and(is_fine)),
         repo: repo.filter(|repo| is_fine(repo)),
+        past: false,
     }
 }
 
