@@ -26,6 +26,7 @@ mod axe_run_arguments;
 mod capture_agents;
 mod capture_faults;
 mod capture_hooks;
+mod capture_past;
 mod commands;
 mod config_file;
 mod consolidate;

@@ -95,7 +95,8 @@ impl Batch {
         Journal::at(&self.root)
     }
 
-    fn claims(&self) -> PathBuf {
+    /// The directory of what it has claimed.
+    pub(crate) fn claims(&self) -> PathBuf {
         self.dir.join("claimed")
     }
 

@@ -4,7 +4,9 @@
 //! session, of a context that is about to be compacted. Sub-agents' sessions are not queued, because their results
 //! are in the session that started them.
 
+pub(crate) mod past;
 mod payload;
+pub(crate) mod places;
 mod rollout;
 
 use crate::base::env::Env;

@@ -48,7 +48,7 @@ pub(crate) struct ConsolidateHost<'a, P> {
 }
 
 /// Room for sessions in one prompt, and for existing notes, in bytes.
-fn room(max: usize) -> Result<(usize, usize)> {
+pub(super) fn room(max: usize) -> Result<(usize, usize)> {
     let free = max.saturating_sub(OWN_WORDS);
     let (sessions, related) = (free - free / 4, free / 4);
     if sessions < LEAST_ROOM {

@@ -3,6 +3,7 @@
 pub(crate) mod ask;
 mod captured;
 mod decide;
+pub(crate) mod forecast;
 mod gather;
 mod history;
 pub(crate) mod host;

@@ -16,9 +16,9 @@ use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many entries are claimed at once, at most.
-const CLAIMED: usize = 32;
+pub(super) const CLAIMED: usize = 32;
 /// What stands around a session in the prompt takes so many bytes, at most.
-const FRAME: usize = 250;
+pub(super) const FRAME: usize = 250;
 
 /// The queue, as one run sees it.
 pub(crate) struct Queue {

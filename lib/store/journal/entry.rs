@@ -149,11 +149,11 @@ impl QueueEntry {
         let Value::Object(object) = json else { return Ok(()) };
         from_object(object).map(drop)
     }
+}
 
-    /// Four characters of base58, the same in all entries for one session.
-    pub(crate) fn session_mark(&self) -> Option<String> {
-        Some(base58(head(&self.session()?), 4))
-    }
+/// Four characters of base58, in the names of all entries for one session.
+pub(crate) fn session_mark(session: &str) -> String {
+    base58(head(session), 4)
 }
 
 /// A number that stands for a session.

@@ -3,4 +3,4 @@
 pub(crate) mod entry;
 mod queue;
 
-pub(crate) use queue::{Journal, Read, Waiting, read_at};
+pub(crate) use queue::{Journal, Put, Read, Waiting, read_at};

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::base58;
-use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, head};
+use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, head, session_mark};
 use crate::store::place::Root;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ impl Journal {
             .map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         loop {
             // Entries for one session share a mark in their names: --past finds them by it among many.
-            let mark = entry.session_mark().unwrap_or_default();
+            let mark = session.as_deref().map(session_mark).unwrap_or_default();
             let random = file::random58(8 - mark.len())?;
             let id = format!("{stamp}_{}_{mark}{random}", entry.harness);
             let path = inbox.join(format!("{id}.json"));
