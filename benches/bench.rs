@@ -21,17 +21,19 @@ mod memory;
 mod month;
 mod notes;
 mod quality;
+mod queue;
 mod search;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 8] = [
+const GROUPS: [(&str, fn()); 9] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
     ("defrag", defrag::bench),
     ("defrag-cost", defrag_cost::bench),
     ("month", month::bench),
+    ("queue", queue::bench),
     ("search", search::bench),
     ("quality", quality::bench),
 ];
@@ -52,7 +54,7 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, search or quality"
+            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, queue, search or quality"
         );
     }
     println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");

@@ -53,6 +53,7 @@ mod defrag_meanwhile;
 mod defrag_notes;
 mod defrag_replies;
 mod defrag_undo;
+mod doctor_queue;
 mod dry_run;
 mod every_program;
 mod examples;

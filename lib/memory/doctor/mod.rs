@@ -11,6 +11,7 @@ mod history;
 mod leftovers;
 mod links;
 mod notes;
+mod owners;
 mod prose;
 mod queue;
 mod review;
@@ -28,6 +29,7 @@ pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
 pub(crate) const CHECKS: &[Checker] = &[
     directory::check,
     setup::check,
+    owners::check,
     queue::check_entries,
     queue::check_ledgers,
     queue::check_batches,
