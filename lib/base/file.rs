@@ -11,7 +11,7 @@ pub(crate) use crate::base::file::leftovers::{
 pub(crate) use crate::base::file::lock::{
     RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
 };
-pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read, regular_or_missing};
+pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read};
 pub(crate) use crate::base::file::stamp::{Moment, Stamp, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
@@ -287,6 +287,20 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
     fs::remove_dir_all(dir)?;
     dir.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    set_mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}
+
+/// Removes such a file.
+pub(crate) fn forget(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
 }
 
 /// A file of ours that is filled step by step, and read only when it is complete. An old one is removed, not

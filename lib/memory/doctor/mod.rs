@@ -12,6 +12,7 @@ mod history;
 mod leftovers;
 mod links;
 mod notes;
+mod owners;
 mod prose;
 mod queue;
 mod recall;
@@ -33,6 +34,7 @@ pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
 pub(crate) const CHECKS: &[Checker] = &[
     directory::check,
     setup::check,
+    owners::check,
     queue::check_entries,
     queue::check_ledgers,
     queue::check_batches,
