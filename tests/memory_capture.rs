@@ -205,8 +205,8 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
         (two.as_str(), "not a queue entry: version: 2 is unknown; this program knows version 1\n"),
         (
             "{\"version\":1,\"harness\":\"x\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
-            "not a queue entry: timestamp: is missing; harness: \"x\" is none of amp, claude-code, codex, cursor, \
-             gemini, opencode, manual, agent; retrieval.path: \"x\" is not an absolute path\n",
+            "not a queue entry: timestamp: is missing; harness: \"x\" is none of amp, claude-code, codex, copilot, \
+             cursor, gemini, opencode, pi, qwen-code, manual, agent; retrieval.path: \"x\" is not an absolute path\n",
         ),
     ] {
         let (code, out, err) = said(sandbox.capture(&["--entry"]).write_stdin(piped));
@@ -282,8 +282,8 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         (&["--harness", "codx"], "option \"--harness\": unknown program \"codx\"; did you mean \"codex\"?"),
         (
             &["--harness", "emacs"],
-            "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, cursor, gemini, opencode, \
-             manual, agent",
+            "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, copilot, cursor, \
+             gemini, opencode, pi, qwen-code, manual, agent",
         ),
         (
             &["--harness", "amp", "--thread-id", "a/b"],

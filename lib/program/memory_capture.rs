@@ -38,7 +38,7 @@ pub(super) const ABOUT: About = About {
     usage: &[
         "memory-capture --title T --body B|- [--tags a,b] [--scope S] [--direct]",
         "memory-capture --harness amp|opencode --thread-id ID",
-        "memory-capture --harness claude-code|codex|cursor|gemini < HOOK",
+        "memory-capture --harness claude-code|codex|copilot|cursor|gemini|qwen-code < HOOK",
         "memory-capture --entry < ENTRY",
     ],
     commands: &[],

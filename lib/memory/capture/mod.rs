@@ -37,7 +37,10 @@ fn end_events(harness: Harness) -> &'static [&'static str] {
         Harness::Codex => &["Stop", "SessionEnd", "PreCompact", "Interrupt"],
         Harness::Gemini => &["AfterAgent", "SessionEnd", "PreCompress"],
         Harness::Cursor => &["stop", "sessionEnd"],
-        Harness::Amp | Harness::Opencode | Harness::Manual | Harness::Agent => &[],
+        // The names of the settings: Copilot passes none. Newer versions take Claude Code's, too.
+        Harness::Copilot => &["agentStop", "sessionEnd", "Stop", "SessionEnd"],
+        Harness::QwenCode => &["Stop", "SessionEnd", "PreCompact"],
+        Harness::Amp | Harness::Opencode | Harness::Pi | Harness::Manual | Harness::Agent => &[],
     }
 }
 

@@ -43,21 +43,26 @@ pub enum Harness {
     Amp,
     ClaudeCode,
     Codex,
+    Copilot,
     Cursor,
     Gemini,
     Opencode,
+    Pi,
+    QwenCode,
     Manual,
     /// An agent whose program is none of these.
     Agent,
 }
 
 impl Harness {
-    pub(crate) const NAMES: [&'static str; 8] =
-        ["amp", "claude-code", "codex", "cursor", "gemini", "opencode", "manual", "agent"];
+    pub(crate) const NAMES: [&'static str; 11] = [
+        "amp", "claude-code", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen-code",
+        "manual", "agent",
+    ];
 
     pub(crate) fn named(name: &str) -> Option<Harness> {
-        use Harness::{Agent, Amp, ClaudeCode, Codex, Cursor, Gemini, Manual, Opencode};
-        [Amp, ClaudeCode, Codex, Cursor, Gemini, Opencode, Manual, Agent]
+        use Harness::*;
+        [Amp, ClaudeCode, Codex, Copilot, Cursor, Gemini, Opencode, Pi, QwenCode, Manual, Agent]
             .into_iter()
             .find(|h| h.name() == name)
     }
@@ -227,7 +232,7 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
         "amp-thread" => Retrieval::AmpThread { thread_id: id(fields, "threadId")? },
         "opencode-session" => Retrieval::OpencodeSession { thread_id: id(fields, "threadId")? },
         "transcript" => {
-            let formats = ["claude-code", "codex", "gemini", "cursor"];
+            let formats = ["claude-code", "codex", "copilot", "cursor", "gemini", "pi", "qwen-code"];
             let (path, format, id) =
                 (fields.path("path"), fields.one_of("format", &formats), id(fields, "sessionId"));
             Retrieval::Transcript { path: path?, format: Harness::named(&format?)?, session_id: id? }
