@@ -274,3 +274,59 @@ fn a_recorded_fork_after_its_parent_shows_what_is_new_in_it() {
         assert!(!session.contains("Remember: we use tabs"), "{session}");
     }
 }
+
+#[test]
+fn recorded_sessions_of_copilot_qwen_code_and_pi_are_read_and_then_only_what_is_new() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(settings(&sandbox, CHAIN, json!({})));
+    let recorded = |path: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(path);
+        fs::read_to_string(path).unwrap()
+    };
+    let sessions = [
+        ("copilot", recorded("copilot/events.jsonl")),
+        ("qwen-code", recorded("qwen-code/session.jsonl")),
+        ("pi", recorded("pi/session.jsonl")),
+    ];
+    let queue = |harness: &str, text: &str| {
+        let path = sandbox.work().join(format!("{harness}.jsonl"));
+        sandbox.write(&path, text);
+        let session = format!("{harness}-1");
+        let retrieval =
+            json!({"method": "transcript", "path": path, "format": harness, "sessionId": session});
+        sandbox.queue(&entry(harness, retrieval));
+    };
+    // First without the last line, and in one without the turns after the first answer.
+    for (harness, text) in &sessions {
+        let end = text.find("Always run the tests").unwrap();
+        queue(harness, &text[..text[..end].rfind('\n').unwrap() + 1]);
+    }
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let prompt = sandbox.last_prompt();
+    assert_eq!(prompt.matches("]\nWhich package manager does the build use?\n").count(), 3, "{prompt}");
+    assert!(!prompt.contains("SENTINEL") && !prompt.contains("vitest"), "{prompt}");
+    for (harness, text) in &sessions {
+        queue(harness, text);
+    }
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let prompt = sandbox.last_prompt();
+    assert_eq!(prompt.matches("]\nAlways run the tests with vitest.").count(), 3, "{prompt}");
+    assert!(!prompt.contains("\nWhich package manager"), "{prompt}");
+}
+
+#[test]
+fn a_session_that_was_queued_for_another_program_says_whose_it_may_be() {
+    let sandbox = Sandbox::new();
+    sandbox.settings(settings(&sandbox, CHAIN, json!({})));
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/qwen-code/session.jsonl");
+    let path = sandbox.work().join("x.jsonl");
+    sandbox.write(&path, fs::read(recorded).unwrap());
+    let retrieval = json!({"method": "transcript", "path": path, "format": "claude-code", "sessionId": "s"});
+    let id = sandbox.queue(&entry("claude-code", retrieval));
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.waiting()), (Some(3), vec![id]), "{err}");
+    assert!(err.contains("it looks like a session of qwen-code; queue it with --harness qwen-code"), "{err}");
+    assert_eq!(sandbox.prompts().len(), 0);
+}

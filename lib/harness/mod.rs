@@ -12,11 +12,16 @@ mod amp;
 mod claude_code;
 mod codex;
 mod content;
+mod copilot;
 mod cursor;
 mod gemini;
+mod likely;
 mod opencode;
 mod out;
+mod parts;
+pub(crate) mod pi;
 mod plain;
+mod qwen_code;
 pub(crate) mod recalled;
 pub(crate) mod shell;
 pub(crate) mod source;
@@ -34,7 +39,10 @@ pub(crate) enum Format {
     ClaudeCode,
     Codex,
     Gemini,
+    Copilot,
     Cursor,
+    Pi,
+    QwenCode,
     /// What `opencode export` prints.
     OpencodeExport,
     /// What `amp threads markdown` prints.
@@ -44,23 +52,29 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    pub(crate) const ALL: [Format; 7] = [
+    pub(crate) const ALL: [Format; 10] = [
         Format::ClaudeCode,
         Format::Codex,
         Format::Gemini,
+        Format::Copilot,
         Format::Cursor,
+        Format::Pi,
+        Format::QwenCode,
         Format::OpencodeExport,
         Format::AmpMarkdown,
         Format::Plain,
     ];
 
-    /// The name that queue entries use; for the first four it is the harness's own.
+    /// The name that queue entries use; for the first seven it is the harness's own.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Format::ClaudeCode => "claude-code",
             Format::Codex => "codex",
             Format::Gemini => "gemini",
+            Format::Copilot => "copilot",
             Format::Cursor => "cursor",
+            Format::Pi => "pi",
+            Format::QwenCode => "qwen-code",
             Format::OpencodeExport => "opencode-export",
             Format::AmpMarkdown => "amp-markdown",
             Format::Plain => "plain",
@@ -83,7 +97,10 @@ pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<Ses
         Format::ClaudeCode => claude_code::read(path, &mut out)?,
         Format::Codex => codex::read(path, &mut out)?,
         Format::Gemini => gemini::read(path, &mut out)?,
+        Format::Copilot => copilot::read(path, &mut out)?,
         Format::Cursor => cursor::read(path, &mut out)?,
+        Format::Pi => pi::read(path, &mut out)?,
+        Format::QwenCode => qwen_code::read(path, &mut out)?,
         Format::OpencodeExport => opencode::read(path, &mut out)?,
         Format::AmpMarkdown => amp::read(path, &mut out)?,
         Format::Plain => plain::read(path, &mut out)?,

@@ -6,6 +6,8 @@ use crate::harness::turn::{Role, Turn};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+mod others;
+
 fn read_all(format: Format, path: &Path) -> Result<(Vec<Turn>, SessionReport)> {
     let mut turns = Vec::new();
     let report = read(format, path, &mut |turn| {
@@ -510,6 +512,9 @@ fn samples() -> Vec<(Format, String)> {
         (Format::Codex, codex),
         (Format::Gemini, gemini),
         (Format::Cursor, CURSOR.to_owned()),
+        (Format::Copilot, include_str!("../../tests/recorded/copilot/events.jsonl").to_owned()),
+        (Format::Pi, include_str!("../../tests/recorded/pi/session.jsonl").to_owned()),
+        (Format::QwenCode, include_str!("../../tests/recorded/qwen-code/session.jsonl").to_owned()),
         (Format::OpencodeExport, opencode()),
         (Format::AmpMarkdown, AMP.to_owned()),
         (Format::Plain, "some text\n".to_owned()),

@@ -39,6 +39,7 @@ pub(super) const ABOUT: About = About {
         "memory-capture --title T --body B|- [--tags a,b] [--scope S] [--direct]",
         "memory-capture --harness amp|opencode --thread-id ID",
         "memory-capture --harness claude-code|codex|copilot|cursor|gemini|qwen-code < HOOK",
+        "memory-capture --harness pi FILE",
         "memory-capture --entry < ENTRY",
     ],
     commands: &[],
@@ -58,7 +59,7 @@ pub(super) const ABOUT: About = About {
            waiting is not queued again; its entry is printed instead.\n\n\
            As a hook (third form) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
            nothing, it gives the reason on stderr. \
-           The hooks of Codex, Cursor and Gemini CLI print nothing without --json. A hook \
+           Without --json only Claude Code's hook prints anything. A hook \
            never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
            pass its JSON as the last argument.\n\n    \
            git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
@@ -67,7 +68,8 @@ pub(super) const ABOUT: About = About {
             "HOOKS",
             "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
          PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
-         PreCompress. Cursor: stop, sessionEnd. JSON without the name of an event counts as an end.\n\n\
+         PreCompress. Cursor: stop, sessionEnd. Copilot: agentStop, sessionEnd. Qwen Code: Stop, SessionEnd, \
+         PreCompact. JSON without the name of an event counts as an end.\n\n\
          These keys of a hook's JSON are read (here Claude Code's): session_id, transcript_path, cwd, \
          hook_event_name.\n\n\
          Claude Code, Codex and Gemini CLI go on if a hook exits with code 2, and take the hook's stderr as their \
@@ -199,6 +201,16 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             };
             let entry = entry(retrieval, harness, capture::context(here()), env);
             Ok(Plan::Queue { entry, quiet: false })
+        }
+        What::File { harness, file } => {
+            let path = here().unwrap_or_default().join(&file);
+            match capture::session_file(&path)? {
+                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
+                HookEvent::Session { retrieval, cwd } => {
+                    let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
+                    Ok(Plan::Queue { entry, quiet: false })
+                }
+            }
         }
         What::Note(note) => {
             let context = capture::context(here());

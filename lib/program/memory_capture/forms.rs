@@ -14,6 +14,11 @@ pub(crate) enum What {
         harness: Harness,
         thread_id: String,
     },
+    /// A session in a file.
+    File {
+        harness: Harness,
+        file: String,
+    },
     /// A hook's JSON, on stdin or as an argument.
     Hook {
         harness: Harness,
@@ -92,7 +97,9 @@ impl Given {
     /// The form that is meant.
     pub(super) fn what(self) -> Result<What> {
         if let Some(payload) = &self.payload
-            && (self.harness != Some(Harness::Codex) || self.title.is_some() || self.entry)
+            && (!matches!(self.harness, Some(Harness::Codex | Harness::Pi))
+                || self.title.is_some()
+                || self.entry)
         {
             let error = Error::usage(format!("unexpected argument \"{}\"", one_line(payload, 80)));
             return Err(
@@ -152,6 +159,12 @@ fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>)
             Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
                 .hint("add --title and --body, or name another harness"))
         }
+        (Harness::Pi, None) => match payload {
+            Some(file) => Ok(What::File { harness, file }),
+            None => Err(Error::usage("a session of pi is captured by its file").hint("add the file's path")),
+        },
+        (Harness::Pi, Some(_)) => Err(Error::usage("a session of pi is captured by its file")
+            .hint("leave --thread-id out and add the file's path")),
         (_, None) => Ok(What::Hook { harness, payload }),
         (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is captured from its hook's JSON"))
             .hint("leave --thread-id out and pass the JSON on stdin")),
