@@ -204,9 +204,9 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
         ("", "not a queue entry: not JSON: "),
         (two.as_str(), "not a queue entry: version: 2 is unknown; this program knows version 1\n"),
         (
-            "{\"version\":1,\"harness\":\"x\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
-            "not a queue entry: timestamp: is missing; harness: \"x\" is none of amp, claude-code, codex, copilot, \
-             cursor, gemini, opencode, pi, qwen-code, manual, agent; retrieval.path: \"x\" is not an absolute path\n",
+            "{\"version\":1,\"harness\":\"X\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
+            "not a queue entry: timestamp: is missing; harness: \"X\" is not the name of a program: a-z, 0-9 and - only, \
+             a letter first, at most 32 bytes; retrieval.path: \"x\" is not an absolute path\n",
         ),
     ] {
         let (code, out, err) = said(sandbox.capture(&["--entry"]).write_stdin(piped));
@@ -283,7 +283,13 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         (
             &["--harness", "emacs"],
             "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, copilot, cursor, \
-             gemini, opencode, pi, qwen-code, manual, agent",
+             gemini, opencode, pi, qwen-code, manual, agent, or describe it in the configuration: \
+             harnesses.NAME.readCommand",
+        ),
+        (
+            &["--harness", "My Tool"],
+            "option \"--harness\": \"My Tool\" is not the name of a program; a-z, 0-9 and - only, a letter first, at \
+             most 32 bytes",
         ),
         (
             &["--harness", "amp", "--thread-id", "a/b"],

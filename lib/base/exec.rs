@@ -367,7 +367,12 @@ mod tests {
     fn the_directory_of_a_command_is_its_pwd_and_it_has_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let words = words(&["/usr/bin/env"]);
-        let finished = run(Invocation { dir: dir.path(), ..invocation(CommandLine::Words(&words)) }).unwrap();
+        let finished = run(Invocation {
+            dir: dir.path(),
+            stdout_cap: 1 << 20,
+            ..invocation(CommandLine::Words(&words))
+        })
+        .unwrap();
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
         let expected = format!("PWD={}", dir.path().display());
         assert!(printed.lines().any(|line| line == expected), "{printed}");

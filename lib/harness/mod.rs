@@ -27,6 +27,7 @@ pub(crate) mod shell;
 pub(crate) mod source;
 mod tool;
 pub(crate) mod turn;
+mod turns;
 
 use crate::base::error::Result;
 use crate::harness::out::{OnTurn, TurnSink};
@@ -47,12 +48,14 @@ pub(crate) enum Format {
     OpencodeExport,
     /// What `amp threads markdown` prints.
     AmpMarkdown,
+    /// Turns in JSON Lines, which any program may print.
+    Turns,
     /// Any text file.
     Plain,
 }
 
 impl Format {
-    pub(crate) const ALL: [Format; 10] = [
+    pub(crate) const ALL: [Format; 11] = [
         Format::ClaudeCode,
         Format::Codex,
         Format::Gemini,
@@ -62,6 +65,7 @@ impl Format {
         Format::QwenCode,
         Format::OpencodeExport,
         Format::AmpMarkdown,
+        Format::Turns,
         Format::Plain,
     ];
 
@@ -77,6 +81,7 @@ impl Format {
             Format::QwenCode => "qwen-code",
             Format::OpencodeExport => "opencode-export",
             Format::AmpMarkdown => "amp-markdown",
+            Format::Turns => "turns",
             Format::Plain => "plain",
         }
     }
@@ -91,7 +96,14 @@ impl Format {
 /// The file is read as a stream: memory does not grow with the session, except for a few bytes per message. An
 /// error of `each` ends the reading and is returned. A file that is missing, empty, binary, a directory, or of
 /// another format is an error; an incomplete or unknown record is not.
-pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+///
+/// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there.
+pub(crate) fn read_after(
+    format: Format,
+    path: &Path,
+    last: Option<&str>,
+    each: &mut OnTurn,
+) -> Result<SessionReport> {
     let mut out = TurnSink::new(each);
     match format {
         Format::ClaudeCode => claude_code::read(path, &mut out)?,
@@ -103,9 +115,16 @@ pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<Ses
         Format::QwenCode => qwen_code::read(path, &mut out)?,
         Format::OpencodeExport => opencode::read(path, &mut out)?,
         Format::AmpMarkdown => amp::read(path, &mut out)?,
-        Format::Plain => plain::read(path, &mut out)?,
+        Format::Turns => turns::read(path, &mut out)?,
+        Format::Plain => plain::read(path, last, &mut out)?,
     }
     out.finish()
+}
+
+/// The same for a session that was not read before.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+    read_after(format, path, None, each)
 }
 
 #[cfg(test)]

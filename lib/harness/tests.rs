@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 mod others;
 
+use others::TURNS;
+
 fn read_all(format: Format, path: &Path) -> Result<(Vec<Turn>, SessionReport)> {
     let mut turns = Vec::new();
     let report = read(format, path, &mut |turn| {
@@ -517,6 +519,7 @@ fn samples() -> Vec<(Format, String)> {
         (Format::QwenCode, include_str!("../../tests/recorded/qwen-code/session.jsonl").to_owned()),
         (Format::OpencodeExport, opencode()),
         (Format::AmpMarkdown, AMP.to_owned()),
+        (Format::Turns, TURNS.to_owned()),
         (Format::Plain, "some text\n".to_owned()),
     ]
 }
@@ -586,7 +589,12 @@ fn what_is_no_session_is_told_by_what_it_is() {
         assert_eq!(Format::from_name(format.name()), Some(format));
         if format != Format::Plain {
             let message = why(format, b"Dear diary,\ntoday\n");
-            assert!(message.contains("none is a") || message.contains("is not what `"), "{message}");
+            assert!(
+                message.contains("none is a")
+                    || message.contains("is not what `")
+                    || message.contains("is not a turn"),
+                "{message}"
+            );
         }
     }
     for (format, text) in samples() {

@@ -37,7 +37,7 @@ pub(super) const ABOUT: About = About {
     caption: "queue a note or an agent's session",
     usage: &[
         "memory-capture --title T --body B|- [--tags a,b] [--scope S] [--direct]",
-        "memory-capture --harness amp|opencode --thread-id ID",
+        "memory-capture --harness amp|opencode|NAME --thread-id ID",
         "memory-capture --harness claude-code|codex|copilot|cursor|gemini|qwen-code < HOOK",
         "memory-capture --harness pi FILE",
         "memory-capture --entry < ENTRY",
@@ -159,13 +159,22 @@ enum Plan {
 
 fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let reporter = Reporter::new(false);
+    let config = || memory::load(args.config.as_deref(), env, &reporter);
     let plan = match env.os("AGENT_MEMORY_RUN") {
-        None => plan(args.what, env, &reporter)?,
+        None => {
+            if let Some(harness) = args.what.harness() {
+                expect_described(harness, "option \"--harness\"", config)?;
+            }
+            let plan = plan(args.what, env, &reporter)?;
+            if let Plan::Queue { entry, .. } = &plan {
+                expect_described(entry.harness, "not a queue entry: harness", config)?;
+            }
+            plan
+        }
         Some(_) => Plan::Nothing(
             "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)".to_owned(),
         ),
     };
-    let config = || memory::load(args.config.as_deref(), env, &reporter);
     match plan {
         Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
         Plan::Write(mut entry) => {
@@ -186,6 +195,20 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     }
 }
 
+/// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
+fn expect_described(
+    harness: Harness,
+    place: &str,
+    config: impl Fn() -> Result<memory::MemoryConfig>,
+) -> Result<()> {
+    let Harness::Other(_) = harness else { return Ok(()) };
+    let name = harness.name();
+    if config()?.harnesses.contains_key(name) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
+}
+
 fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
     let here = || env.current_dir().ok();
     match what {
@@ -197,6 +220,7 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
         What::Session { harness, thread_id } => {
             let retrieval = match harness {
                 Harness::Opencode => Retrieval::OpencodeSession { thread_id },
+                Harness::Other(_) => Retrieval::ReadCommand { thread_id },
                 _ => Retrieval::AmpThread { thread_id },
             };
             let entry = entry(retrieval, harness, capture::context(here()), env);
@@ -231,6 +255,10 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             let entry = entry(inline(note, scope, reporter)?, harness, context, env);
             entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
+        }
+        What::Hook { harness: harness @ Harness::Other(_), .. } => {
+            Err(Error::usage(format!("a session of {harness} is captured by its id"))
+                .hint("add --thread-id ID"))
         }
         What::Hook { harness, payload } => {
             let is_notify = payload.is_some();

@@ -135,7 +135,7 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
                     main.display()
                 ));
             } else {
-                settings.set(key, value, &main.display().to_string());
+                settings.set(&key, value, &main.display().to_string());
             }
         }
     }

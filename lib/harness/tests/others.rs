@@ -252,3 +252,83 @@ fn another_programs_session_is_an_error_that_names_the_program() {
         }
     }
 }
+
+pub(crate) const TURNS: &str = r#"{"role":"user","text":"typed","time":"2026-03-25T09:02:11Z"}
+
+{"role":"reasoning","text":"hm"}
+{"role":"tool","tool":"bash","input":{"command":"ls"},"text":"a.txt","failed":true,"mine":1}
+{"role":"tool","tool":"open","input":"a.txt"}
+{"role":"assistant","id":"m-1","text":"said"}
+"#;
+
+#[test]
+fn turns_in_json_lines_are_what_they_say() {
+    let (turns, report) = read_bytes(Format::Turns, TURNS.as_bytes()).unwrap();
+    let all: Vec<_> = turns.iter().map(|turn| (turn.role, turn.text.as_str())).collect();
+    assert_eq!(
+        all,
+        [
+            (Role::User, "typed"),
+            (Role::Reasoning, "hm"),
+            (Role::Tool, "[bash] command: ls\n=> failed\na.txt"),
+            (Role::Tool, "[open] \"a.txt\"\n=>"),
+            (Role::Assistant, "said"),
+        ]
+    );
+    assert_eq!((turns[0].at, turns[4].id.as_str()), ("2026-03-25T09:02:11Z".parse().ok(), "m-1"));
+    assert!(turns[2].output.is_some() && report.torn == 0);
+}
+
+#[test]
+fn a_line_that_is_no_turn_is_an_error_with_its_number() {
+    for (line, why) in [
+        ("{\"role\":\"user\"}", "missing field `text`"),
+        ("{\"text\":\"x\"}", "missing field `role`"),
+        ("{\"role\":\"bot\",\"text\":\"x\"}", "unknown variant `bot`, expected one of `user`"),
+        ("{\"role\":\"user\",\"text\":5}", "invalid type: integer `5`, expected a string"),
+        ("{\"role\":\"user\",\"text\":\"x\",\"time\":\"noon\"}", "noon"),
+        ("{\"role\":\"tool\",\"text\":\"x\"}", "missing field `tool`"),
+        ("{\"role\":\"user\",\"text\":\"x\",\"tool\":\"y\"}", "only for the role tool"),
+        ("{\"role\":\"user\",", "EOF while parsing"),
+        ("user: x", "expected value"),
+        ("[]", "invalid"),
+    ] {
+        let text = format!("{}\n\n{line}\n", TURNS.lines().next().unwrap());
+        let error = read_bytes(Format::Turns, text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
+        assert!(error.message().contains("\", line 3, is not a turn: "), "{}", error.message());
+        assert!(error.message().contains(why), "{line}: {}", error.message());
+    }
+}
+
+#[test]
+fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
+    use std::io::Write;
+    let read = |text: &str, last: Option<&str>| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let mut turns = Vec::new();
+        let mut each = |turn: crate::harness::turn::Turn| {
+            turns.push((turn.id, turn.text));
+            Ok(())
+        };
+        crate::harness::read_after(Format::Plain, file.path(), last, &mut each).unwrap();
+        turns
+    };
+    let long = "a line of a long text\n".repeat(4000);
+    for text in ["one\ntwo\n", "one\ntwo", "\u{feff}ünï\n", &long] {
+        let first = read(text, None);
+        let last = first.last().unwrap().0.as_str();
+        let new = |text: &str| {
+            let turns = read(text, Some(last));
+            let known = turns.iter().position(|(id, _)| id == last).map_or(0, |at| at + 1);
+            turns[known..].iter().map(|(_, text)| text.as_str()).collect::<String>()
+        };
+        assert_eq!(new(text), "");
+        assert_eq!(new(&format!("{text}\n")), "");
+        assert_eq!(new(&format!("{text}three\n")), "three\n");
+        // Another text, though its end is the same; and the beginning alone.
+        let rewritten = format!("zero\n{}", text.trim_start_matches('\u{feff}'));
+        assert_eq!(new(&rewritten), rewritten);
+        assert_eq!(new("one"), "one");
+    }
+}

@@ -41,7 +41,12 @@ fn end_events(harness: Harness) -> &'static [&'static str] {
         // Copilot names the event only in hooks that were written for other programs.
         Harness::Copilot => &["agentStop", "sessionEnd", "Stop", "SessionEnd"],
         Harness::QwenCode => &["Stop", "SessionEnd", "PreCompact"],
-        Harness::Amp | Harness::Opencode | Harness::Pi | Harness::Manual | Harness::Agent => &[],
+        Harness::Amp
+        | Harness::Opencode
+        | Harness::Pi
+        | Harness::Manual
+        | Harness::Agent
+        | Harness::Other(_) => &[],
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::base::cli::apart;
 use crate::base::error::{Error, Result};
-use crate::base::text::{nearest, one_line};
+use crate::base::text::one_line;
 use crate::store::entry::{Scope, tag};
-use crate::store::journal::entry::{Harness, TAG_FORM, id_fault};
+use crate::store::journal::entry::{Harness, NAME_FORM, TAG_FORM, id_fault};
 
 #[derive(Debug)]
 pub(crate) enum What {
@@ -77,12 +77,9 @@ pub(super) fn scope(name: &str) -> Result<Scope> {
 }
 
 pub(super) fn harness(name: &str) -> Result<Harness> {
-    Harness::named(name).ok_or_else(|| {
-        let error = Error::usage(format!("option \"--harness\": unknown program \"{}\"", one_line(name, 80)));
-        match nearest(name, Harness::NAMES) {
-            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-            None => error.hint(format!("use one of {}", Harness::NAMES.join(", "))),
-        }
+    Harness::of_name(name).ok_or_else(|| {
+        let why = format!("option \"--harness\": \"{}\" is not the name of a program", one_line(name, 80));
+        Error::usage(why).hint(NAME_FORM)
     })
 }
 
@@ -90,6 +87,19 @@ pub(super) fn thread_id(id: String) -> Result<String> {
     match id_fault(&id) {
         None => Ok(id),
         Some(fault) => Err(Error::usage(format!("option \"--thread-id\": {fault}"))),
+    }
+}
+
+impl What {
+    /// The program that is named.
+    pub(super) fn harness(&self) -> Option<Harness> {
+        match self {
+            What::Note(Note { harness, .. })
+            | What::Session { harness, .. }
+            | What::File { harness, .. }
+            | What::Hook { harness, .. } => Some(*harness),
+            What::Entry => None,
+        }
     }
 }
 
@@ -150,7 +160,9 @@ impl Given {
 
 fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
     match (harness, thread_id) {
-        (Harness::Amp | Harness::Opencode, Some(thread_id)) => Ok(What::Session { harness, thread_id }),
+        (Harness::Amp | Harness::Opencode | Harness::Other(_), Some(thread_id)) => {
+            Ok(What::Session { harness, thread_id })
+        }
         (Harness::Amp | Harness::Opencode, None) => {
             Err(Error::usage(format!("a session of {harness} is captured by its id"))
                 .hint("add --thread-id ID"))
