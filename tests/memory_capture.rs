@@ -220,7 +220,7 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
 fn with_json_each_fault_has_its_path() {
     let sandbox = Sandbox::new();
     let entry = json!({
-        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "x",
+        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "X",
         "retrieval": {"method": "file", "path": "x"}, "context": {},
     });
     let piped = entry.to_string();
@@ -229,7 +229,7 @@ fn with_json_each_fault_has_its_path() {
         (
             &["--entry", "--json"][..],
             piped.as_str(),
-            [("harness", "\"x\" is none of "), ("retrieval.path", "\"x\" is not ")],
+            [("harness", "\"X\" is not the name "), ("retrieval.path", "\"x\" is not ")],
         ),
         (&note, "", [("--title", "is empty"), ("--body", "is empty")]),
     ] {

@@ -19,7 +19,10 @@ const LINE: usize = 1 << 20;
 /// continued after the piece `last`, and of one that was rewritten nothing is known.
 pub(super) fn read(path: &Path, last: Option<&str>, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a text file")?;
-    let border = last.and_then(|last| last.split_once('-')?.0.parse::<u64>().ok());
+    let border = match last {
+        Some(last) => unchanged(path, last)?,
+        None => None,
+    };
     let mut offset = io::Seek::stream_position(&mut reader).map_err(|e| failed(path, &e))?;
     let mut hash = Sha256::new();
     let mut piece = String::new();
@@ -45,8 +48,7 @@ pub(super) fn read(path: &Path, last: Option<&str>, out: &mut TurnSink) -> Resul
         }
         if piece.len() >= PIECE || ended || border == Some(offset) {
             let kept = recalled::without_notes(&piece);
-            let id = format!("{offset}-{}", hex(&hash.clone().finalize()[..8]));
-            out.turn(Role::Document, &kept, id, None)?;
+            out.turn(Role::Document, &kept, piece_id(offset, &hash), None)?;
             // A note counts as going on to the end of the file.
             if ended || kept.len() != piece.len() {
                 return Ok(());
@@ -54,6 +56,32 @@ pub(super) fn read(path: &Path, last: Option<&str>, out: &mut TurnSink) -> Resul
             piece.clear();
         }
     }
+}
+
+/// Where the piece with this id ends, if the file is still the same up to there.
+fn unchanged(path: &Path, id: &str) -> Result<Option<u64>> {
+    let Some(border) = id.split_once('-').and_then(|(end, _)| end.parse::<u64>().ok()) else {
+        return Ok(None);
+    };
+    let mut reader = source::open(path, "a text file")?;
+    let start = io::Seek::stream_position(&mut reader).map_err(|e| failed(path, &e))?;
+    let mut hash = Sha256::new();
+    let mut left = border.saturating_sub(start);
+    while left > 0 {
+        let block = reader.fill_buf().map_err(|e| failed(path, &e))?;
+        let length = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if length == 0 {
+            return Ok(None);
+        }
+        hash.update(&block[..length]);
+        reader.consume(length);
+        left -= length as u64;
+    }
+    Ok((piece_id(border, &hash) == id).then_some(border))
+}
+
+fn piece_id(end: u64, hash: &Sha256) -> String {
+    format!("{end}-{}", hex(&hash.clone().finalize()[..8]))
 }
 
 /// Reads a line with its newline, or at most `most` bytes of a longer line. Characters are not split. `false` at the end.

@@ -38,7 +38,7 @@ pub(super) const ABOUT: About = About {
     usage: &[
         "memory-capture --title T --body B|- [--tags a,b] [--scope S] [--direct]",
         "memory-capture --harness amp|opencode|NAME --thread-id ID",
-        "memory-capture --harness claude-code|codex|copilot|cursor|gemini|qwen-code < HOOK",
+        "memory-capture --harness H < HOOK",
         "memory-capture --harness pi FILE",
         "memory-capture --entry < ENTRY",
     ],
@@ -57,7 +57,7 @@ pub(super) const ABOUT: About = About {
     ],
     more: "Prints the path of the queue entry, or of the note with --direct. A session that is already \
            waiting is not queued again; its entry is printed instead.\n\n\
-           As a hook (third form) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
+           As a hook (third form; H is claude-code, codex, copilot, cursor, gemini or qwen-code) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
            nothing, it gives the reason on stderr. \
            Without --json only Claude Code's hook prints anything. A hook \
            never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
