@@ -235,13 +235,13 @@ fn what_is_not_run_is_shown_somewhere() {
     }
 }
 
-/// Every text below the key `command`.
+/// Every text below the key `command`, or `bash` in Copilot's hooks.
 fn commands(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
                 match value {
-                    Value::String(command) if key == "command" => into.push(command.clone()),
+                    Value::String(command) if key == "command" || key == "bash" => into.push(command.clone()),
                     value => commands(value, into),
                 }
             }

@@ -145,14 +145,15 @@ fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
 fn show(config: Option<&Path>, json: bool, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let settings = settings(config, env, &Reporter::new(false))?;
     if json {
-        let shown =
-            |setting: &Setting| (setting.key, json!({"value": setting.value, "source": setting.source}));
+        let shown = |setting: &Setting| {
+            (setting.key.clone(), json!({"value": setting.value, "source": setting.source}))
+        };
         return stdout.json(&settings.all.iter().map(shown).collect::<BTreeMap<_, _>>());
     }
     let rows: Vec<_> = settings
         .all
         .iter()
-        .map(|s| (s.key, one_line(&s.value.to_string(), usize::MAX), one_line(&s.source, usize::MAX)))
+        .map(|s| (s.key.clone(), one_line(&s.value.to_string(), usize::MAX), one_line(&s.source, usize::MAX)))
         .collect();
     let width = |longest: Option<usize>| if stdout.is_terminal() { longest.unwrap_or(0) } else { 0 };
     let keys = width(rows.iter().map(|(key, ..)| key.chars().count()).max());

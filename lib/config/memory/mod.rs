@@ -138,13 +138,13 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
                 ));
                 continue;
             }
-            if let Some(new) = replaced(key) {
+            if let Some(new) = replaced(&key) {
                 reporter.warn(&format!(
                     "\"{}\": {key} is replaced by {new}; it still counts, as the most notes in the list",
                     main.display()
                 ));
             }
-            settings.set(key, value, &main.display().to_string());
+            settings.set(&key, value, &main.display().to_string());
         }
     }
     if let Some(untrusted) = &files.untrusted {
