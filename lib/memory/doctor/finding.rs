@@ -42,6 +42,7 @@ pub(crate) enum Check {
     GitLock,
     History,
     Schedule,
+    Hooks,
     Permissions,
     Name,
     Promoted,

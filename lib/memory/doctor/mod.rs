@@ -8,6 +8,7 @@ mod directory;
 mod finding;
 mod fix;
 mod history;
+mod hooks;
 mod leftovers;
 mod links;
 mod notes;
@@ -20,6 +21,7 @@ mod targets;
 pub(crate) use crate::memory::doctor::context::CheckContext;
 pub(crate) use crate::memory::doctor::finding::{Check, Finding, Severity};
 pub(crate) use crate::memory::doctor::fix::{Fixes, fix};
+pub(crate) use crate::memory::doctor::hooks::{HarnessState, states};
 
 /// A check of something other than the notes.
 pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
@@ -34,6 +36,7 @@ pub(crate) const CHECKS: &[Checker] = &[
     review::check,
     leftovers::check,
     history::check,
+    hooks::check,
 ];
 
 pub(crate) struct Report {
