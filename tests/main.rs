@@ -65,6 +65,7 @@ mod gc_http;
 mod generated;
 mod http_faults;
 mod install_cron;
+mod install_hooks;
 mod kept_notes;
 mod layers;
 mod manuals;
