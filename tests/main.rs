@@ -38,6 +38,7 @@ mod consolidate_modes;
 mod consolidate_parts;
 mod consolidate_replies;
 mod consolidate_tries;
+mod conversations;
 mod corrections;
 mod crowd;
 mod defrag;

@@ -189,9 +189,11 @@ pub(crate) struct ToolAnswer {
 }
 
 /// What a conversation starts with.
-pub(super) struct Prompt {
-    pub(super) system: String,
-    pub(super) message: String,
+pub(crate) struct Prompt {
+    pub(crate) system: String,
+    /// Messages and answers of earlier runs.
+    pub(crate) earlier: Vec<ChatTurn>,
+    pub(crate) message: String,
 }
 
 /// One agent's conversation while it runs.
@@ -218,10 +220,12 @@ pub(super) fn converse(
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let provider = run.providers.of(agent, run.env, scope.deadline)?;
+    let mut turns = prompt.earlier;
+    turns.push(ChatTurn::User(prompt.message));
     let request = Request {
         model: agent.model.name.clone(),
         system: prompt.system,
-        turns: vec![ChatTurn::User(prompt.message)],
+        turns,
         tools: toolbox.tools,
         is_closing: false,
         temperature: agent.agent.params.temperature,

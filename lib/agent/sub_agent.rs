@@ -24,8 +24,7 @@ use std::time::Instant;
 pub(crate) fn run_agent(
     run: &RunContext,
     agent: &PreparedAgent,
-    system: String,
-    message: &str,
+    prompt: Prompt,
     scope: Scope,
     on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
@@ -34,7 +33,7 @@ pub(crate) fn run_agent(
         tools: offered(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
-    converse(run, agent, Prompt { system, message: message.to_owned() }, toolbox, scope, on_text, stats)
+    converse(run, agent, prompt, toolbox, scope, on_text, stats)
 }
 
 /// The tools of `agent` at `depth`: its programs, and `call_agent` if it may call another.
@@ -254,8 +253,9 @@ fn run_sub_agent(
     let prepared =
         PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
     let history = AgentLog::load(&prepared.name, &prepared.agent, scope.deadline, env, &reporter);
-    let system = prepared.system(&history);
-    let reply = run_agent(run, &prepared, system, message, scope, &mut |_| {}, stats)?;
+    let prompt =
+        Prompt { system: prepared.system(&history), earlier: Vec::new(), message: message.to_owned() };
+    let reply = run_agent(run, &prepared, prompt, scope, &mut |_| {}, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }

@@ -122,13 +122,22 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
 /// the file is as it was. For the lock it waits so long at most.
 pub(crate) fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
-    append_with(path, bytes, wait, |_| Ok(()))
+    append_with(path, bytes, 0o644, wait, |_| Ok(()))
 }
 
 /// The same, and it is on disk when this returns.
 pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_durably(path, bytes, 0o644)
+}
+
+/// The same. A new file is closed to others.
+pub(crate) fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_durably(path, bytes, 0o600)
+}
+
+fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
-    append_with(path, bytes, Duration::MAX, |file| file.sync_data())?;
+    append_with(path, bytes, mode, Duration::MAX, |file| file.sync_data())?;
     match path.parent() {
         Some(parent) if is_new => sync_dir(parent),
         _ => Ok(()),
@@ -138,13 +147,14 @@ pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn append_with(
     path: &Path,
     bytes: &[u8],
+    mode: u32,
     wait: Duration,
     sync: fn(&fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_dir(parent)?;
     }
-    let locked = lock_within(path, true, wait)?;
+    let locked = lock_within(path, true, mode, wait)?;
     let mut file = locked.ok_or_else(|| cannot("append to", path, &io::ErrorKind::NotFound.into()))?;
     let before = file.metadata()?.len();
     let mut whole = Vec::with_capacity(bytes.len() + 1);

@@ -3,8 +3,9 @@
 //! Errors in files are found before waiting for stdin, and all errors of the user before a call is paid for. The
 //! answer is printed first, and the entry is written after it, even if printing failed.
 
-use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
+use crate::agent::conversation::{CallBudget, Prompt, Providers, RunContext, Scope};
 use crate::agent::log::{AgentLog, LoggedRun};
+use crate::agent::named::NamedConversation;
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::sub_agent::run_agent;
@@ -19,6 +20,7 @@ use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::prompt;
 use crate::provider::message::Reply;
+use crate::store::conversation::{ConversationName, Exchange};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ pub(super) const ABOUT: About = About {
     commands: &[],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
+        value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
@@ -62,6 +65,7 @@ struct Args {
     model: Option<String>,
     overrides: Overrides,
     prompt: Option<String>,
+    conversation: Option<ConversationName>,
     timeout: Option<u64>,
     max_tokens_total: Option<u64>,
     agents_dir: Option<PathBuf>,
@@ -89,6 +93,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     while let Some(arg) = p.next()? {
         match arg {
             Short('p') | Long("prompt") => args.prompt = Some(p.text()?),
+            Long("conversation") => args.conversation = Some(ConversationName::parse(&p.text()?)?),
             Long("model") => args.model = Some(p.text()?),
             Long("skill") => args.overrides.skill = Some(p.text()?),
             Long("schema") => args.overrides.schema = Some(p.text()?),
@@ -159,10 +164,26 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if reporter.is_verbose() {
         describe(&prepared, piped.is_some(), timeout, &reporter);
     }
+    // Before the log is read: the run that has the conversation now will add to both.
+    let conversation = match &args.conversation {
+        Some(conversation) => Some(NamedConversation::open(
+            &prepared.name, conversation, args.dry_run, deadline, env, &reporter,
+        )?),
+        None => None,
+    };
     let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, &reporter);
     let system = prepared.system(&log);
     if args.dry_run {
-        return dry_run(&prepared, &system, &log, &args, piped.as_deref(), timeout, stdout);
+        return dry_run(
+            &prepared,
+            &system,
+            &log,
+            conversation.as_ref(),
+            &args,
+            piped.as_deref(),
+            timeout,
+            stdout,
+        );
     }
 
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
@@ -191,7 +212,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
     };
     let scope = Scope { depth: 0, deadline, reporter };
-    let reply = run_agent(&run, &prepared, system, &message, scope, &mut on_text, &mut stats);
+    let earlier = conversation.as_ref().map(NamedConversation::turns).unwrap_or_default();
+    let prompt = Prompt { system, earlier, message: message.clone() };
+    let reply = run_agent(&run, &prepared, prompt, scope, &mut on_text, &mut stats);
     drop(progress);
     let Live { stdout, text_ended: mut streamed, ends_with_newline } = live;
     if !ends_with_newline && (reply.is_err() || args.newline || stdout.is_terminal()) {
@@ -214,6 +237,12 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
+    let is_kept = !(args.strict && reply.flaw().is_some());
+    // What was printed is in it, whatever happens to this program next.
+    let added = match conversation.filter(|_| is_kept) {
+        Some(conversation) => conversation.append(&message, &reply, &prepared.model, env, &reporter),
+        None => Ok(()),
+    };
     let printed = match is_live && reply.was_streamed {
         true => streamed,
         false => print(&args, &prepared, &reply, &stats, started, stdout),
@@ -228,7 +257,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let task = args.prompt.as_deref().unwrap_or(&message);
     let logged = LoggedRun { task, result: &reply.text };
     log.append(&prepared.name, &prepared.agent, logged, deadline, env, &reporter);
-    printed?;
+    printed.and(added)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -351,6 +380,7 @@ fn dry_run(
     prepared: &PreparedAgent,
     system: &str,
     log: &AgentLog,
+    conversation: Option<&NamedConversation>,
     args: &Args,
     piped: Option<&str>,
     timeout: u64,
@@ -377,6 +407,13 @@ fn dry_run(
         part("--- Prompt ---", prompt);
     }
     part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
+    if let Some(conversation) = conversation {
+        let mut text = String::new();
+        for Exchange { user, assistant, .. } in &conversation.exchanges {
+            let _ = writeln!(text, "[user]\n{user}\n[assistant]\n{assistant}");
+        }
+        part(&format!("--- Conversation ({}) ---", conversation.exchanges.len()), &or_none(&text));
+    }
     if let Some(schema) = &prepared.schema {
         part("--- Schema ---", &schema.value().to_string());
     }

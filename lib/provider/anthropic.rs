@@ -105,6 +105,7 @@ fn tool(tool: &Tool) -> Value {
 fn message(turn: &ChatTurn) -> Message<'_> {
     match turn {
         ChatTurn::User(text) => Message { role: "user", content: Content::Text(text) },
+        ChatTurn::Said(text) => Message { role: "assistant", content: Content::Text(text) },
         ChatTurn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
         ChatTurn::ToolResults(results) => {
             Message { role: "user", content: Content::Results(results.iter().map(result).collect()) }

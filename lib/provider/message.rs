@@ -30,7 +30,7 @@ impl Request {
     /// The length of everything that the model reads. A token has three to four bytes, rarely over six.
     pub(crate) fn bytes(&self) -> u64 {
         let turns = self.turns.iter().map(|turn| match turn {
-            ChatTurn::User(text) => text.len(),
+            ChatTurn::User(text) | ChatTurn::Said(text) => text.len(),
             ChatTurn::Assistant(raw) => raw.get().len(),
             ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
         });
@@ -54,6 +54,8 @@ pub(crate) struct Dialect {
 #[derive(Debug)]
 pub(crate) enum ChatTurn {
     User(String),
+    /// An answer of an earlier run, maybe of another model.
+    Said(String),
     /// As it came, and sent back byte for byte: thinking blocks are signed.
     Assistant(Box<RawValue>),
     ToolResults(Vec<ToolResult>),

@@ -174,7 +174,7 @@ fn call(call: &Value, number: usize) -> ToolCall {
 /// Later turns are not checked unless they exceed the cap: older versions do not count cached tokens.
 fn truncated(request: &Request, counted: u64) -> Option<String> {
     let bytes = request.bytes();
-    let first = request.turns.len() == 1;
+    let first = !request.turns.iter().any(|turn| matches!(turn, ChatTurn::Assistant(_)));
     let suspicious = counted > 0 && bytes > 12 * 1024 && counted < bytes / 8;
     (suspicious && (first || bytes / 6 > CONTEXT_CAP)).then(|| {
         format!("Ollama probably cut the prompt: it read {counted} tokens of a prompt of {bytes} bytes")

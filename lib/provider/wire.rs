@@ -48,6 +48,7 @@ pub(super) fn messages<'a>(
     for turn in &request.turns {
         match turn {
             ChatTurn::User(text) => messages.push(ChatMessage::Text { role: "user", content: text }),
+            ChatTurn::Said(text) => messages.push(ChatMessage::Text { role: "assistant", content: text }),
             ChatTurn::Assistant(raw) => messages.push(ChatMessage::Raw(raw)),
             ChatTurn::ToolResults(results) => messages.extend(results.iter().map(result)),
         }
