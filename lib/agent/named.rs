@@ -46,7 +46,8 @@ impl NamedConversation {
     /// The turns that come before the message.
     pub(crate) fn turns(&self) -> Vec<ChatTurn> {
         let turns = |exchange: &Exchange| {
-            [ChatTurn::User(exchange.user.clone()), ChatTurn::Said(exchange.assistant.clone())]
+            let user = with_names(&exchange.user, &exchange.attachments);
+            [ChatTurn::User(user), ChatTurn::Said(exchange.assistant.clone())]
         };
         self.exchanges.iter().flat_map(turns).collect()
     }
@@ -55,6 +56,7 @@ impl NamedConversation {
     pub(crate) fn append(
         &self,
         message: &str,
+        attachments: Vec<String>,
         reply: &Reply,
         model: &Model,
         env: &Env,
@@ -68,6 +70,7 @@ impl NamedConversation {
             time: env.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             model: model.to_string(),
             user: message.to_owned(),
+            attachments,
             assistant: reply.text.clone(),
         };
         conversation::append(&self.path, &exchange).map_err(|e| {
@@ -75,4 +78,9 @@ impl NamedConversation {
                 .because(e)
         })
     }
+}
+
+/// A message with the names of its files, where the files themselves are not kept.
+pub(crate) fn with_names(message: &str, names: &[String]) -> String {
+    if names.is_empty() { message.to_owned() } else { format!("{message} [attached: {}]", names.join(", ")) }
 }

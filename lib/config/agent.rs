@@ -78,6 +78,8 @@ pub(crate) struct Agent {
     pub(crate) tools: BTreeMap<String, ToolEntry>,
     /// Seconds for a whole run; 0: the default.
     pub(crate) timeout: i64,
+    /// Whether its prompt is marked for the API's cache although a run may send it only once.
+    pub(crate) cache: bool,
     pub(crate) memory: Memory,
     pub(crate) limits: TokenLimits,
     pub(crate) params: Params,
@@ -226,7 +228,7 @@ pub(crate) const KEYS: Keys = &[
         "",
         &[
             "name", "description", "model", "system_prompt", "skill", "schema", "files", "workdir",
-            "sub_agents", "sub_agents_config", "tools", "timeout", "memory", "limits", "params",
+            "sub_agents", "sub_agents_config", "tools", "timeout", "cache", "memory", "limits", "params",
         ],
     ),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),

@@ -88,7 +88,8 @@ pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
 fn prompt(request: &Request) -> String {
     let system = wire::system(request, false);
     let turns = request.turns.iter().filter_map(|turn| match turn {
-        ChatTurn::User(text) => Some(text.clone()),
+        // A command is never given files.
+        ChatTurn::User(text) | ChatTurn::Attached(text, _) => Some(text.clone()),
         ChatTurn::Said(text) => Some(answered(text)),
         ChatTurn::Assistant(raw) => {
             Some(answered(&serde_json::from_str::<String>(raw.get()).unwrap_or_default()))

@@ -2,7 +2,9 @@
 
 use crate::base::json_schema::Schema;
 use crate::provider::error::CallError;
-use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
+use crate::provider::message::{
+    Attachment, ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall, ToolResult,
+};
 use crate::provider::openai;
 use crate::provider::wire::{
     ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
@@ -57,11 +59,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     let offers_tools = !request.tools.is_empty() && !request.is_closing;
     let schema = request.schema.as_ref().filter(|_| !dialect.no_schema && !offers_tools);
     let system = system(request, schema.is_some());
-    let messages = messages(request, &system, |result| ChatMessage::ResultByName {
-        role: "tool",
-        tool_name: &result.name,
-        content: &result.content,
-    });
+    let messages = messages(request, &system, result, with_images);
     let needed = (request.bytes() / 3).saturating_add(request.max_tokens.unwrap_or(0));
     let body = Body {
         model: &request.model,
@@ -79,6 +77,16 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         tools: request.tools.iter().filter(|_| offers_tools).map(openai::tool).collect(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn result(result: &ToolResult) -> ChatMessage<'_> {
+    ChatMessage::ResultByName { role: "tool", tool_name: &result.name, content: &result.content }
+}
+
+/// The API takes images only, and tells their kind itself.
+fn with_images<'a>(text: &'a str, files: &'a [Attachment]) -> ChatMessage<'a> {
+    let images = files.iter().map(|file| file.data.as_str()).collect();
+    ChatMessage::Images { role: "user", content: text, images }
 }
 
 #[derive(Deserialize)]

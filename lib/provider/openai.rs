@@ -1,7 +1,9 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
 use crate::provider::error::CallError;
-use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
+use crate::provider::message::{
+    Attachment, Dialect, Media, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
+};
 use crate::provider::wire::{
     ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
     tool_calls, wrong_content,
@@ -43,11 +45,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         extra.insert("response_format".to_owned(), json!({ "type": "json_schema", "json_schema": format }));
     }
     let system = system(request, schema.is_some());
-    let messages = messages(request, &system, |result| ChatMessage::ResultById {
-        role: "tool",
-        tool_call_id: &result.id,
-        content: &result.content,
-    });
+    let messages = messages(request, &system, result, with_files);
     let body = Body {
         model: &request.model,
         messages,
@@ -64,6 +62,21 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         tool_choice: request.is_closing.then_some("none"),
     };
     serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn result(result: &ToolResult) -> ChatMessage<'_> {
+    ChatMessage::ResultById { role: "tool", tool_call_id: &result.id, content: &result.content }
+}
+
+/// The files first: models read the question better after what it is about.
+fn with_files<'a>(text: &'a str, files: &'a [Attachment]) -> ChatMessage<'a> {
+    let part = |file: &Attachment| match file.media {
+        Media::Pdf => json!({ "type": "file", "file": { "filename": file.name, "file_data": file.url() } }),
+        _ => json!({ "type": "image_url", "image_url": { "url": file.url() } }),
+    };
+    let mut content: Vec<Value> = files.iter().map(part).collect();
+    content.push(json!({ "type": "text", "text": text }));
+    ChatMessage::Parts { role: "user", content }
 }
 
 /// The API enforces a schema only if each object lists its keys: all are required, and there are no others.
@@ -183,7 +196,8 @@ fn from_message(
         input: count(&rest.usage, "/prompt_tokens"),
         output: count(&rest.usage, "/completion_tokens"),
         cache_read: count(&rest.usage, "/prompt_tokens_details/cached_tokens"),
-        cache_write: 0,
+        // OpenRouter's, for models whose cache is paid for.
+        cache_write: count(&rest.usage, "/prompt_tokens_details/cache_write_tokens"),
     };
     let model = rest.model.unwrap_or_else(|| request.model.clone());
     let warnings = Vec::new();

@@ -46,6 +46,9 @@ pub(crate) struct Exchange {
     /// The model that answered, with its provider.
     pub(crate) model: String,
     pub(crate) user: String,
+    /// The names of the files that came with the message. The files are not kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attachments: Vec<String>,
     pub(crate) assistant: String,
 }
 
@@ -136,7 +139,8 @@ mod tests {
 
     fn exchange(user: &str, assistant: &str) -> Exchange {
         let (time, model) = ("2026-02-28T15:04:05Z".to_owned(), "p/m".to_owned());
-        Exchange { time, model, user: user.to_owned(), assistant: assistant.to_owned() }
+        let attachments = Vec::new();
+        Exchange { time, model, user: user.to_owned(), attachments, assistant: assistant.to_owned() }
     }
 
     #[test]
