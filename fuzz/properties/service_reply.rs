@@ -5,7 +5,7 @@ use crate::base::http::Response;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
 use crate::provider::error::{CallError, hidden_status};
-use crate::provider::message::{ChatTurn, Dialect, Request, Stop, TokenUsage, Tool, ToolResult};
+use crate::provider::message::{ChatTurn, Dialect, Repeats, Request, Stop, TokenUsage, Tool, ToolResult};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Value, json};
 
@@ -78,6 +78,8 @@ fn request() -> Request {
     Request {
         model: "m".to_owned(),
         system: "s".to_owned(),
+        volatile: 0,
+        repeats: Repeats::Nothing,
         turns: vec![ChatTurn::User("u".to_owned())],
         tools: vec![Tool { name: "call".to_owned(), description: "d".to_owned(), schema: json!({}) }],
         is_closing: false,

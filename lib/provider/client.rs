@@ -135,7 +135,7 @@ impl ApiClient {
     ) -> Result<Reply, CallError> {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
-            Api::OpenAi => (openai::PATH, openai::body(request, dialect)),
+            Api::OpenAi => (openai::path(&self.base.path), openai::body(request, dialect)),
             Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
         };
         let url = self.base.at(path);
@@ -189,7 +189,9 @@ impl ApiClient {
             return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
         }
         if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
-            return Err(CallError::from_response(hidden_status(&error), &response));
+            // Of a list, as Gemini's errors are, this is the first item.
+            let error = error.get("error").unwrap_or(&error);
+            return Err(CallError::from_response(hidden_status(error), &response));
         }
         let mut reply = match self.api {
             Api::Anthropic => anthropic::reply(&response.body, request),

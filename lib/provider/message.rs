@@ -30,6 +30,12 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// How many tool calls were answered so far.
+    pub(super) fn results(&self) -> usize {
+        let results = |turn: &ChatTurn| if let ChatTurn::ToolResults(all) = turn { all.len() } else { 0 };
+        self.turns.iter().map(results).sum()
+    }
+
     /// The length of everything that the model reads. A token has three to four bytes, rarely over six.
     pub(crate) fn bytes(&self) -> u64 {
         let turns = self.turns.iter().map(|turn| match turn {

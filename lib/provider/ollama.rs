@@ -142,11 +142,7 @@ fn from_message(
     let nothing = || CallError::server("response contains no content");
     let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
-    let before: usize = request
-        .turns
-        .iter()
-        .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
-        .sum();
+    let before = request.results();
     let calls = tool_calls(message)?;
     let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
