@@ -7,7 +7,7 @@ use crate::provider::message::{
 };
 use crate::provider::openai;
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    ChatMessage, answer_text, arguments, count, message_in, messages, needs_echo, outer, system, text_at,
     tool_calls,
 };
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
-    let message: Value = read(raw.get().as_bytes())?;
+    let message = message_in(raw)?;
     let raw = raw.to_owned();
     from_message(&message, raw, answer, request)
 }

@@ -5,7 +5,7 @@ use crate::provider::message::{
     Attachment, Dialect, Media, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
 };
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    ChatMessage, answer_text, arguments, count, message_in, messages, needs_echo, outer, system, text_at,
     tool_calls, wrong_content,
 };
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     }
     let nothing = || CallError::server("response contains no content");
     let raw = choice.message.ok_or_else(nothing)?;
-    let mut message: Value = read(raw.get().as_bytes())?;
+    let mut message = message_in(raw)?;
     let renamed = if name_calls(&mut message, request) { to_raw_value(&message).ok() } else { None };
     let rest = Rest { finish_reason: choice.finish_reason, model: answer.model, usage: answer.usage };
     from_message(&message, renamed.unwrap_or_else(|| raw.to_owned()), rest, request)

@@ -5,7 +5,7 @@ use crate::base::text::one_line;
 use crate::config::global::Api;
 use crate::provider::error::CallError;
 use crate::provider::message::{Reply, Request};
-use crate::provider::wire::{mend, wrong_content};
+use crate::provider::wire::{mend, wrong_content, wrong_message};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value, json};
 
@@ -221,8 +221,16 @@ impl<'a> Assembler<'a> {
                 self.head.insert(key.to_owned(), value);
             }
         }
-        let Some(Value::Array(choices)) = event.remove("choices") else { return Ok(()) };
-        let Some(Value::Object(mut choice)) = choices.into_iter().next() else { return Ok(()) };
+        let choices = match event.remove("choices") {
+            Some(Value::Array(choices)) => choices,
+            None | Some(Value::Null) => return Ok(()),
+            Some(other) => return Err(wrong_message(&other)),
+        };
+        let mut choice = match choices.into_iter().next() {
+            Some(Value::Object(choice)) => choice,
+            None => return Ok(()),
+            Some(other) => return Err(wrong_message(&other)),
+        };
         if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
             return Err(CallError::in_stream(&json!({ "error": error })));
         }
@@ -251,7 +259,11 @@ impl<'a> Assembler<'a> {
             self.is_complete = true;
         }
         self.head.extend(event);
-        let Some(Value::Object(mut message)) = message else { return Ok(()) };
+        let mut message = match message {
+            Some(Value::Object(message)) => message,
+            None | Some(Value::Null) => return Ok(()),
+            Some(other) => return Err(wrong_message(&other)),
+        };
         let text = match message.get("content") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),

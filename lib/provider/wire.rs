@@ -95,6 +95,18 @@ pub(super) fn outer<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallEr
     }
 }
 
+/// A reply's message, in OpenAI's and Ollama's format. One that is no object must not become an empty answer.
+pub(super) fn message_in(raw: &RawValue) -> Result<Value, CallError> {
+    match read(raw.get().as_bytes())? {
+        message @ Value::Object(_) => Ok(message),
+        other => Err(wrong_message(&other)),
+    }
+}
+
+pub(super) fn wrong_message(message: &Value) -> CallError {
+    CallError::server(format!("the reply's message is {}, not an object", kind(message)))
+}
+
 /// Whether the assistant's turn may have to be sent back: after tool calls, or if the answer does not match its schema.
 pub(super) fn needs_echo(request: &Request) -> bool {
     !request.tools.is_empty() || request.schema.is_some()
