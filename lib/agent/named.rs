@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub(crate) struct NamedConversation {
     name: ConversationName,
     path: PathBuf,
-    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) exchanges: Vec<Exchange<'static>>,
     /// Held until the run is over. `None` in a dry run.
     _lock: Option<RunLock>,
 }
@@ -47,7 +47,7 @@ impl NamedConversation {
     pub(crate) fn turns(&self) -> Vec<ChatTurn> {
         let turns = |exchange: &Exchange| {
             let user = with_names(&exchange.user, &exchange.attachments);
-            [ChatTurn::User(user), ChatTurn::Said(exchange.assistant.clone())]
+            [ChatTurn::User(user), ChatTurn::Said(exchange.assistant.clone().into_owned())]
         };
         self.exchanges.iter().flat_map(turns).collect()
     }
@@ -69,9 +69,9 @@ impl NamedConversation {
         let exchange = Exchange {
             time: env.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             model: model.to_string(),
-            user: message.to_owned(),
+            user: message.into(),
             attachments,
-            assistant: reply.text.clone(),
+            assistant: reply.text.as_str().into(),
         };
         conversation::append(&self.path, &exchange).map_err(|e| {
             Error::io(format!("the run could not be added to the conversation \"{}\": {e}", self.name))

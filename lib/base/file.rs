@@ -21,6 +21,7 @@ use crate::base::signal;
 use crate::base::text::base58;
 use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
+use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -157,16 +158,15 @@ fn append_with(
     let locked = lock_within(path, true, mode, wait)?;
     let mut file = locked.ok_or_else(|| cannot("append to", path, &io::ErrorKind::NotFound.into()))?;
     let before = file.metadata()?.len();
-    let mut whole = Vec::with_capacity(bytes.len() + 1);
+    let mut whole = Cow::Borrowed(bytes);
     if before > 0 {
         let mut last = [0];
         file.seek(SeekFrom::Start(before - 1))?;
         file.read_exact(&mut last)?;
         if last != *b"\n" {
-            whole.push(b'\n');
+            whole.to_mut().insert(0, b'\n');
         }
     }
-    whole.extend_from_slice(bytes);
     let _whole = signal::shield();
     let written = match file.write(&whole) {
         Ok(n) if n == whole.len() => match sync(&file) {

@@ -10,6 +10,7 @@ use crate::base::file::{self, RunLock};
 use crate::base::text::one_line;
 use crate::config::agent::{AgentName, unsafe_name};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -41,21 +42,21 @@ impl fmt::Display for ConversationName {
 
 /// One run of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Exchange {
+pub(crate) struct Exchange<'a> {
     pub(crate) time: String,
     /// The model that answered, with its provider.
     pub(crate) model: String,
-    pub(crate) user: String,
+    pub(crate) user: Cow<'a, str>,
     /// The names of the files that came with the message. The files are not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) attachments: Vec<String>,
-    pub(crate) assistant: String,
+    pub(crate) assistant: Cow<'a, str>,
 }
 
 /// The runs of a conversation that go into the prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
-    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) exchanges: Vec<Exchange<'static>>,
     /// What the user should know about the file, one line each.
     pub(crate) warnings: Vec<String>,
 }
@@ -137,10 +138,10 @@ mod tests {
     use super::*;
     use fs_err as fs;
 
-    fn exchange(user: &str, assistant: &str) -> Exchange {
+    fn exchange<'a>(user: &'a str, assistant: &'a str) -> Exchange<'a> {
         let (time, model) = ("2026-02-28T15:04:05Z".to_owned(), "p/m".to_owned());
         let attachments = Vec::new();
-        Exchange { time, model, user: user.to_owned(), attachments, assistant: assistant.to_owned() }
+        Exchange { time, model, user: user.into(), attachments, assistant: assistant.into() }
     }
 
     #[test]
@@ -165,7 +166,7 @@ mod tests {
         let long = "x".repeat(1 << 20);
         (0..5).for_each(|n| append(&path, &exchange(&n.to_string(), &long)).unwrap());
         let earlier = read(&path).unwrap();
-        let left: Vec<_> = earlier.exchanges.iter().map(|exchange| exchange.user.as_str()).collect();
+        let left: Vec<_> = earlier.exchanges.iter().map(|exchange| exchange.user.as_ref()).collect();
         assert_eq!((left, earlier.warnings.len()), (vec!["2", "3", "4"], 1));
         assert!(fs::metadata(&path).unwrap().len() > 5 << 20);
     }
