@@ -60,6 +60,7 @@ fn is_an_error(bytes: &[u8]) {
             request_id: Some(text(&bytes[..bytes.len().min(20)]).into_owned()),
             content_type: None,
             content_encoding: None,
+            is_cut: false,
             body: bytes.to_vec(),
         };
         let error = CallError::from_response(status, &response);

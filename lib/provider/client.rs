@@ -179,7 +179,7 @@ impl ApiClient {
             return assembler.end(request).map(|reply| Reply { was_streamed: true, ..reply });
         }
         let mended = mend(&mut response.body);
-        // minreq cannot tell a chunked body that was cut from a complete one. JSON can.
+        // With TLS nobody else can tell a chunked body that was cut from a complete one. JSON can.
         if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
             if e.is_eof() {
                 return Err(CallError::broke_off(response.body.len()));
@@ -187,6 +187,9 @@ impl ApiClient {
             let what = response.content_type.as_deref().unwrap_or("no content type");
             let why = one_line(&e.to_string(), 200);
             return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
+        }
+        if response.is_cut {
+            return Err(CallError::cut());
         }
         if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
             // Of a list, as Gemini's errors are, this is the first item.

@@ -71,6 +71,12 @@ impl CallError {
         CallError { is_transient: true, ..CallError::server(message) }
     }
 
+    /// The connection ended before the last chunk, although what came looks whole.
+    pub(super) fn cut() -> CallError {
+        let message = "the reply broke off: its last chunk is missing";
+        CallError { is_transient: true, ..CallError::server(message) }
+    }
+
     /// An error that came in a stream. What came before it was paid for: the request is not repeated.
     pub(super) fn in_stream(body: &Value) -> CallError {
         let status = body.get("error").map_or(200, hidden_status);
@@ -296,6 +302,7 @@ mod tests {
             content_type: None,
             content_encoding: None,
             body: body.into(),
+            is_cut: false,
         };
         CallError::from_response(status, &response)
     }
