@@ -23,6 +23,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs a nightly compiler",
     ),
     (".ci/run", "would run this test"),
+    (".ci/check-macos", "fetches a compiler and takes minutes"),
     ("cargo install --path .", "builds a release"),
     ("nix run .#axe-run -- reviewer < diff.txt", "builds, and needs the network"),
     ("nix profile install .", "the same"),

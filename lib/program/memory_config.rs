@@ -8,8 +8,9 @@ use crate::base::stderr::line;
 use crate::base::text::one_line;
 use crate::config::memory::search::{files, named, users_own};
 use crate::config::memory::settings;
-use crate::config::memory::settings::Setting;
+use crate::config::memory::settings::{Setting, Settings};
 use crate::config::memory::starter::starter;
+use crate::config::preset::of_path;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io;
@@ -123,7 +124,11 @@ fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     match file::create(&path, starter.text.as_bytes(), 0o600) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Error::usage(format!("config file already exists: \"{}\"", path.display())));
+            let error = Error::usage(format!("config file already exists: \"{}\"", path.display()));
+            return Err(match path.exists() {
+                true => error,
+                false => error.hint("it is a link that leads nowhere; remove it"),
+            });
         }
         Err(e) => return Err(e.into()),
     }
@@ -141,9 +146,18 @@ fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     stdout.line(&path.display().to_string())
 }
 
+/// The preset that a command given by its path gets its arguments from, and the command with them.
+fn preset_of_path(settings: &Settings) -> Option<(String, String)> {
+    let presets = serde_json::from_value(settings.get("llm.presets")?.value.clone()).ok()?;
+    of_path(settings.get("llm.command")?.value.as_str()?, &presets)
+}
+
 /// Aligned for people, separated by tabs for programs.
 fn show(config: Option<&Path>, json: bool, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let settings = settings(config, env, &Reporter::new(false))?;
+    if let Some((preset, command)) = preset_of_path(&settings) {
+        line(&format!("llm.command is the program of preset \"{preset}\" and runs as: {command}"));
+    }
     if json {
         let shown =
             |setting: &Setting| (setting.key, json!({"value": setting.value, "source": setting.source}));
