@@ -89,6 +89,7 @@ fn property_lists_say_what_they_were_given() {
                 key: time,
                 "RunAtLoad": false,
                 "KeepAlive": false,
+                "Nice": 10,
                 "ProcessType": "Background",
                 "StandardOutPath": log.clone(),
                 "StandardErrorPath": log,

@@ -35,15 +35,15 @@ let
   };
 
   evaluate =
-    platform: config:
+    platform: given:
     lib.evalModules {
       inherit (platform) class;
       specialArgs.pkgs = pkgsFor platform.system;
       modules = [
         platform.host
         platform.module
-        { inherit config; }
-      ];
+      ]
+      ++ (if builtins.isList given then given else [ given ]);
     };
 
   # The scripts that a text names, and those that they name.
@@ -84,6 +84,7 @@ let
     in
     {
       packages = map (package: package.name) (platform.packages config);
+      inherit (config) warnings;
       files = lib.mapAttrs (_: text: anonymous scripts (builtins.unsafeDiscardStringContext text)) all;
     };
 in
@@ -93,7 +94,13 @@ in
     lib.mapAttrs (
       _: platform:
       let
-        inherit (evaluate platform case.config) config;
+        inherit
+          (evaluate platform [
+            case.config
+            (case.module or { })
+          ])
+          config
+          ;
       in
       if broken config == [ ] then result platform config else throw (toString (broken config))
     ) (lib.filterAttrs (_: platform: !case ? hosts || builtins.elem platform.name case.hosts) platforms)
@@ -108,6 +115,20 @@ in
       )
     ) platforms
   ) cases.wrong;
+
+  # The scripts that check configuration files, for bash, with the file in $source.
+  checks =
+    let
+      pkgs = pkgsFor "x86_64-linux" // {
+        runCommandLocal =
+          _: _: script:
+          script;
+      };
+      check = import ../../nix/modules/check.nix { inherit lib pkgs; };
+    in
+    lib.mapAttrs (_: check: check "the package" "the file") {
+      inherit (check) memoryConfig axeConfig agent;
+    };
 
   # One at a time, each as a whole: they throw.
   impossible = lib.mapAttrs (
@@ -126,6 +147,7 @@ in
       in
       {
         broken = broken config;
+        inherit (config) warnings;
         files = lib.attrNames (result platform config).files;
       }
     ) platforms;

@@ -50,6 +50,9 @@ in
     home-manager =
       map (package: package.name)
         (configured "home-manager" self.homeModules.default).home.packages;
+    by-its-name =
+      map (package: package.name)
+        (configured "home-manager" self.homeModules.axe).home.packages;
     older-name =
       map (package: package.name)
         (configured "home-manager" self.homeManagerModules.default).home.packages;
