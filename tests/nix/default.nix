@@ -137,7 +137,7 @@ in
 
   impossibleNames = lib.attrNames cases.impossible;
 
-  # A configuration from a file, on each host: what is wrong with it, and the names of what it gives.
+  # A configuration from a file, on each host: what is wrong with it, and what it gives.
   tried =
     file:
     lib.mapAttrs (
@@ -147,9 +147,8 @@ in
       in
       {
         broken = broken config;
-        inherit (config) warnings;
-        files = lib.attrNames (result platform config).files;
       }
+      // result platform config
     ) platforms;
 
   # A module in the wrong place.
