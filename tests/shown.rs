@@ -34,6 +34,11 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("nix run .#axe-run -- reviewer < diff.txt", "builds, and needs the network"),
     ("nix profile install .", "the same"),
     ("nix develop", "the same"),
+    ("home-manager switch --flake .#ada", "changes the machine"),
+    ("loginctl enable-linger", "the same"),
+    ("systemctl --user list-timers", "needs a user manager"),
+    ("systemctl --user start agent-memory-consolidate", "the same; tests/nix.rs follows the walk"),
+    ("grep 'Staging deploys' ~/.codex/AGENTS.md", "the same"),
 ];
 
 /// Lines that belong together, and where they are.

@@ -122,7 +122,7 @@ pub(crate) fn is_same(_one: &Path, _other: &Path) -> bool {
     false
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
