@@ -44,7 +44,7 @@ fn value<'a>(shown: &'a Value, key: &str) -> &'a Value {
 fn without_a_file_the_defaults_are_used() {
     let sandbox = Sandbox::new();
     let (all, err) = show(&sandbox);
-    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (21, ""));
+    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (23, ""));
     for (key, setting) in all.as_object().unwrap() {
         assert_eq!(setting["source"], "default", "{key}");
     }
@@ -126,9 +126,37 @@ fn a_named_file_that_is_missing_or_wrong_is_exit_two() {
     }
     assert_eq!(said(&mut command(&sandbox, &["path", "--config", "none.json"])).0, Some(2));
     assert_eq!(said(&mut command(&sandbox, &["path", "--config", ""])).0, Some(1));
-    // A dangling link at the usual path is not a missing file.
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_no_configuration_and_is_reported() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(own(&sandbox).parent().unwrap()).unwrap();
     symlink("/nowhere", own(&sandbox));
-    assert_eq!(said(&mut command(&sandbox, &["show"])).0, Some(2));
+    let (code, out, err) = said(&mut command(&sandbox, &["show"]));
+    let file = own(&sandbox).display().to_string();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("storage.root") && !out.contains(&file), "{out}");
+    let expected = format!(
+        "Warning: config file \"{file}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{file}\"\n"
+    );
+    assert_eq!(err, expected);
+    let (code, _, err) = said(&mut command(&sandbox, &["init"]));
+    assert!(code == Some(1) && err.contains("a link that leads nowhere; remove it"), "{code:?} {err}");
+    // Where it is named, it must be there.
+    let (code, _, err) = said(&mut command(&sandbox, &["show", "--config", &file]));
+    assert!(code == Some(2) && err.contains("No such file"), "{code:?} {err}");
+}
+
+#[test]
+fn a_command_that_is_the_path_of_a_presets_program_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&own(&sandbox), r#"{"llm": {"command": "/opt/x/amp"}}"#);
+    let (code, _, err) = said(&mut command(&sandbox, &["show"]));
+    let expected = "llm.command is the program of preset \"amp\" and runs as: /opt/x/amp -x\n";
+    assert_eq!((code, err.as_str()), (Some(0), expected));
+    sandbox.write(&own(&sandbox), r#"{"llm": {"command": "/opt/x/amp -x"}}"#);
+    assert_eq!(said(&mut command(&sandbox, &["show"])).2, "");
 }
 
 #[test]

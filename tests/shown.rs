@@ -23,10 +23,22 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs a nightly compiler",
     ),
     (".ci/run", "would run this test"),
+    (".ci/check-macos", "fetches a compiler and takes minutes"),
+    (".ci/release", "the same"),
+    (
+        "tar -xzf axe-0.1.0-x86_64-linux.tar.gz --strip-components=1 -C ~/.local",
+        "unpacks what .ci/release makes",
+    ),
+    ("sudo apt install rustup gcc cmake git && rustup default stable", "changes the machine"),
     ("cargo install --path .", "builds a release"),
     ("nix run .#axe-run -- reviewer < diff.txt", "builds, and needs the network"),
     ("nix profile install .", "the same"),
     ("nix develop", "the same"),
+    ("home-manager switch --flake .#ada", "changes the machine"),
+    ("loginctl enable-linger", "the same"),
+    ("systemctl --user list-timers", "needs a user manager"),
+    ("systemctl --user start agent-memory-consolidate", "the same; tests/nix.rs follows the walk"),
+    ("grep 'Staging deploys' ~/.codex/AGENTS.md", "the same"),
 ];
 
 /// Lines that belong together, and where they are.

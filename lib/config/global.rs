@@ -136,7 +136,16 @@ impl Global {
         let path = env.config_dir()?.join("config.toml");
         let read = file::if_exists(file::read(&path, toml_file::CAP))
             .map_err(|e| Error::config(format!("failed to read config file: {e}")).because(e))?;
-        let Some(bytes) = read else { return Ok(Global::default()) };
+        let Some(bytes) = read else {
+            // A Nix module that is switched off can leave such a link behind.
+            if path.is_symlink() {
+                reporter.warn(&format!(
+                    "config file \"{0}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{0}\"",
+                    path.display()
+                ));
+            }
+            return Ok(Global::default());
+        };
         let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|error| {
             error.context("failed to parse config file").hint(format!("correct \"{}\"", path.display()))
         })?;

@@ -10,7 +10,8 @@ use crate::base::stderr::line;
 use crate::base::text::one_line;
 use crate::config::memory::search::{files, users_own};
 use crate::config::memory::settings;
-use crate::config::memory::settings::Setting;
+use crate::config::memory::settings::{Setting, Settings};
+use crate::config::preset::of_path;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -135,9 +136,18 @@ fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     stdout.line(&path.display().to_string())
 }
 
+/// The preset that a command given by its path gets its arguments from, and the command with them.
+fn preset_of_path(settings: &Settings) -> Option<(String, String)> {
+    let presets = serde_json::from_value(settings.get("llm.presets")?.value.clone()).ok()?;
+    of_path(settings.get("llm.command")?.value.as_str()?, &presets)
+}
+
 /// Aligned for people, separated by tabs for programs.
 fn show(config: Option<&Path>, json: bool, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let settings = settings(config, env, &Reporter::new(false))?;
+    if let Some((preset, command)) = preset_of_path(&settings) {
+        line(&format!("llm.command is the program of preset \"{preset}\" and runs as: {command}"));
+    }
     if json {
         let shown = |setting: &Setting| {
             (setting.key.clone(), json!({"value": setting.value, "source": setting.source}))

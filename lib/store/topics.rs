@@ -232,7 +232,9 @@ impl Persistence for Topics {
         entry: Entry,
     ) -> Result<Note> {
         let path = self.path(place, name).map_err(|broken| Error::corrupt(broken.why))?;
-        if old.is_none_or(|old| old.path != path) && self.is_taken(place, name) {
+        // On a file system that ignores case, a note whose name changes only in case is in its own way.
+        let is_own = old.is_some_and(|old| old.path == path || file::is_same(&old.path, &path));
+        if !is_own && self.is_taken(place, name) {
             return Err(Error::conflict(format!("\"{}\" exists already", path.display())));
         }
         let Some(old) = old else {

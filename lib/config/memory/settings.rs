@@ -26,6 +26,8 @@ pub(crate) enum ValueKind {
         needs: Option<&'static str>,
     },
     Texts,
+    /// Times, as `daily` or `Mon..Fri 07:00`, or null.
+    Calendar,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,8 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("llm.maxCallsPerDay", number(0, 100_000), "100"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),
     known("schedule.defragIntervalHours", HOURS, "24"),
+    known("schedule.consolidate", ValueKind::Calendar, "null"),
+    known("schedule.defrag", ValueKind::Calendar, "null"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
     known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),
@@ -196,13 +200,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_is_json_and_only_the_root_and_the_command_are_null() {
+    fn every_default_is_json_and_few_are_null() {
         for known in SETTINGS {
             assert!(serde_json::from_str::<Value>(known.default).is_ok(), "{}", known.key);
         }
         let defaults = Settings::defaults();
         let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| &*s.key).collect();
-        assert_eq!(null, ["storage.root", "llm.command"]);
+        assert_eq!(null, ["storage.root", "llm.command", "schedule.consolidate", "schedule.defrag"]);
         assert_eq!(defaults.nested()["harnesses"]["amp"]["readCommand"], "amp threads markdown {threadId}");
     }
 }

@@ -77,6 +77,10 @@ fn configuration(path: &Path, may_exist: bool, env: &Env) -> Result<bool> {
     file::make_dir(path.parent().unwrap_or(path))?;
     match file::create(path, starter.text.as_bytes(), 0o600) {
         Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !path.exists() => {
+            return Err(Error::usage(format!("config file already exists: \"{}\"", path.display()))
+                .hint("it is a link that leads nowhere; remove it"));
+        }
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && may_exist => {
             line(&format!("the configuration exists and stays as it is: \"{}\"", path.display()));
             return Ok(true);
