@@ -5,11 +5,12 @@
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, CommandLine, Invocation};
+use crate::base::exec::{self, CommandLine, Finished, Invocation};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
+use crate::store::{merge, merge_driver};
 use crate::store::persistence::Note;
 use crate::store::place::Root;
 use std::collections::BTreeSet;
@@ -21,9 +22,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// What is kept in the history.
-pub(super) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
+pub(crate) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
 /// Pathspecs that leave out temporary files: another process is writing them now.
-pub(super) const NO_TEMPORARY_FILES: [&str; 2] =
+pub(crate) const NO_TEMPORARY_FILES: [&str; 2] =
     [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
 /// The most output that is read from git or the commit hook, in bytes.
 const OUTPUT_CAP: usize = 64 << 20;
@@ -94,6 +95,15 @@ pub(crate) fn record_as<'a>(
     commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
+/// Makes the store its own repository, unless it is one.
+pub(crate) fn make_repository(root: &Root, git: &Git, env: &Env) -> Result<()> {
+    if root.path().join(".git").exists() {
+        return Ok(());
+    }
+    git.run(&["init", "--quiet", "--template="])?;
+    merge_driver::install(root, git, env)
+}
+
 /// The lock of the program that runs git in the store.
 pub(crate) fn history_lock(root: &Root) -> std::path::PathBuf {
     root.state().join("history.lock")
@@ -101,16 +111,27 @@ pub(crate) fn history_lock(root: &Root) -> std::path::PathBuf {
 
 /// Commits whatever differs under [`DIRS`].
 fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
-    let mut git = Git::new(root, env)?;
+    let git = Git::new(root, env)?;
     // With two commits at once, the second would fail on git's own lock.
     let _lock = file::lock_for_change(&history_lock(root), true)?;
-    if !root.path().join(".git").exists() {
-        git.run(&["init", "--quiet", "--template="])?;
-    }
+    commit_locked(root, commit, git, &DIRS, env)
+}
+
+/// The same, for who holds [`history_lock`].
+pub(crate) fn commit_locked(
+    root: &Root,
+    commit: &Commit,
+    mut git: Git,
+    dirs: &[&'static str],
+    env: &Env,
+) -> Result<()> {
+    make_repository(root, &git, env)?;
+    // A merge that was cut short comes first: what it has written is not a change of this machine.
+    merge::finish(root, &git)?;
     let mut tries = TRIES;
     let mut has_default_identity = false;
     loop {
-        let changed = git.changed()?;
+        let changed = git.changed(dirs)?;
         if changed.is_empty() {
             return Ok(());
         }
@@ -137,7 +158,7 @@ pub(crate) struct Git {
 }
 
 impl Git {
-    pub(super) fn new(root: &Root, env: &Env) -> Result<Git> {
+    pub(crate) fn new(root: &Root, env: &Env) -> Result<Git> {
         let dir = fs_err::canonicalize(root.path())?;
         let mut vars: Vec<(&'static str, OsString)> = vec![
             // A repository in a directory above is not the store's.
@@ -153,26 +174,26 @@ impl Git {
         Ok(Git { dir, deadline: Deadline::after(TIMEOUT), vars, without: env.names("GIT_") })
     }
 
-    pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+    /// The same, which has so long for all its commands, and runs them with these variables too.
+    pub(crate) fn with(mut self, time: Duration, vars: Vec<(&'static str, OsString)>) -> Git {
+        self.deadline = Deadline::after(time);
+        self.vars.extend(vars);
+        self
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
         self.words(&words)
     }
 
+    /// What it prints, in one line.
+    pub(crate) fn line(&self, arguments: &[&str]) -> Result<String> {
+        self.run(arguments).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
     fn words(&self, words: &[String]) -> Result<Vec<u8>> {
         let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
-        let finished = exec::run(Invocation {
-            command: CommandLine::Words(words),
-            input: Vec::new(),
-            dir: &self.dir,
-            vars: self.vars.clone(),
-            without: self.without.clone(),
-            is_heard: false,
-            stdout_file: None,
-            stdout_cap: OUTPUT_CAP,
-            deadline: self.deadline,
-            level: 0,
-        })
-        .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))?;
+        let finished = self.call(words, Vec::new(), OUTPUT_CAP)?;
         if finished.status.success() {
             return Ok(finished.stdout);
         }
@@ -182,16 +203,34 @@ impl Git {
         Err(Error::io(format!("\"{name}\" failed ({how}){colon}{last}")))
     }
 
+    /// Runs a command that gets `input` and prints at most `cap` bytes, however it ends.
+    pub(crate) fn call(&self, words: &[String], input: Vec<u8>, cap: usize) -> Result<Finished> {
+        let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
+        exec::run(Invocation {
+            command: CommandLine::Words(words),
+            input,
+            dir: &self.dir,
+            vars: self.vars.clone(),
+            without: self.without.clone(),
+            is_heard: false,
+            stdout_file: None,
+            stdout_cap: cap,
+            deadline: self.deadline,
+            level: 0,
+        })
+        .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))
+    }
+
     /// git's error where it has no name or address for commits.
-    pub(super) fn missing_identity(&self) -> Option<Error> {
+    pub(crate) fn missing_identity(&self) -> Option<Error> {
         self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
     }
 
-    /// Which of [`DIRS`] differ from the last commit. They are listed one by one because git refuses the path of an
+    /// Which of `dirs` differ from the last commit. They are listed one by one because git refuses the path of an
     /// empty directory.
-    fn changed(&self) -> Result<Vec<&'static str>> {
+    fn changed(&self, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
         let mut changed = Vec::new();
-        for dir in DIRS {
+        for dir in dirs.iter().copied() {
             let words = ["status", "--porcelain", "--untracked-files=all", "--", dir];
             let status = self.run(&[&words[..], &NO_TEMPORARY_FILES].concat())?;
             if !status.is_empty() {
