@@ -181,6 +181,14 @@ impl Git {
         self
     }
 
+    /// The same, which makes commits even where git has no name for them.
+    pub(crate) fn with_identity(mut self) -> Git {
+        if self.missing_identity().is_some() {
+            self.vars.extend(DEFAULT_IDENTITY.iter().map(|(name, value)| (*name, value.into())));
+        }
+        self
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
         self.words(&words)

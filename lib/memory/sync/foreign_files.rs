@@ -43,6 +43,12 @@ fn both(files: &mut Files, path: &str, before: Option<&Vec<u8>>, one: &Vec<u8>, 
     winner.clone()
 }
 
+/// Two texts that became of one, merged by lines; `None` if lines clash.
+pub(super) fn both_texts(before: &[u8], one: &[u8], two: &[u8]) -> Option<Vec<u8>> {
+    let lines = lines::merge(before, one, two);
+    lines.other.is_none().then_some(lines.text)
+}
+
 /// Patterns of files to ignore: all of both.
 fn with_missing_lines(winner: &[u8], other: &[u8]) -> Vec<u8> {
     let mut text = winner.to_vec();

@@ -1,14 +1,21 @@
-//! One memory on several machines (`memory-sync`): what git does not know, namely what a note is.
+//! One memory on several machines (`memory-sync`). git carries it from one to another; what git does not know is what a
+//! note is.
 //!
-//! Nothing here reads a file or runs a program. [`tree`] merges three states of a store into one, note by note
-//! ([`note`]). Both machines come to the same bytes, whichever of them merges.
+//! [`tree`] merges three states of a store into one, note by note ([`note`]), without reading a file or running a
+//! program. Every machine comes to the same bytes, whichever of them merges. [`run`] does the rest with git.
 
+pub(crate) mod driver;
 mod foreign_files;
 mod foreign_keys;
 mod lines;
+mod listing;
 mod note;
+mod objects;
 mod proposals;
+pub(crate) mod remote;
+pub(crate) mod run;
 mod same_id;
-pub(crate) mod tree;
+mod secrets;
+mod tree;
 mod unique_paths;
 mod values;

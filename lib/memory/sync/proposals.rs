@@ -79,7 +79,7 @@ impl Proposals {
 }
 
 /// The older first; of the same time, the one whose text comes first.
-fn in_order(one: Proposal, two: Proposal) -> (Proposal, Proposal) {
+pub(super) fn in_order(one: Proposal, two: Proposal) -> (Proposal, Proposal) {
     let rank = |proposal: &Proposal| (proposal.created_at, proposal.bytes().unwrap_or_default());
     if rank(&one) <= rank(&two) { (one, two) } else { (two, one) }
 }
