@@ -18,6 +18,8 @@ pub(crate) enum ValueKind {
     Targets,
     /// A shell command, the name of a preset, or null.
     Command,
+    /// The address of a git remote, or null.
+    Remote,
     /// Shell commands by name.
     Commands,
     /// A command that is split into words without a shell.
@@ -65,6 +67,7 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("llm.maxCallsPerDay", number(0, 100_000), "100"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),
     known("schedule.defragIntervalHours", HOURS, "24"),
+    known("sync.remote", ValueKind::Remote, "null"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
     known("agentsMd.maxWarm", number(0, 100_000), "100"),
@@ -140,13 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_is_json_and_only_the_root_and_the_command_are_null() {
+    fn every_default_is_json_and_only_the_root_the_command_and_the_remote_are_null() {
         for known in SETTINGS {
             assert!(serde_json::from_str::<Value>(known.default).is_ok(), "{}", known.key);
         }
         let defaults = Settings::defaults();
         let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| s.key).collect();
-        assert_eq!(null, ["storage.root", "llm.command"]);
+        assert_eq!(null, ["storage.root", "llm.command", "sync.remote"]);
         assert_eq!(defaults.nested()["harnesses"]["amp"]["readCommand"], "amp threads markdown {threadId}");
     }
 }

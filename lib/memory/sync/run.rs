@@ -181,13 +181,12 @@ impl Run<'_> {
             return self.preview(theirs);
         }
         for theirs in [self.begun_by_hand()?.as_deref(), theirs] {
-            let history = file::lock_for_change(&history_lock(self.request.root), true)?;
+            let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
             self.commit()?;
             let Some(theirs) = theirs else { continue };
             if let Some(why) = self.take_in(theirs)? {
                 return Ok(Attempt::Overtaken(why));
             }
-            drop(history);
         }
         let Some(ours) = self.head() else { return Ok(Attempt::Finished) };
         if theirs == Some(&ours) {
@@ -331,7 +330,10 @@ impl Run<'_> {
         let of = |listing: &Listing| objects::files(listing, &changed, &objects);
         let (base, one, two) = (of(&before)?, of(&one)?, of(&two)?);
         let base = virtual_base.unwrap_or(base);
-        let is_forward = ours.is_none() || (bases.first().map(String::as_str) == ours && base == one);
+        let is_forward = match ours {
+            None => one.is_empty(),
+            Some(_) => bases.first().map(String::as_str) == ours && base == one,
+        };
         let merged = match is_forward {
             true => MergedTree { files: unique(two.clone(), &rest), ..MergedTree::default() },
             false => tree::merge(Sides { base: &base, one: &one, two: &two, rest: &rest }),
