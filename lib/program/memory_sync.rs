@@ -38,8 +38,8 @@ pub(super) const ABOUT: About = About {
            The remote is an empty git repository, and the same one on every machine. git logs in as it does for you, \
            and never asks. If a note holds what looks like a secret, nothing is sent. If the remote \
            cannot be reached, a line says so and the exit code is 0.\n\n    \
-           git init --bare /mnt/nas/memory.git\n    \
-           memory-sync --remote /mnt/nas/memory.git     # once on each machine\n    \
+           git init --bare ~/nas/memory.git\n    \
+           memory-sync --remote ~/nas/memory.git     # once on each machine\n    \
            memory-sync --json | jq '.received | length'",
     sections: &[(
         "SEVERAL MACHINES",

@@ -90,7 +90,11 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     };
     if let Some(operation) = state.unfinished {
         let what = format!("a {operation} is in progress: nothing is committed until it ends");
-        let mend = format!("finish it: git {operation} --continue, or --abort");
+        let mend = match operation {
+            // It merges by note what git could not merge by path.
+            "merge" => "memory-sync finishes it; or git merge --continue, or --abort".to_owned(),
+            _ => format!("finish it: git {operation} --continue, or --abort"),
+        };
         findings.push(warning(root.path(), what, &mend));
     }
     for file in &state.in_conflict {
