@@ -177,14 +177,14 @@ fn a_dry_run_says_what_would_happen_and_changes_nothing() {
     one.out(PROGRAM, &[]);
     two.note("BBBBBB", "Two");
     let before = two.tree();
-    let head = git(&two.root(), &["log", "--all", "--format=%s"]);
+    let count = |dir: &Path| git(dir, &["rev-list", "--count", "main"]);
+    let commits = (count(&two.root()), count(&nas.path()));
     assert_eq!(
         two.out(PROGRAM, &["--dry-run"]),
         "receive\ttopics/one -- id__AAAAAA.md\nsend\ttopics/two -- id__BBBBBB.md\n\
          1 note would be received, 1 would be sent\n"
     );
-    assert_eq!((two.tree(), git(&nas.path(), &["rev-list", "--count", "main"])), (before, "2".to_owned()));
-    assert_eq!(git(&two.root(), &["log", "main", "--format=%s"]).lines().count(), 1, "{head}");
+    assert_eq!((two.tree(), (count(&two.root()), count(&nas.path()))), (before, commits));
     let third = Store::with_history();
     third.note("CCCCCC", "Three");
     let report = json(&third, &["--dry-run", "--remote", &nas.address()]);
@@ -206,7 +206,10 @@ fn a_secret_stops_the_push_and_leaves_for_good_once_it_is_removed() {
     );
     let (code, out, err) = one.run(PROGRAM, &[]);
     assert_eq!((code, out.as_str()), (Some(1), "1 note received, 0 sent\n"), "{err}");
-    assert!(err.contains("nothing was sent: \"topics/key -- id__AAAAAA.md\" holds what looks like a secret"), "{err}");
+    assert!(
+        err.contains("nothing was sent: \"topics/key -- id__AAAAAA.md\" holds what looks like a secret"),
+        "{err}"
+    );
     assert!(!err.contains(&secret) && !nas.past().contains("Key"));
     // Again, and nothing has changed.
     assert_eq!(one.run(PROGRAM, &[]).0, Some(1));
@@ -510,4 +513,35 @@ fn machines_that_sync_at_the_same_time_lose_nothing() {
     assert_eq!(machines[0].names().len(), 6, "{:?}", machines[0].names());
     assert_same(&machines[0], &machines[1]);
     assert_same(&machines[0], &machines[2]);
+}
+
+#[test]
+fn machines_that_have_merged_crosswise_count_each_read_once() {
+    let (nas, x, y) = (Nas::new(), Nas::new(), Nas::new());
+    let (one, two) = (nas.machine(), nas.machine());
+    one.note("AAAAAA", "Port");
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    one.out("memory-read", &["AAAAAA"]);
+    for _ in 0..3 {
+        two.out("memory-read", &["AAAAAA"]);
+    }
+    one.out("memory-update", &["AAAAAA", "--tag", "+one"]);
+    two.out("memory-update", &["AAAAAA", "--tag", "+two"]);
+    // Each gets what the other had before its own merge.
+    one.out(PROGRAM, &["--remote", &y.address()]);
+    two.out(PROGRAM, &["--remote", &x.address()]);
+    one.out(PROGRAM, &["--remote", &x.address()]);
+    let mut command = two.sandbox.command(PROGRAM);
+    assert_eq!(said(command.args(["--remote", &y.address()])).0, Some(0));
+    let bases = git(&one.root(), &["fetch", "--quiet", &y.address(), "main"]);
+    assert_eq!(bases, "");
+    let bases = git(&one.root(), &["merge-base", "--all", "HEAD", "FETCH_HEAD"]);
+    assert_eq!(bases.lines().count(), 2, "they have merged crosswise");
+    one.out(PROGRAM, &["--remote", &y.address()]);
+    two.out(PROGRAM, &["--remote", &y.address()]);
+    assert_same(&one, &two);
+    let text = one.text("AAAAAA");
+    assert_eq!(value(&text, "used"), Some("4"), "{text}");
+    assert_eq!(value(&text, "tags"), Some("[topic__one, topic__two]"));
 }

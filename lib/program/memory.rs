@@ -6,8 +6,8 @@ use crate::base::error::Result;
 use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
-    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_review,
-    memory_sync, memory_uninstall_cron, memory_update,
+    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_review, memory_sync,
+    memory_uninstall_cron, memory_update,
 };
 use std::process::ExitCode;
 

@@ -117,7 +117,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let report = match outcome? {
         Outcome::NoRemote if args.json => return stopped("no remote", stdout),
         Outcome::NoRemote => {
-            reporter.warn("there is no remote, so nothing was synced; set one up with: memory-sync --remote ADDRESS");
+            reporter.warn(
+                "there is no remote, so nothing was synced; set one up with: memory-sync --remote ADDRESS",
+            );
             return Ok(ExitCode::SUCCESS);
         }
         Outcome::Busy(_) if args.json => return stopped("busy", stdout),
@@ -158,9 +160,7 @@ fn ended(report: &Report, strict: bool) -> Result<()> {
             .hint("remove it there and run memory-sync again; memory-doctor names the line"));
     }
     match &report.unreachable {
-        Some(why) if strict => {
-            Err(Error::io(format!("\"{}\" cannot be reached: git {why}", report.remote)))
-        }
+        Some(why) if strict => Err(Error::io(format!("\"{}\" cannot be reached: git {why}", report.remote))),
         _ => Ok(()),
     }
 }
@@ -183,10 +183,12 @@ fn print(report: &Report, json: bool, stdout: &mut Stdout, reporter: &Reporter) 
     }
     report.notices.iter().for_each(|notice| reporter.warn(notice));
     if report.squashed {
-        reporter.warn("a secret was in the past of these notes; the commits that nobody else had are one now");
+        reporter
+            .warn("a secret was in the past of these notes; the commits that nobody else had are one now");
     }
     if let Some(why) = &report.unreachable {
-        reporter.warn(&format!("\"{}\" cannot be reached: git {why}; the next run tries again", report.remote));
+        reporter
+            .warn(&format!("\"{}\" cannot be reached: git {why}; the next run tries again", report.remote));
     }
     if report.dry_run {
         for (verb, paths) in [("receive", &report.received), ("send", &report.sent)] {
@@ -209,7 +211,10 @@ fn summary(report: &Report) -> String {
 
 /// A note that was renamed has two paths, and one id at their end.
 fn notes(paths: &BTreeSet<String>) -> usize {
-    let key = |path: &String| match path.strip_suffix(".md").and_then(|stem| stem.get(stem.len().checked_sub(10)?..)) {
+    let key = |path: &String| match path
+        .strip_suffix(".md")
+        .and_then(|stem| stem.get(stem.len().checked_sub(10)?..))
+    {
         Some(id) if id.starts_with("id__") => id.to_owned(),
         _ => path.clone(),
     };
@@ -244,7 +249,9 @@ mod tests {
     fn the_summary_counts_notes_once() {
         let paths = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
         let mut report = Report {
-            received: paths(&["topics/a -- id__AAAAAA.md", "archive/b -- id__AAAAAA.md", "proposals/p__a.json"]),
+            received: paths(&[
+                "topics/a -- id__AAAAAA.md", "archive/b -- id__AAAAAA.md", "proposals/p__a.json",
+            ]),
             sent: paths(&["topics/x -- id__BBBBBB.md", "topics/mine.md"]),
             ..Report::default()
         };

@@ -2,12 +2,11 @@
 //!
 //! The merge is a commit first, which no branch has yet. Then a plan says which files become what. It is saved before
 //! the first of them is written, so a killed program's merge is carried on by the next one: by whoever takes the store's
-//! lock ([`recover`]), and by whoever commits ([`finish`]). So nothing of it is ever taken for a change of this machine.
+//! lock ([`recover`]), and by whoever commits (`merge_commit`). So nothing of it is ever taken for a change of this machine.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::hex;
-use crate::store::history::Git;
 use crate::store::place::Root;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -69,6 +68,22 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// Is there one whose files are not all written?
+pub(super) fn is_begun(root: &Root) -> bool {
+    plan_at(root, PLAN).exists()
+}
+
+/// The merge whose files are written and that no branch may have yet.
+pub(super) fn written(root: &Root) -> Result<Option<MergePlan>> {
+    let path = plan_at(root, WRITTEN);
+    if path.exists() { load(&path).map(Some) } else { Ok(None) }
+}
+
+/// The branch has it.
+pub(super) fn end(root: &Root) -> Result<()> {
+    Ok(file::remove(&plan_at(root, WRITTEN))?)
+}
+
 fn plan_at(root: &Root, name: &str) -> PathBuf {
     root.state().join(name)
 }
@@ -87,10 +102,12 @@ pub(crate) fn begin(root: &Root, plan: &MergePlan) -> Result<()> {
     Ok(file::install(&plan_at(root, PLAN), &bytes, 0o600)?)
 }
 
-/// Is every file still as the plan found it? If not, the path of one that is not.
+/// Is every file still as the plan found it, or as it will be? If not, the path of one that is not.
 pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
     for change in &plan.changes {
-        if found(root, &change.path)? != change.before {
+        let now = found(root, &change.path)?;
+        let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
+        if now != change.before && now != after {
             return Ok(Some(change.path.clone()));
         }
     }
@@ -109,7 +126,9 @@ pub(crate) fn recover(root: &Root) -> Result<()> {
     let plan = load(&path)?;
     // The new ones first: a note that moves is never nowhere.
     let is_new = |change: &&FileChange| change.after.is_some();
-    for change in plan.changes.iter().filter(is_new).chain(plan.changes.iter().filter(|change| !is_new(change))) {
+    for change in
+        plan.changes.iter().filter(is_new).chain(plan.changes.iter().filter(|change| !is_new(change)))
+    {
         carry_out(root, change)?;
     }
     Ok(file::rename(&path, &plan_at(root, WRITTEN))?)
@@ -150,62 +169,6 @@ fn carry_out(root: &Root, change: &FileChange) -> Result<()> {
     }
 }
 
-/// Makes the commit of a merge that is written the branch's last one, if there is such a merge. Writes the files first
-/// if that is still to be done. The caller holds the history's lock, not the store's.
-pub(crate) fn finish(root: &Root, git: &Git) -> Result<()> {
-    if plan_at(root, PLAN).exists() {
-        use crate::store::persistence::Persistence;
-        // Taking the lock recovers.
-        drop(crate::store::topics::Topics::at(root).lock()?);
-    }
-    let path = plan_at(root, WRITTEN);
-    if !path.exists() {
-        return Ok(());
-    }
-    let MergePlan { ours, merged, .. } = load(&path)?;
-    let head = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
-    if head.as_deref() != Some(&merged) {
-        advance(git, ours.as_deref(), &merged, head.as_deref())?;
-    }
-    Ok(file::remove(&path)?)
-}
-
-/// Puts the merge into the index, for the files that it changes, and makes it the last commit.
-fn advance(git: &Git, ours: Option<&str>, merged: &str, head: Option<&str>) -> Result<()> {
-    let (Some(ours), Some(head)) = (ours, head) else {
-        git.run(&["read-tree", merged])?;
-        git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged])?;
-        return Ok(());
-    };
-    let raw = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged])?;
-    let mut lines = Vec::new();
-    let mut fields = raw.split(|byte| *byte == 0);
-    // `:MODE MODE OID OID STATUS`, then the path.
-    while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
-        let text = String::from_utf8_lossy(change);
-        let words: Vec<&str> = text.split(' ').collect();
-        let [_, mode, _, oid, _] = words[..] else { break };
-        lines.extend_from_slice(format!("{mode} {oid}\t").as_bytes());
-        lines.extend_from_slice(path);
-        lines.push(0);
-    }
-    let words = ["git", "update-index", "-z", "--index-info"].map(str::to_owned);
-    let done = git.call(&words, lines, 1 << 20)?;
-    if let Some(why) = done.failure() {
-        return Err(Error::io(format!("\"git update-index\" {why}")));
-    }
-    if head == ours {
-        git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged, ours])?;
-        return Ok(());
-    }
-    // A person has committed meanwhile: both are the past of what comes.
-    let tree = git.line(&["write-tree"])?;
-    let message = "sync: join a commit made meanwhile";
-    let joined = git.line(&["commit-tree", &tree, "-p", head, "-p", merged, "-m", message])?;
-    git.run(&["update-ref", "-m", "memory-sync", "HEAD", &joined, head])?;
-    Ok(())
-}
-
 /// Where a file of a plan lies. A plan is a file, and may have been tampered with.
 fn target(root: &Root, path: &str) -> Result<PathBuf> {
     let wrong = |why: &str| Error::corrupt(format!("\"{path}\" {why}")).hint("run memory-doctor");
@@ -218,7 +181,9 @@ fn target(root: &Root, path: &str) -> Result<PathBuf> {
         target.push(part);
         let is_link = target.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
         if is_link && (parts.peek().is_none() || target.parent() != Some(root.path())) {
-            return Err(wrong("is, or is reached through, a symbolic link; memory-sync writes only real files"));
+            return Err(wrong(
+                "is, or is reached through, a symbolic link; memory-sync writes only real files",
+            ));
         }
     }
     Ok(target)
@@ -230,10 +195,122 @@ fn found(root: &Root, path: &str) -> Result<Option<String>> {
     match target.symlink_metadata() {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(Error::io(format!("cannot read \"{}\": {e}", target.display()))),
-        Ok(metadata) if metadata.is_dir() => {
-            Err(Error::conflict(format!("\"{}\" is a directory, and a file of that name came", target.display()))
-                .hint("move it away, then run memory-sync again"))
-        }
+        Ok(metadata) if metadata.is_dir() => Err(Error::conflict(format!(
+            "\"{}\" is a directory, and a file of that name came",
+            target.display()
+        ))
+        .hint("move it away, then run memory-sync again")),
         Ok(_) => Ok(Some(hash(&file::read(&target, CAP)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        root: Root,
+    }
+
+    fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+        FileChange {
+            path: path.to_owned(),
+            before: before.map(|text| hash(text.as_bytes())),
+            after: after.map(|text| text.as_bytes().to_vec().into()),
+        }
+    }
+
+    fn begun(files: &[(&str, &str)], changes: Vec<FileChange>) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        root.make().unwrap();
+        for (path, text) in files {
+            file::install(&dir.path().join(path), text.as_bytes(), 0o600).unwrap();
+        }
+        begin(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
+        World { _dir: dir, root }
+    }
+
+    impl World {
+        fn text(&self, path: &str) -> Option<String> {
+            fs_err::read_to_string(self.root.path().join(path)).ok()
+        }
+
+        fn files(&self) -> usize {
+            fs_err::read_dir(self.root.topics()).unwrap().count()
+        }
+    }
+
+    #[test]
+    fn a_merge_is_carried_on_wherever_it_was_cut_off() {
+        let changes = || {
+            vec![
+                change("topics/a.md", Some("a"), Some("A")),
+                change("topics/b.md", Some("b"), None),
+                change("topics/new/c.md", None, Some("c")),
+            ]
+        };
+        for done in 0..4 {
+            let mut files = vec![("topics/a.md", "a"), ("topics/b.md", "b")];
+            if done > 0 {
+                files[0].1 = "A";
+            }
+            if done > 2 {
+                files.truncate(1);
+            }
+            let world = begun(&files, changes());
+            if done > 1 {
+                file::make_private_dir(&world.root.topics().join("new")).unwrap();
+                file::install(&world.root.topics().join("new/c.md"), b"c", 0o600).unwrap();
+            }
+            assert!(is_begun(&world.root));
+            recover(&world.root).unwrap();
+            assert_eq!(world.text("topics/a.md").as_deref(), Some("A"), "{done}");
+            assert_eq!(world.text("topics/b.md"), None, "{done}");
+            assert_eq!(world.text("topics/new/c.md").as_deref(), Some("c"), "{done}");
+            assert!(!is_begun(&world.root) && written(&world.root).unwrap().is_some());
+            // Once is enough.
+            recover(&world.root).unwrap();
+            end(&world.root).unwrap();
+            assert!(written(&world.root).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn an_edit_by_hand_in_between_is_not_overwritten() {
+        let changes =
+            vec![change("topics/a.md", Some("a"), Some("A")), change("topics/b.md", Some("b"), None)];
+        let world = begun(&[("topics/a.md", "mine"), ("topics/b.md", "mine too")], changes);
+        recover(&world.root).unwrap();
+        assert_eq!(world.text("topics/a.md").as_deref(), Some("mine"));
+        assert_eq!(world.text("topics/b.md").as_deref(), Some("mine too"));
+        assert_eq!(world.files(), 3, "what came is beside it");
+    }
+
+    #[test]
+    fn a_plan_writes_nowhere_but_into_the_store() {
+        let outside = tempfile::tempdir().unwrap();
+        for path in ["../x", "/x", "topics/../../x", ".git/hooks/x", "topics/sub/x", "a//b", "topics/link"] {
+            let world = begun(&[], vec![change(path, None, Some("x"))]);
+            let topics = world.root.topics();
+            std::os::unix::fs::symlink(outside.path(), topics.join("sub")).unwrap();
+            std::os::unix::fs::symlink(outside.path().join("y"), topics.join("link")).unwrap();
+            assert!(recover(&world.root).is_err(), "{path}");
+            assert_eq!(fs_err::read_dir(outside.path()).unwrap().count(), 0, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_has_changed_or_is_in_the_way_is_found_before() {
+        let plan = |changes| MergePlan { ours: None, merged: String::new(), changes };
+        let world = begun(&[("topics/a.md", "a")], Vec::new());
+        let of = |change| differs(&world.root, &plan(vec![change])).unwrap();
+        assert_eq!(of(change("topics/a.md", Some("a"), Some("A"))), None);
+        assert_eq!(of(change("topics/a.md", Some("b"), Some("A"))).as_deref(), Some("topics/a.md"));
+        assert_eq!(of(change("topics/a.md", None, Some("A"))).as_deref(), Some("topics/a.md"));
+        assert_eq!(of(change("topics/a.md", None, Some("a"))), None, "it is there already");
+        assert_eq!(of(change("topics/b.md", Some("b"), None)), None, "it is gone already");
+        assert!(differs(&world.root, &plan(vec![change("topics", None, Some("x"))])).is_err());
     }
 }

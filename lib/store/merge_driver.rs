@@ -1,9 +1,9 @@
 //! What git is told about notes, in the store's own repository: how to merge them, and to leave their bytes alone.
 
-use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
-use crate::store::history::Git;
+use crate::base::repository::git_dir;
+use crate::store::git::Git;
 use crate::store::place::Root;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ const ATTRIBUTES: &str = "# Written by memory-sync.\n\
 
 /// Where git looks for attributes of this repository alone.
 fn attributes(root: &Root) -> Option<PathBuf> {
-    Some(crate::base::repository::git_dir(root.path())?.join("info/attributes"))
+    Some(git_dir(root.path())?.join("info/attributes"))
 }
 
 /// The command for git, by the path of the installed program.
@@ -39,7 +39,8 @@ pub(crate) fn is_installed(root: &Root, git: &Git) -> bool {
     let has_attributes = attributes(root)
         .and_then(|path| file::read(&path, 1 << 20).ok())
         .is_some_and(|bytes| String::from_utf8_lossy(&bytes).contains(ATTRIBUTES));
-    has_attributes && git.line(&["config", "--local", "--get", &key("driver")]).is_ok_and(|now| now == command())
+    has_attributes
+        && git.line(&["config", "--local", "--get", &key("driver")]).is_ok_and(|now| now == command())
 }
 
 fn key(key: &str) -> String {
@@ -47,7 +48,7 @@ fn key(key: &str) -> String {
 }
 
 /// Installs the driver; what a person has in `info/attributes` stays.
-pub(crate) fn install(root: &Root, git: &Git, _env: &Env) -> Result<()> {
+pub(crate) fn install(root: &Root, git: &Git) -> Result<()> {
     if is_installed(root, git) {
         return Ok(());
     }

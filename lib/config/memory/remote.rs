@@ -33,8 +33,10 @@ pub(crate) fn address(text: &str, dir: &Path, env: &Env) -> Result<String, &'sta
         let user = host.rsplit_once('@').map_or("", |(user, _)| user);
         let is_key = scheme.starts_with("http") && user.len() > LONGEST_USER;
         if user.contains(':') || is_key {
-            return Err("holds a password or a key, which git would keep in a file; leave it out, and give it to git's \
-                        credential helper");
+            return Err(
+                "holds a password or a key, which git would keep in a file; leave it out, and give it to git's \
+                        credential helper",
+            );
         }
         return Ok(text.to_owned());
     }
@@ -68,8 +70,16 @@ mod tests {
             assert_eq!(of(text).as_deref(), Ok(expected));
         }
         for text in [
-            "", " ", "-uhost", "ext::sh -c x", "fd::3", "https://me:pass@host/x", "ftp://host/x", "a\nb",
-            "https://ghp_0123456789012345678901@github.com/x", "ssh://me:pass@host/x",
+            "",
+            " ",
+            "-uhost",
+            "ext::sh -c x",
+            "fd::3",
+            "https://me:pass@host/x",
+            "ftp://host/x",
+            "a\nb",
+            "https://ghp_0123456789012345678901@github.com/x",
+            "ssh://me:pass@host/x",
         ] {
             let why = of(text).unwrap_err();
             assert!(!why.contains("pass@") && !why.contains("ghp_"), "{why}");

@@ -99,7 +99,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     }
     for file in &state.in_conflict {
         let what = "a merge left two versions in it";
-        let mend = "resolve the conflict in an editor, then git add the file";
+        let mend = "memory-sync merges it; or resolve the conflict in an editor, then git add the file";
         findings.push(Finding::error(Check::History, file, what, mend));
     }
     if let Some(error) = state.missing_identity.filter(|_| hook == "git") {

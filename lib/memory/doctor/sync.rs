@@ -1,14 +1,15 @@
 //! Where a remote is set: can git's own merge find our merge driver, and is the work that git could not finish waiting?
 
+use crate::base::repository::git_dir;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::sync::remote::configured;
-use crate::store::history::Git;
+use crate::store::git::Git;
 use crate::store::merge_driver;
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let root = cx.root;
-    if crate::base::repository::git_dir(root.path()).is_none() {
+    if git_dir(root.path()).is_none() {
         return Vec::new();
     }
     let Ok(git) = Git::new(root, cx.env) else { return Vec::new() };

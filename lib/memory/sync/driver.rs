@@ -3,6 +3,7 @@
 use crate::base::error::Result;
 use crate::memory::sync::foreign_files::both_texts;
 use crate::memory::sync::note;
+use crate::memory::sync::proposals::in_order;
 use crate::store::entry::Entry;
 use crate::store::proposal::Proposal;
 
@@ -35,7 +36,7 @@ pub(crate) fn merge(base: Vec<u8>, ours: Vec<u8>, theirs: Vec<u8>) -> Result<Mer
     if let (Ok(one), Ok(two)) = (Proposal::parse(&ours), Proposal::parse(&theirs))
         && one.is_the_same_as(&two)
     {
-        let (first, second) = crate::memory::sync::proposals::in_order(one, two);
+        let (first, second) = in_order(one, two);
         return second.merged_into(&[first]).bytes().map(finished);
     }
     Ok(match both_texts(&base, &ours, &theirs) {

@@ -2,7 +2,7 @@
 
 use crate::base::text::hex;
 use crate::memory::sync::lines;
-use crate::memory::sync::tree::Files;
+use crate::memory::sync::side::Files;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -27,8 +27,7 @@ pub(super) fn merged(all: &Files, base: &Files, one: &Files, two: &Files) -> Fil
 }
 
 fn both(files: &mut Files, path: &str, before: Option<&Vec<u8>>, one: &Vec<u8>, two: &Vec<u8>) -> Vec<u8> {
-    let (winner, other) =
-        if Sha256::digest(one) >= Sha256::digest(two) { (one, two) } else { (two, one) };
+    let (winner, other) = if Sha256::digest(one) >= Sha256::digest(two) { (one, two) } else { (two, one) };
     let is_text = [before, Some(one), Some(two)].into_iter().flatten().all(|bytes| !bytes.contains(&0));
     if is_text {
         let lines = lines::merge(before.map_or(b"", Vec::as_slice), winner, other);

@@ -60,7 +60,8 @@ pub(super) fn merge(base: &[u8], winner: &[u8], other: &[u8]) -> Lines {
             }
         }
         push(&mut merged, &base[done..start]);
-        let (here, there) = (side(&region, &of_ours, &winner, &base), side(&region, &of_theirs, &other, &base));
+        let (here, there) =
+            (side(&region, &of_ours, &winner, &base), side(&region, &of_theirs, &other, &base));
         match (of_ours.is_empty(), of_theirs.is_empty()) {
             (_, true) => push(&mut merged, here),
             (true, _) => push(&mut merged, there),
@@ -89,7 +90,12 @@ fn push(merged: &mut Lines, lines: &[&[u8]]) {
 }
 
 /// What a side has in place of `region`: its hunks there, and the lines of the base around them.
-fn side<'a>(region: &Range<usize>, hunks: &[Hunk], new: &'a [&'a [u8]], base: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
+fn side<'a>(
+    region: &Range<usize>,
+    hunks: &[Hunk],
+    new: &'a [&'a [u8]],
+    base: &'a [&'a [u8]],
+) -> &'a [&'a [u8]] {
     let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return &base[region.clone()] };
     let start = first.new.start - (first.base.start - region.start);
     let end = last.new.end + (region.end - last.base.end);
@@ -118,7 +124,8 @@ mod tests {
     use super::*;
 
     fn merged(base: &str, winner: &str, other: &str) -> (String, Option<String>) {
-        let text = |text: &str| text.split_terminator(' ').map(|word| format!("{word}\n")).collect::<String>();
+        let text =
+            |text: &str| text.split_terminator(' ').map(|word| format!("{word}\n")).collect::<String>();
         let back = |text: Vec<u8>| String::from_utf8(text).unwrap().replace('\n', " ").trim_end().to_owned();
         let Lines { text, other } =
             merge(text(base).as_bytes(), text(winner).as_bytes(), text(other).as_bytes());

@@ -52,11 +52,14 @@ pub(super) fn refused(whose: &str, why: &str) -> Error {
 
 /// `MODE TYPE OID SIZE<TAB>PATH`
 fn entry(line: &[u8]) -> Result<(String, String, u64), String> {
-    let text = std::str::from_utf8(line)
-        .map_err(|_| format!("the name of a file is not UTF-8: \"{}\"", shown(&String::from_utf8_lossy(line))))?;
+    let text = std::str::from_utf8(line).map_err(|_| {
+        format!("the name of a file is not UTF-8: \"{}\"", shown(&String::from_utf8_lossy(line)))
+    })?;
     let (head, path) = text.split_once('\t').ok_or("git lists its files in an unknown way")?;
     let words: Vec<&str> = head.split_ascii_whitespace().collect();
-    let [mode, kind, oid, size] = words[..] else { return Err("git lists its files in an unknown way".into()) };
+    let [mode, kind, oid, size] = words[..] else {
+        return Err("git lists its files in an unknown way".into());
+    };
     let named = |what: &str| Err(format!("\"{}\" is {what}", shown(path)));
     match (mode, kind) {
         ("100644" | "100755" | "100664", "blob") => {}

@@ -16,6 +16,7 @@ pub(crate) mod remote;
 pub(crate) mod run;
 mod same_id;
 mod secrets;
+mod side;
 mod tree;
 mod unique_paths;
 mod values;

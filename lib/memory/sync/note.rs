@@ -33,7 +33,10 @@ pub(super) fn later_first<'a>(one: &'a Entry, two: &'a Entry) -> (&'a Entry, &'a
 /// Merges two versions of a note. `base` is what both were made from, if they have that in common.
 pub(super) fn merge(base: Option<&Entry>, one: &Entry, two: &Entry) -> MergedNote {
     let alone = |entry: &Entry| MergedNote { entry: entry.clone(), conflict: None, unmerged: None };
-    if one == two || base == Some(two) {
+    if one == two {
+        return alone(&with_reads_of_both(base, one));
+    }
+    if base == Some(two) {
         return alone(one);
     }
     if base == Some(one) {
@@ -53,6 +56,17 @@ pub(super) fn merge(base: Option<&Entry>, one: &Entry, two: &Entry) -> MergedNot
         unmerged = Some(other.bytes().to_vec());
     }
     MergedNote { entry, conflict, unmerged }
+}
+
+/// Both machines read the note in the same second, so they have the same bytes: that is two reads.
+fn with_reads_of_both(base: Option<&Entry>, same: &Entry) -> Entry {
+    let mut entry = same.clone();
+    if let Some(base) = base {
+        let used = summed(Some(base.meta().used), same.meta().used, same.meta().used);
+        // One that cannot be changed stays as it is.
+        let _ = entry.update(|meta| meta.used = used);
+    }
+    entry
 }
 
 fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
@@ -154,8 +168,7 @@ fn written(
         other.is_none().then_some(text)
     });
     let by_lines = by_lines.filter(|bytes| !foreign_keys::has_twins(bytes));
-    let candidates =
-        by_lines.into_iter().chain([foreign_keys::joined(before.as_ref(), &ours, &theirs)]);
+    let candidates = by_lines.into_iter().chain([foreign_keys::joined(before.as_ref(), &ours, &theirs)]);
     let found = candidates.filter_map(|bytes| Entry::parse(bytes).ok()).find(is_right);
     match found {
         Some(entry) => (entry, None),

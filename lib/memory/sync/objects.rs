@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::memory::sync::listing::{Listing, refused};
-use crate::memory::sync::tree::Files;
-use crate::store::history::Git;
+use crate::memory::sync::side::Files;
+use crate::store::git::Git;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most that git prints for a list of files or of objects, in bytes.
@@ -56,7 +56,9 @@ pub(super) fn read(git: &Git, names: &BTreeSet<&str>) -> Result<Objects> {
             Some((name, kind, bytes))
         });
         let Some((name, kind, bytes)) = whole else {
-            return Err(Error::corrupt(format!("git lacks an object: {head}")).hint("run git fsck in the store"));
+            return Err(
+                Error::corrupt(format!("git lacks an object: {head}")).hint("run git fsck in the store")
+            );
         };
         objects.insert(name.to_owned(), (kind.to_owned(), bytes.to_vec()));
         rest = rest.get(end + 1 + bytes.len() + 1..).unwrap_or_default();
@@ -78,7 +80,13 @@ pub(super) fn files(listing: &Listing, paths: &BTreeSet<String>, objects: &Objec
 pub(super) type Changes = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Makes a commit with two parents, which no branch has yet.
-pub(super) fn commit(git: &Git, ours: &str, theirs: &str, changes: &Changes, message: &str) -> Result<String> {
+pub(super) fn commit(
+    git: &Git,
+    ours: &str,
+    theirs: &str,
+    changes: &Changes,
+    message: &str,
+) -> Result<String> {
     let who = git.line(&["var", "GIT_COMMITTER_IDENT"])?;
     let mut stream = Vec::new();
     let head = format!(

@@ -1,6 +1,6 @@
 //! Changes that wait for a person, from both machines.
 
-use crate::memory::sync::tree::{Files, Side};
+use crate::memory::sync::side::{Files, Side};
 use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,9 @@ impl Proposals {
         for (id, proposal) in self.by_id {
             let path = format!("proposals/{id}.json");
             let there = |side: &&&Files| {
-                side.get(&path).filter(|bytes| Proposal::parse(bytes).is_ok_and(|old| old == proposal)).cloned()
+                side.get(&path)
+                    .filter(|bytes| Proposal::parse(bytes).is_ok_and(|old| old == proposal))
+                    .cloned()
             };
             // Two files may say the same with other spaces.
             let bytes = sides.iter().filter_map(|side| there(&side)).max().or_else(|| proposal.bytes().ok());

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::exec::Finished;
 use crate::base::text::one_line;
 use crate::memory::sync::objects::words;
-use crate::store::history::Git;
+use crate::store::git::Git;
 use crate::store::place::Root;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -13,6 +13,8 @@ use std::time::Duration;
 /// The commit that the remote has, as we saw it last.
 const SEEN: &str = "refs/agent-memory/remote";
 const NAME: &str = "origin";
+/// How often a fetch is tried while another git writes the same.
+const TRIES: usize = 5;
 /// How long a transfer may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// The most bytes of a transfer that are kept, in blocks of 512.
@@ -22,9 +24,24 @@ const OUTPUT_CAP: usize = 8 << 20;
 /// For every command that talks to a remote: nothing is taken unchecked, nothing is asked, nothing waits for ever.
 /// Objects of more than a megabyte are never unpacked in memory.
 const SETTINGS: [&str; 18] = [
-    "-c", "fetch.fsckObjects=true", "-c", "transfer.fsckObjects=true", "-c", "core.bigFileThreshold=1m", "-c",
-    "http.lowSpeedLimit=100", "-c", "http.lowSpeedTime=30", "-c", "core.askPass=", "-c",
-    "credential.interactive=false", "-c", "fetch.recurseSubmodules=false", "-c", "transfer.advertiseSID=false",
+    "-c",
+    "fetch.fsckObjects=true",
+    "-c",
+    "transfer.fsckObjects=true",
+    "-c",
+    "core.bigFileThreshold=1m",
+    "-c",
+    "http.lowSpeedLimit=100",
+    "-c",
+    "http.lowSpeedTime=30",
+    "-c",
+    "core.askPass=",
+    "-c",
+    "credential.interactive=false",
+    "-c",
+    "fetch.recurseSubmodules=false",
+    "-c",
+    "transfer.advertiseSID=false",
 ];
 
 /// A folder's repository is opened by this machine's git: neither its hooks nor what its settings name is run.
@@ -48,7 +65,9 @@ pub(super) struct Remote<'a> {
 
 /// The remote that the store's repository has.
 pub(crate) fn configured(git: &Git) -> Option<String> {
-    git.line(&["config", "--local", "--get", &format!("remote.{NAME}.url")]).ok().filter(|url| !url.is_empty())
+    git.line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])
+        .ok()
+        .filter(|url| !url.is_empty())
 }
 
 /// An address without what may be a secret in it.
@@ -80,7 +99,10 @@ impl<'a> Remote<'a> {
             (None, Some(program)) => vars.push(("GIT_SSH", program.to_owned())),
             (command, _) => {
                 let command = command.unwrap_or_else(|| "ssh".to_owned());
-                vars.push(("GIT_SSH_COMMAND", format!("{command} -oBatchMode=yes -oConnectTimeout=20").into()));
+                vars.push((
+                    "GIT_SSH_COMMAND",
+                    format!("{command} -oBatchMode=yes -oConnectTimeout=20").into(),
+                ));
             }
         }
         // What comes is limited by the size of the file that git writes it to.
@@ -128,29 +150,41 @@ impl<'a> Remote<'a> {
         ];
         arguments.extend(quietly.iter().map(String::as_str));
         arguments.extend(["--", address, &refspec]);
-        let finished = self.talk(&arguments)?;
+        let mut finished = self.talk(&arguments)?;
+        // A git whose memory-sync was killed may be about to end what it was told.
+        for _ in 0..TRIES {
+            if finished.status.success() || !said(&finished).contains("cannot lock ref") {
+                break;
+            }
+            finished = self.talk(&arguments)?;
+        }
         if let Some(why) = finished.failure() {
             if said(&finished).contains("couldn't find remote ref") {
                 return Ok(Transfer::Done(None));
             }
             return self.failed(&finished, &why);
         }
-        git.line(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")]).map(|commit| Transfer::Done(Some(commit)))
+        git.line(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])
+            .map(|commit| Transfer::Done(Some(commit)))
     }
 
     /// Gives the remote a commit; `false` if somebody else was quicker.
     pub(super) fn push(&self, address: &str, commit: &str, branch: &str) -> Result<Transfer<bool>> {
         let quietly = self.quietly("receive-pack", "receive-pack");
         let refspec = format!("{commit}:refs/heads/{branch}");
-        let mut arguments =
-            vec!["push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no"];
+        let mut arguments = vec![
+            "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed",
+            "--recurse-submodules=no",
+        ];
         arguments.extend(quietly.iter().map(String::as_str));
         arguments.extend(["--", address, &refspec]);
         let finished = self.talk(&arguments)?;
         let Some(why) = finished.failure() else { return Ok(Transfer::Done(true)) };
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
-        let quicker =
-            ["[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already exists"];
+        let quicker = [
+            "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value",
+            "reference already exists",
+        ];
         if quicker.iter().any(|words| printed.contains(words)) {
             return Ok(Transfer::Done(false));
         }
@@ -168,10 +202,10 @@ impl<'a> Remote<'a> {
     /// A remote that is not there now is one thing, one that says no another.
     fn failed<T>(&self, finished: &Finished, why: &str) -> Result<Transfer<T>> {
         const AWAY: [&str; 15] = [
-            "could not resolve", "couldn't resolve", "name or service not known", "temporary failure in name",
-            "connection refused", "connection timed out", "connection reset", "network is unreachable",
-            "no route to host", "failed to connect", "couldn't connect", "operation timed out",
-            "operation too slow", "host is down", "nodename nor servname",
+            "could not resolve", "couldn't resolve", "name or service not known",
+            "temporary failure in name", "connection refused", "connection timed out", "connection reset",
+            "network is unreachable", "no route to host", "failed to connect", "couldn't connect",
+            "operation timed out", "operation too slow", "host is down", "nodename nor servname",
         ];
         let said = said(finished).to_lowercase();
         let is_missing = self.is_folder && said.contains("does not appear to be a git repository");
@@ -179,8 +213,13 @@ impl<'a> Remote<'a> {
         if is_missing || AWAY.iter().any(|words| said.contains(words)) {
             return Ok(Transfer::Unreachable(why));
         }
-        let hint = match said.contains("permission denied") || said.contains("authentication") || said.contains("terminal prompts disabled") {
-            true => "give git its login first: an ssh key in the agent, or a credential helper; memory-sync never asks",
+        let hint = match said.contains("permission denied")
+            || said.contains("authentication")
+            || said.contains("terminal prompts disabled")
+        {
+            true => {
+                "give git its login first: an ssh key in the agent, or a credential helper; memory-sync never asks"
+            }
             false => "try it by hand: git ls-remote, in the store",
         };
         Err(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))

@@ -8,15 +8,17 @@ use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::{self, Changes, words};
 use crate::memory::sync::remote::{self, Remote, Transfer};
 use crate::memory::sync::secrets::{self, Secrets};
-use crate::memory::sync::tree::{self, Files, MergedTree, Sides};
+use crate::memory::sync::side::{Files, Sides};
+use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
-use crate::store::history::{self, Commit, DIRS, Git, NO_TEMPORARY_FILES, history_lock};
+use crate::store::git::Git;
+use crate::store::history::{self, Commit, DIRS, NO_TEMPORARY_FILES, history_lock};
 use crate::store::merge::{self, FileChange, MergePlan};
-use crate::store::merge_driver;
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::proposal::ProposalId;
 use crate::store::topics::Topics;
+use crate::store::{merge_commit, merge_driver};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -95,13 +97,13 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
     };
     {
         let _lock = file::lock_for_change(&history_lock(root), true)?;
-        history::make_repository(root, &git, request.env)?;
-        merge_driver::install(root, &git, request.env)?;
-        merge::finish(root, &git)?;
+        history::make_repository(root, &git)?;
+        merge_driver::install(root, &git)?;
+        merge_commit::finish(root, &git)?;
     }
-    let local = git
-        .line(&["symbolic-ref", "--quiet", "--short", "HEAD"])
-        .map_err(|_| Error::conflict("the store's repository is on no branch").hint("git switch main, in the store"))?;
+    let local = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map_err(|_| {
+        Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
+    })?;
     let remote = Remote::at(&address, root, request.env);
     let mut run = Run {
         report: Report { remote: remote.shown.clone(), dry_run: request.is_dry, ..Report::default() },
@@ -199,7 +201,9 @@ impl Run<'_> {
             Secrets { files, .. } if !files.is_empty() => return Ok(Attempt::Finished),
             Secrets { in_the_past: true, .. } => match self.squash(&ours, theirs)? {
                 Some(squashed) => squashed,
-                None => return Ok(Attempt::Overtaken("the store has got another commit meanwhile".to_owned())),
+                None => {
+                    return Ok(Attempt::Overtaken("the store has got another commit meanwhile".to_owned()));
+                }
             },
             Secrets { .. } => ours,
         };
@@ -235,12 +239,17 @@ impl Run<'_> {
             return Err(Error::conflict("a rebase is in progress in the store")
                 .hint("git rebase --abort there, then run memory-sync again"));
         }
-        let Ok(theirs) = self.git.line(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]) else { return Ok(None) };
+        let Ok(theirs) = self.git.line(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]) else {
+            return Ok(None);
+        };
         objects::listing(self.git, &theirs, "the commit that is being merged")?;
         let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
         self.git.run(&["merge", "--abort"]).map_err(|why| {
-            Error::conflict(format!("a merge is in progress in the store, and cannot be taken back: {}", why.message()))
-                .hint("finish it there by hand: git add the files, then git commit")
+            Error::conflict(format!(
+                "a merge is in progress in the store, and cannot be taken back: {}",
+                why.message()
+            ))
+            .hint("finish it there by hand: git add the files, then git commit")
         })?;
         Ok(Some(theirs))
     }
@@ -252,7 +261,7 @@ impl Run<'_> {
         let commit = Commit { hook: commit_hook, message, thread_ids: Vec::new(), count: 1 };
         let dirs = [&DIRS[..], &[".gitignore"]].concat();
         let git = Git::new(root, env)?;
-        history::commit_locked(root, &commit, git, &dirs, env)
+        history::commit_locked(root, &commit, git, &dirs)
             .map_err(|why| why.context("what this machine has changed cannot be committed"))
     }
 
@@ -289,7 +298,7 @@ impl Run<'_> {
             merge::begin(root, &plan)?;
             merge::recover(root)?;
         }
-        merge::finish(root, self.git)?;
+        merge_commit::finish(root, self.git)?;
         self.report.received.extend(plan.changes.into_iter().map(|change| change.path));
         self.report.conflicts.extend(computed.merged.conflicts);
         self.report.notices.extend(computed.merged.said);
@@ -363,7 +372,8 @@ impl Run<'_> {
     }
 
     fn objects(&self, listings: &[&Listing], paths: &BTreeSet<String>) -> Result<objects::Objects> {
-        let at = |path: &String| listings.iter().filter_map(|listing| listing.0.get(path)).collect::<Vec<_>>();
+        let at =
+            |path: &String| listings.iter().filter_map(|listing| listing.0.get(path)).collect::<Vec<_>>();
         let names: BTreeSet<&str> = paths.iter().flat_map(at).map(String::as_str).collect();
         objects::read(self.git, &names)
     }

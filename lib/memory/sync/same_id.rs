@@ -1,6 +1,7 @@
 //! Two machines made a note each, and both drew the same id: one of the notes gets another.
 
-use crate::memory::sync::tree::{Files, Side, Sides, place_of};
+use crate::base::text::one_line;
+use crate::memory::sync::side::{Files, Side, Sides, place_of};
 use crate::store::entry::{Entry, EntryId, Meta, mentioned};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +31,7 @@ pub(super) fn told_apart(sides: Sides, mut taken: BTreeSet<EntryId>) -> (Files, 
         let Meta { title, created_at, .. } = later.entry.meta();
         let new = EntryId::make(title, *created_at, |id| taken.contains(id));
         taken.insert(new.clone());
-        said.push(format!(
-            "two notes had the id {id}; \"{}\" is {new} now",
-            crate::base::text::one_line(title, 80)
-        ));
+        said.push(format!("two notes had the id {id}; \"{}\" is {new} now", one_line(title, 80)));
         list.insert(id.clone(), new);
     }
     (renamed(sides.one, sides.base, &new_one), renamed(sides.two, sides.base, &new_two), said)

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects;
-use crate::store::history::Git;
+use crate::store::git::Git;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many objects are read at once.

@@ -3,7 +3,7 @@
 
 use crate::base::text::hex;
 use crate::memory::sync::foreign_files::beside;
-use crate::memory::sync::tree::{Files, place_of};
+use crate::memory::sync::side::{Files, place_of};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 

@@ -20,7 +20,8 @@ pub(super) fn joined<T: Clone + PartialEq>(
     if base == one {
         return two.to_vec();
     }
-    let mut all: Vec<T> = base.iter().filter(|item| one.contains(item) && two.contains(item)).cloned().collect();
+    let mut all: Vec<T> =
+        base.iter().filter(|item| one.contains(item) && two.contains(item)).cloned().collect();
     let mut new: Vec<&T> = one.iter().chain(two).filter(|item| !base.contains(item)).collect();
     new.sort_by_cached_key(|item| key(item));
     let mut seen = BTreeSet::new();

@@ -1,5 +1,6 @@
 use super::*;
-use crate::store::entry::Meta;
+use crate::memory::sync::side::place_of;
+use crate::store::entry::{Entry, Meta};
 
 /// A store from paths and texts.
 fn files(all: &[(&str, &str)]) -> Files {
@@ -18,7 +19,7 @@ fn both_ways(base: &Files, one: &Files, two: &Files) -> MergedTree {
     let back = merge(Sides { base, one: two, two: one, rest: &rest });
     assert_eq!(shown(&there.files), shown(&back.files), "the order matters");
     assert_eq!(there, back);
-    let again = merge(Sides { base, one: &there.files, two: &there.files, rest: &rest });
+    let again = merge(Sides { base: &there.files, one: &there.files, two: &there.files, rest: &rest });
     assert_eq!(shown(&again.files), shown(&there.files));
     there
 }
@@ -61,6 +62,15 @@ fn each_value_is_that_of_the_side_that_changed_it() {
     };
     assert_eq!(sorted(&text), sorted(&expected), "{text}");
     assert!(tree.conflicts.is_empty() && tree.said.is_empty());
+}
+
+#[test]
+fn two_reads_in_the_same_second_are_two() {
+    let (base, read) = (note("AAAAAA", "T", "used: 3\n", "x"), note("AAAAAA", "T", "used: 5\n", "x"));
+    let (text, _) = merged_note(&base, &read, &read);
+    assert!(text.contains("used: 7\n"), "{text}");
+    let (text, _) = merged_note("", &read, &read);
+    assert!(text.contains("used: 5\n"), "{text}");
 }
 
 #[test]
@@ -128,7 +138,10 @@ fn a_title_renames_the_file_and_the_edit_of_the_other_side_follows() {
     // A name by hand stays.
     let two = files(&[("topics/mine.md", &note("AAAAAA", "Old", "used: 1\n", "x\n"))]);
     let tree = both_ways(&base, &one, &two);
-    assert_eq!(shown(&tree.files), shown(&files(&[("topics/mine.md", &note("AAAAAA", "New", "used: 1\n", "x\n"))])));
+    assert_eq!(
+        shown(&tree.files),
+        shown(&files(&[("topics/mine.md", &note("AAAAAA", "New", "used: 1\n", "x\n"))]))
+    );
 }
 
 #[test]
@@ -164,10 +177,8 @@ fn a_note_that_comes_back_is_nobodys_alias() {
     let mut two = base.clone();
     two.insert(b.to_owned(), note("BBBBBB", "B", "", "b\nmore\n").into_bytes());
     let tree = both_ways(&base, &one, &two);
-    let expected = files(&[
-        (a, &note("AAAAAA", "A", "", "a\nb\n")),
-        (b, &note("BBBBBB", "B", "", "b\nmore\n")),
-    ]);
+    let expected =
+        files(&[(a, &note("AAAAAA", "A", "", "a\nb\n")), (b, &note("BBBBBB", "B", "", "b\nmore\n"))]);
     assert_eq!(shown(&tree.files), shown(&expected));
     // Both machines merged it, each into another note: one of them has it.
     let two = files(&[
@@ -278,7 +289,8 @@ fn foreign_files_are_merged_by_lines_or_both_stay() {
     assert_eq!(both_ways(&base, &Files::new(), &at("a\n")).files, at("a\n"));
     assert!(both_ways(&base, &Files::new(), &base).files.is_empty());
     let ignore = |text: &str| files(&[(".gitignore", text)]);
-    let text = shown(&both_ways(&ignore("/inbox/\n"), &ignore("/inbox/\nx\n"), &ignore("/inbox/\ny\n")).files);
+    let text =
+        shown(&both_ways(&ignore("/inbox/\n"), &ignore("/inbox/\nx\n"), &ignore("/inbox/\ny\n")).files);
     assert!(text.contains("\nx\n") && text.contains("\ny\n"), "{text}");
 }
 
@@ -297,7 +309,8 @@ fn a_note_that_somebody_broke_while_editing_is_no_deletion() {
 #[test]
 fn names_that_differ_in_case_alone_and_files_in_the_way_of_directories_are_told_apart() {
     let one = files(&[("topics/t -- id__AAAAAA.md", &note("AAAAAA", "T", "", "x")), ("a", "1"), ("B", "1")]);
-    let two = files(&[("topics/t -- id__aaaaaa.md", &note("aaaaaa", "T", "", "y")), ("a/b", "2"), ("b", "2")]);
+    let two =
+        files(&[("topics/t -- id__aaaaaa.md", &note("aaaaaa", "T", "", "y")), ("a/b", "2"), ("b", "2")]);
     let tree = both_ways(&Files::new(), &one, &two);
     let lower: BTreeSet<String> = tree.files.keys().map(|path| path.to_lowercase()).collect();
     assert_eq!((lower.len(), tree.files.len()), (6, 6), "{}", shown(&tree.files));
@@ -396,8 +409,11 @@ mod simulation {
                 }
                 5 | 6 => {
                     // A line somewhere, and sometimes what an editor does not update stays.
-                    let mut lines: Vec<String> =
-                        String::from_utf8(entry.body().to_vec()).unwrap().lines().map(str::to_owned).collect();
+                    let mut lines: Vec<String> = String::from_utf8(entry.body().to_vec())
+                        .unwrap()
+                        .lines()
+                        .map(str::to_owned)
+                        .collect();
                     let at = dice.roll(lines.len() + 1);
                     lines.insert(at, self.word());
                     entry.set_body((lines.join("\n") + "\n").as_bytes());
@@ -414,9 +430,7 @@ mod simulation {
                 8 => {
                     let tag = format!("topic__t{}", dice.roll(50));
                     self.tags.entry(id).or_default().insert(tag.clone());
-                    entry
-                        .update(|meta| crate::store::entry::add_missing(&mut meta.tags, [tag]))
-                        .unwrap();
+                    entry.update(|meta| crate::store::entry::add_missing(&mut meta.tags, [tag])).unwrap();
                 }
                 9 => place = "archive",
                 10 if notes.len() > 1 => {
@@ -448,17 +462,14 @@ mod simulation {
                     // Split: the last line becomes a note of its own.
                     let text = String::from_utf8(entry.body().to_vec()).unwrap();
                     let lines: Vec<&str> = text.lines().collect();
-                    let Some((last, first)) = lines.split_last().filter(|(_, first)| !first.is_empty()) else {
+                    let Some((last, first)) = lines.split_last().filter(|(_, first)| !first.is_empty())
+                    else {
                         return;
                     };
                     let new = EntryId::make("Part", now, |id| self.ids.contains(id));
                     self.ids.insert(new.clone());
-                    let meta = Meta {
-                        title: "Part".to_owned(),
-                        created_at: now,
-                        updated_at: now,
-                        ..Meta::new(new)
-                    };
+                    let meta =
+                        Meta { title: "Part".to_owned(), created_at: now, updated_at: now, ..Meta::new(new) };
                     machine.put("", "topics", &Entry::new(meta, format!("{last}\n").as_bytes()));
                     entry.set_body((first.join("\n") + "\n").as_bytes());
                     entry.update(|meta| meta.updated_at = now).unwrap();
@@ -483,9 +494,8 @@ mod simulation {
         let mut remote = Files::new();
         let skews = [0, 7_200_000, -3_600_000, 50, -90_000];
         let count = 2 + dice.roll(4);
-        let mut machines: Vec<Machine> = (0..count)
-            .map(|n| Machine { files: Files::new(), met: Files::new(), skew: skews[n] })
-            .collect();
+        let mut machines: Vec<Machine> =
+            (0..count).map(|n| Machine { files: Files::new(), met: Files::new(), skew: skews[n] }).collect();
         for _ in 0..40 {
             let machine = dice.roll(count);
             match dice.roll(5) {
@@ -551,5 +561,4 @@ mod simulation {
             history(seed);
         }
     }
-
 }
