@@ -261,9 +261,18 @@ fn the_remote_can_stand_in_the_configuration() {
     let store = Store::with_history();
     store.config(&format!(r#"{{"sync": {{"remote": "{}"}}}}"#, nas.address()));
     store.note("AAAAAA", "Port");
+    store.out("memory-update", &["AAAAAA", "--pin"]);
     let (_, out, _) = store.run("memory-doctor", &[]);
-    assert!(!out.contains("sync.remote"), "{out}");
+    assert!(out.contains("sync.remote is set, and these notes were never synced with it"), "{out}");
     assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 1 sent\n");
+    let (code, out, _) = store.run("memory-doctor", &[]);
+    assert!(code == Some(0) && !out.contains("sync"), "{out}");
+    git(&store.root(), &["config", "merge.agent-memory.driver", "/nonexistent/memory-sync"]);
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(out.contains("git does not know how to merge notes here"), "{out}");
+    store.out(PROGRAM, &[]);
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(!out.contains("sync"), "{out}");
     assert_eq!(git(&store.root(), &["config", "remote.origin.url"]), nas.address());
     let (code, _, err) = store.run(PROGRAM, &["--remote", "/elsewhere"]);
     assert_eq!(code, Some(1));
@@ -408,8 +417,16 @@ fn a_pull_by_hand_merges_notes_and_what_it_cannot_memory_sync_finishes() {
     assert!(!output.current_dir(two.root()).output().unwrap().status.success());
     let (_, out, _) = two.run("memory-doctor", &[]);
     assert!(out.contains("memory-sync"), "{out}");
+    // Half of it was done by hand.
+    let by_hand = two.put("topics/two -- id__AAAAAA.md", note("AAAAAA", "By hand", ""));
+    git(&two.root(), &["add", by_hand.to_str().unwrap()]);
     let (code, out, err) = two.run(PROGRAM, &[]);
     assert_eq!(code, Some(0), "{out}{err}");
+    let kept = two.root().join(".agent-memory/unfinished-merge/topics/two -- id__AAAAAA.md");
+    assert!(
+        fs::read_to_string(kept).unwrap().contains("By hand") && err.contains("unfinished-merge"),
+        "{err}"
+    );
     one.out(PROGRAM, &[]);
     assert_same(&one, &two);
     assert!(one.text("BBBBBB").contains("Another body."));

@@ -48,7 +48,7 @@ pub(super) const ABOUT: About = About {
          entry failed or waits for a week (failed, queue); the clock was ahead, or part of the ledger of calls cannot be \
          read (ledger); a batch was left behind (batch); a target is stale \
          (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
-         the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); the timers differ from the \
+         the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); git cannot merge notes, or a remote is set and was never used (sync); the timers differ from the \
          configuration, or have not run for long (schedule).",
     )],
 };

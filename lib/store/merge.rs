@@ -161,10 +161,11 @@ fn carry_out(root: &Root, change: &FileChange) -> Result<()> {
                 file::make_private_dir(dir)?;
                 dir.parent().map_or(Ok(()), file::sync_dir)?;
             }
-            Ok(match now {
-                Some(_) => file::replace(&path, |new| io::Write::write_all(new, after.as_bytes()))?,
-                None => file::install(&path, after.as_bytes(), 0o600)?,
-            })
+            let written = match now {
+                Some(_) => file::replace(&path, |new| io::Write::write_all(new, after.as_bytes())),
+                None => file::install(&path, after.as_bytes(), 0o600),
+            };
+            Ok(written?)
         }
     }
 }

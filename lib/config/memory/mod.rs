@@ -28,6 +28,7 @@ pub(crate) struct MemoryConfig {
     pub(crate) storage: Storage,
     pub(crate) llm: Llm,
     pub(crate) schedule: Schedule,
+    #[serde(default)]
     pub(crate) sync: Sync,
     pub(crate) agents_md: AgentsMd,
     pub(crate) harnesses: BTreeMap<String, HarnessConfig>,
@@ -69,7 +70,7 @@ pub(crate) struct Schedule {
 }
 
 /// One memory on several machines.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Sync {
     /// The address for git, without a password. A folder's is absolute.
     pub(crate) remote: Option<String>,

@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn files_are_listed_with_their_objects() {
-        let line = "100644 blob abc      12\ttopics/ä b -- id__AAAAAA.md\0100755 blob def 0\t.gitignore\0";
+        let line = "100644 blob abc      12\ttopics/ä b -- id__AAAAAA.md\x00100755 blob def 0\t.gitignore\0";
         let listing = Listing::parse(line.as_bytes(), "x").unwrap();
         assert_eq!(listing.0.len(), 2);
         assert_eq!(listing.0["topics/ä b -- id__AAAAAA.md"], "abc");

@@ -20,7 +20,9 @@ use crate::store::proposal::ProposalId;
 use crate::store::topics::Topics;
 use crate::store::{merge_commit, merge_driver};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Attempts, because another machine may push, or a note may change, meanwhile.
@@ -28,6 +30,9 @@ const TRIES: usize = 8;
 /// How long the git commands between two transfers may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
 const LOCAL: &str = "this store";
+/// What git's own merge had come to, if a person began one; and the largest file of it that is kept, in bytes.
+const UNFINISHED: &str = "unfinished-merge";
+const KEPT_CAP: u64 = 32 << 20;
 
 pub(crate) struct Request<'a> {
     pub(crate) root: &'a Root,
@@ -112,6 +117,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         remote: &remote,
         address: &address,
         local: &local,
+        listings: RefCell::default(),
     };
     let is_new = configured.as_deref() != Some(&address);
     let branch = match remote::upstream(&git, &local).filter(|_| !is_new) {
@@ -129,7 +135,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         };
         if let Some(theirs) = &theirs {
             // Before anything of it is believed.
-            objects::listing(&git, theirs, &format!("\"{}\"", remote.shown))?;
+            run.listing(theirs, &format!("\"{}\"", remote.shown))?;
         }
         if is_new && number == 0 && !request.is_dry {
             remote::set_up(&git, &address, &local, &branch)?;
@@ -149,6 +155,7 @@ struct Run<'a> {
     remote: &'a Remote<'a>,
     address: &'a str,
     local: &'a str,
+    listings: RefCell<BTreeMap<String, Rc<Listing>>>,
 }
 
 /// A merge that was computed.
@@ -182,19 +189,19 @@ impl Run<'_> {
         if self.request.is_dry {
             return self.preview(theirs);
         }
-        for theirs in [self.begun_by_hand()?.as_deref(), theirs] {
-            let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
-            self.commit()?;
-            let Some(theirs) = theirs else { continue };
-            if let Some(why) = self.take_in(theirs)? {
-                return Ok(Attempt::Overtaken(why));
-            }
+        if let Some(begun) = self.begun_by_hand()?
+            && let Some(why) = self.commit_and_take_in(Some(&begun))?
+        {
+            return Ok(Attempt::Overtaken(why));
+        }
+        if let Some(why) = self.commit_and_take_in(theirs)? {
+            return Ok(Attempt::Overtaken(why));
         }
         let Some(ours) = self.head() else { return Ok(Attempt::Finished) };
         if theirs == Some(&ours) {
             return Ok(Attempt::Finished);
         }
-        let listing = objects::listing(self.git, &ours, LOCAL)?;
+        let listing = self.listing(&ours, LOCAL)?;
         let found = secrets::search(self.git, &ours, theirs, &listing, self.request.redactor)?;
         self.report.secrets.clone_from(&found.files);
         let ours = match found {
@@ -222,17 +229,34 @@ impl Run<'_> {
         }
     }
 
+    /// The files of a commit. Each commit's are read once.
+    fn listing(&self, commit: &str, whose: &str) -> Result<Rc<Listing>> {
+        if let Some(listing) = self.listings.borrow().get(commit) {
+            return Ok(Rc::clone(listing));
+        }
+        let listing = Rc::new(objects::listing(self.git, commit, whose)?);
+        self.listings.borrow_mut().insert(commit.to_owned(), Rc::clone(&listing));
+        Ok(listing)
+    }
+
+    /// Commits what this machine has changed, then merges a commit, if there is one. Why not, if something was quicker.
+    fn commit_and_take_in(&mut self, theirs: Option<&str>) -> Result<Option<String>> {
+        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+        self.commit()?;
+        theirs.map_or(Ok(None), |theirs| self.take_in(theirs))
+    }
+
     /// The paths at which a commit of theirs and a listing of ours differ.
     fn difference(&self, theirs: Option<&str>, ours: &Listing) -> Result<BTreeSet<String>> {
         let theirs = match theirs {
-            Some(theirs) => objects::listing(self.git, theirs, self.address)?,
-            None => Listing::default(),
+            Some(theirs) => self.listing(theirs, &self.remote.shown)?,
+            None => Rc::default(),
         };
         Ok(differing(&theirs, ours))
     }
 
     /// The commit of a `git pull` that git could not finish, taken back so that it can be merged by note.
-    fn begun_by_hand(&self) -> Result<Option<String>> {
+    fn begun_by_hand(&mut self) -> Result<Option<String>> {
         let dir = self.git.line(&["rev-parse", "--absolute-git-dir"])?;
         let dir = std::path::Path::new(&dir);
         if ["rebase-merge", "rebase-apply"].iter().any(|name| dir.join(name).exists()) {
@@ -244,6 +268,7 @@ impl Run<'_> {
         };
         objects::listing(self.git, &theirs, "the commit that is being merged")?;
         let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+        self.keep_what_was_merged_by_hand(&theirs)?;
         self.git.run(&["merge", "--abort"]).map_err(|why| {
             Error::conflict(format!(
                 "a merge is in progress in the store, and cannot be taken back: {}",
@@ -254,10 +279,39 @@ impl Run<'_> {
         Ok(Some(theirs))
     }
 
+    /// Taking a merge back undoes what a person has resolved so far. Files that are neither ours nor theirs are kept where
+    /// that person finds them.
+    fn keep_what_was_merged_by_hand(&mut self, theirs: &str) -> Result<()> {
+        let root = self.request.root;
+        let differing = |from: &str| -> Result<BTreeSet<String>> {
+            let printed =
+                self.git.run(&["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", from])?;
+            let names = printed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+            Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        };
+        let dir = root.state().join(UNFINISHED);
+        let mut is_kept = false;
+        for path in differing("HEAD")?.intersection(&differing(theirs)?) {
+            let Ok(bytes) = file::read(&root.path().join(path), KEPT_CAP) else { continue };
+            let copy = dir.join(path);
+            copy.parent().map_or(Ok(()), file::make_private_dir)?;
+            file::install(&copy, &bytes, 0o600)?;
+            is_kept = true;
+        }
+        if is_kept {
+            self.report.notices.push(format!(
+                "git's unfinished merge was taken back and done by note; how far it was is in \"{}\"",
+                dir.display()
+            ));
+        }
+        Ok(())
+    }
+
     /// Commits what this machine has changed. The caller holds the history's lock.
     fn commit(&self) -> Result<()> {
         let Request { root, env, commit_hook, .. } = self.request;
-        let message = "sync: changes of this machine".to_owned();
+        // Two machines of one person that change the same in the same second would make the same commit.
+        let message = format!("sync: changes of this machine ({})", file::random58(6)?);
         let commit = Commit { hook: commit_hook, message, thread_ids: Vec::new(), count: 1 };
         let dirs = [&DIRS[..], &[".gitignore"]].concat();
         let git = Git::new(root, env)?;
@@ -319,8 +373,8 @@ impl Run<'_> {
             return Ok(None);
         }
         let list = |commit: Option<&str>, whose: &str| match commit {
-            Some(commit) => objects::listing(self.git, commit, whose),
-            None => Ok(Listing::default()),
+            Some(commit) => self.listing(commit, whose),
+            None => Ok(Rc::default()),
         };
         let (one, two) = (list(tree, LOCAL)?, list(Some(theirs), &format!("\"{}\"", self.remote.shown))?);
         let before = list(bases.first().map(String::as_str), LOCAL)?;
@@ -333,8 +387,7 @@ impl Run<'_> {
             Some(_) => one.0.keys().chain(two.0.keys()).cloned().collect(),
             None => differing(&before, &one).union(&differing(&before, &two)).cloned().collect(),
         };
-        let listings = [&before, &one, &two];
-        let objects = self.objects(&listings, &changed)?;
+        let objects = self.objects(&[&before, &one, &two], &changed)?;
         let rest: BTreeSet<String> = one.0.keys().filter(|path| !changed.contains(*path)).cloned().collect();
         let of = |listing: &Listing| objects::files(listing, &changed, &objects);
         let (base, one, two) = (of(&before)?, of(&one)?, of(&two)?);
@@ -382,12 +435,13 @@ impl Run<'_> {
     fn merged_bases(&self, first: &str, second: &str) -> Result<Files> {
         let before = self.bases(first, second)?;
         let list = |commit: Option<&str>| match commit {
-            Some(commit) => objects::listing(self.git, commit, LOCAL),
-            None => Ok(Listing::default()),
+            Some(commit) => self.listing(commit, LOCAL),
+            None => Ok(Rc::default()),
         };
-        let listings = [list(before.first().map(String::as_str))?, list(Some(first))?, list(Some(second))?];
+        let listings: [Rc<Listing>; 3] =
+            [list(before.first().map(String::as_str))?, list(Some(first))?, list(Some(second))?];
         let paths: BTreeSet<String> = listings.iter().flat_map(|listing| listing.0.keys()).cloned().collect();
-        let objects = self.objects(&listings.each_ref(), &paths)?;
+        let objects = self.objects(&listings.each_ref().map(|listing| &**listing), &paths)?;
         let [base, one, two] = listings.each_ref().map(|listing| objects::files(listing, &paths, &objects));
         let (base, one, two) = (base?, one?, two?);
         Ok(tree::merge(Sides { base: &base, one: &one, two: &two, rest: &BTreeSet::new() }).files)
@@ -417,9 +471,9 @@ impl Run<'_> {
     fn preview(&mut self, theirs: Option<&str>) -> Result<Attempt> {
         let ours = self.head();
         let tree = self.tree_of_files(ours.as_deref())?;
-        let listing = objects::listing(self.git, &tree, LOCAL)?;
+        let listing = self.listing(&tree, LOCAL)?;
         let Some(theirs) = theirs else {
-            self.report.sent = listing.0.into_keys().collect();
+            self.report.sent = listing.0.keys().cloned().collect();
             return Ok(Attempt::Finished);
         };
         match self.compute(ours.as_deref(), Some(&tree), theirs)? {
