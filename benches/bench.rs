@@ -24,10 +24,11 @@ mod quality;
 mod queue;
 mod recall;
 mod search;
+mod sync;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 10] = [
+const GROUPS: [(&str, fn()); 11] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
@@ -38,6 +39,7 @@ const GROUPS: [(&str, fn()); 10] = [
     ("queue", queue::bench),
     ("search", search::bench),
     ("quality", quality::bench),
+    ("sync", sync::bench),
 ];
 
 fn main() {

@@ -82,6 +82,7 @@ mod memory_notes;
 mod memory_recall;
 mod memory_review;
 mod memory_store_faults;
+mod memory_sync;
 mod memory_update;
 mod nix;
 mod nix_units;

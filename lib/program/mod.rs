@@ -21,6 +21,7 @@ pub(crate) mod memory_read;
 pub(crate) mod memory_recall;
 pub(crate) mod memory_remove;
 pub(crate) mod memory_review;
+pub(crate) mod memory_sync;
 pub(crate) mod memory_uninstall_cron;
 pub(crate) mod memory_uninstall_hooks;
 pub(crate) mod memory_update;

@@ -19,6 +19,7 @@ mod queue;
 mod recall;
 mod review;
 mod setup;
+mod sync;
 mod targets;
 
 use crate::memory::doctor::cache::{Cache, Record};
@@ -45,6 +46,7 @@ pub(crate) const CHECKS: &[Checker] = &[
     leftovers::check,
     history::check,
     hooks::check,
+    sync::check,
 ];
 
 pub(crate) struct Report {
