@@ -125,14 +125,42 @@ fn with_tools_the_final_answer_alone_is_checked() {
     }
 }
 
-/// What a model answers, one reply after another, and what must come of it: exit code, stdout, and the last line of stderr.
-const CASES: [(&str, &[&str], bool, i32, &str, &str); 6] = [
-    ("right", &[RIGHT], false, 0, RIGHT, ""),
-    ("wrong once", &[WRONG, RIGHT], false, 0, RIGHT, ""),
-    ("no JSON once", &["Here you are:", RIGHT], false, 0, RIGHT, ""),
-    ("wrong twice", &[WRONG, WRONG], false, 1, "", "axe-run: the answer does not match the schema: "),
-    ("cut off", &["{\"title\": \"On"], true, 1, "", "axe-run: the answer was cut off (stop reason: "),
-    ("wrong, then cut off", &[WRONG, "{\"title\": \"On"], false, 1, "", "axe-run: the answer does not match"),
+/// What a model answers, and what must come of it.
+struct Case {
+    name: &'static str,
+    /// One after another.
+    replies: &'static [&'static str],
+    is_cut: bool,
+    code: i32,
+    out: &'static str,
+    /// What the last line of stderr begins with.
+    end: &'static str,
+}
+
+const RIGHT_AT_LAST: Case =
+    Case { name: "right", replies: &[RIGHT], is_cut: false, code: 0, out: RIGHT, end: "" };
+const WRONG_AT_LAST: Case = Case {
+    name: "wrong twice",
+    replies: &[WRONG, WRONG],
+    is_cut: false,
+    code: 1,
+    out: "",
+    end: "axe-run: the answer does not match the schema: ",
+};
+
+const CASES: [Case; 6] = [
+    RIGHT_AT_LAST,
+    Case { name: "wrong once", replies: &[WRONG, RIGHT], ..RIGHT_AT_LAST },
+    Case { name: "no JSON once", replies: &["Here you are:", RIGHT], ..RIGHT_AT_LAST },
+    WRONG_AT_LAST,
+    Case { name: "wrong, then half of it", replies: &[WRONG, "{\"title\": \"On"], ..WRONG_AT_LAST },
+    Case {
+        name: "cut off",
+        replies: &["{\"title\": \"On"],
+        is_cut: true,
+        end: "axe-run: the answer was cut off (stop reason: ",
+        ..WRONG_AT_LAST
+    },
 ];
 
 /// A reply in pieces, whose last one may be cut off.
@@ -149,7 +177,7 @@ fn piecewise(kind: Kind, text: &str, is_cut: bool) -> Answer {
 fn it_is_the_same_with_and_without_a_stream_and_with_and_without_tools() {
     for kind in KINDS {
         for (is_streamed, has_tools) in [(false, false), (false, true), (true, false), (true, true)] {
-            for (name, replies, is_cut, code, out, end) in CASES {
+            for Case { name, replies, is_cut, code, out, end } in CASES {
                 let what = format!("{name} ({}, streamed: {is_streamed}, tools: {has_tools})", kind.name());
                 let tool = "[tools.t]\ncommand = ['echo', 'found']\nstdin = 'none'";
                 let call = has_tools.then(|| kind.calls_tools(&[("t", json!({}))]));
@@ -185,7 +213,7 @@ fn it_is_the_same_with_and_without_a_stream_and_with_and_without_tools() {
 
 #[test]
 fn a_command_is_told_once_and_may_be_wrong_no_further() {
-    for (name, replies, _, code, out, end) in CASES.into_iter().filter(|(_, _, is_cut, ..)| !is_cut) {
+    for Case { name, replies, code, out, end, .. } in CASES.into_iter().filter(|case| !case.is_cut) {
         for args in [&[][..], &["--stream"]] {
             let sandbox = Sandbox::new();
             sandbox.file("schema.json", schema().to_string());

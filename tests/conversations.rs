@@ -211,7 +211,7 @@ fn a_dry_run_shows_the_conversation_and_makes_nothing() {
     assert!(out.contains(shown), "{out}");
     assert_eq!(kept(&sandbox, "x").len(), 1);
     let verbose = said(sandbox.run("a").args(["--conversation", "x", "-p", "next", "-v"])).2;
-    let line = format!("Conversation: 1 earlier runs from {}\n", file(&sandbox, "x").display());
+    let line = format!("Conversation: 1 earlier run(s) from {}\n", file(&sandbox, "x").display());
     assert!(verbose.contains(&line), "{verbose}");
 }
 

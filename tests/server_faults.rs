@@ -148,7 +148,7 @@ fn bodies(kind: Kind) -> Vec<Fault> {
     let text = |text: &[u8]| http("200 OK\r\nContent-Type: application/json", text);
     let replaced = |from: &str, to: &[u8]| {
         let at = whole.find(from).unwrap();
-        text(&[whole[..at].as_bytes(), to, whole[at + from.len()..].as_bytes()].concat())
+        text(&[&whole.as_bytes()[..at], to, &whole.as_bytes()[at + from.len()..]].concat())
     };
     let mut faults = vec![
         fault("an empty body", text(b""), server("the reply is empty")),

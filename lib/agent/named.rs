@@ -39,7 +39,7 @@ impl NamedConversation {
             reporter.warn(warning);
         }
         let count = earlier.exchanges.len();
-        reporter.verbose(&format!("Conversation: {count} earlier runs from {}", path.display()));
+        reporter.verbose(&format!("Conversation: {count} earlier run(s) from {}", path.display()));
         Ok(NamedConversation { name: name.clone(), path, exchanges: earlier.exchanges, _lock: lock })
     }
 

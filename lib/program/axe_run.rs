@@ -251,11 +251,11 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
     let is_kept = !(args.strict && reply.flaw().is_some());
     // What was printed is in it, whatever happens to this program next.
-    let added = match conversation.filter(|_| is_kept) {
-        Some(conversation) => {
+    let added = match &conversation {
+        Some(conversation) if is_kept => {
             conversation.append(&message, names.clone(), &reply, &prepared.model, env, &reporter)
         }
-        None => Ok(()),
+        _ => Ok(()),
     };
     let printed = match is_live && reply.was_streamed {
         true => streamed,

@@ -59,7 +59,17 @@ impl Trial<'_> {
 
     /// Was the fault in what it says, or in how it removes what it leaves?
     fn was_at(&self, call: &str) -> bool {
-        self.disturbed.trace.lines().any(|line| line.contains(call) && line.contains("(INJECTED)"))
+        let lines: Vec<&str> = self.disturbed.trace.lines().collect();
+        let thread = |line: &str| line.split(' ').next().map(str::to_owned);
+        // Among threads, a call's start and its end may be two lines.
+        let start = |n: usize| lines[..n].iter().rev().find(|line| thread(line) == thread(lines[n]));
+        (0..lines.len()).any(|n| {
+            let has_call = || {
+                lines[n].contains(call)
+                    || lines[n].contains(" resumed>") && start(n).is_some_and(|line| line.contains(call))
+            };
+            lines[n].contains("(INJECTED)") && has_call()
+        })
     }
 
     /// What was done by the time it ended, as it can be compared.

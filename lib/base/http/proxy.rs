@@ -14,7 +14,7 @@ use std::net::TcpStream;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// minreq connects.
+    /// minreq connects or, without TLS, we do, and relay.
     Direct,
     /// We connect, to the proxy or, without one, to the service itself, and relay.
     Relayed(Option<Proxy>),

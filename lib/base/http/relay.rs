@@ -42,7 +42,7 @@ fn pass(
     is_cut: &Arc<AtomicBool>,
     deadline: Deadline,
 ) -> io::Result<()> {
-    read_head(&mut near, deadline)?;
+    read_connect(&mut near, deadline)?;
     near.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
     let (mut from_far, mut to_near) = (far.try_clone()?, near.try_clone()?);
     let (is_cut, watch) = (Arc::clone(is_cut), (!url.https).then(ChunkWatch::default));
@@ -106,6 +106,23 @@ fn remaining(deadline: Deadline) -> io::Result<Duration> {
         Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
         left => Ok(left.max(Duration::from_millis(1))),
     }
+}
+
+/// minreq's `CONNECT`. Nothing follows it before it is answered, so it can be read at once.
+fn read_connect(near: &mut TcpStream, deadline: Deadline) -> io::Result<()> {
+    let mut head = Vec::new();
+    let mut buffer = [0; 1024];
+    while !head.ends_with(b"\r\n\r\n") {
+        near.set_read_timeout(Some(remaining(deadline)?))?;
+        match near.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => head.extend_from_slice(&buffer[..n]),
+        }
+        if head.len() > HEAD_CAP {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+    Ok(())
 }
 
 /// Reads byte by byte: what follows the empty line is for another reader.
