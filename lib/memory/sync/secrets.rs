@@ -47,7 +47,13 @@ pub(super) fn search(
         for (oid, path) in some {
             let Some((kind, bytes)) = read.get(*oid).filter(|(kind, _)| kind != "tree") else { continue };
             let is_in_name = kind == "blob" && has_secret(path);
-            if !is_in_name && !has_secret(&String::from_utf8_lossy(bytes)) {
+            let text = String::from_utf8_lossy(bytes);
+            // Of a commit the message: its head names git's objects and people.
+            let text = match kind.as_str() {
+                "commit" => text.split_once("\n\n").map_or("", |(_, message)| message),
+                _ => &text,
+            };
+            if !is_in_name && !has_secret(text) {
                 continue;
             }
             match now.get(oid) {

@@ -22,7 +22,7 @@ impl Bench {
             "llm": {"command": null, "presets": {}, "timeoutSeconds": 1, "maxPromptBytes": 9, "maxReplyBytes": 9, "maxNoteBytes": 9,
                 "maxCallsPerRun": 1, "maxCallsPerDay": 1},
             "schedule": {"consolidateIntervalHours": 2, "defragIntervalHours": 24},
-            "agentsMd": {"targets": [], "maxHotTokens": 1, "maxWarm": 1},
+            "agentsMd": {"targets": [], "maxHotTokens": 1, "maxWarmTokens": 1},
             "harnesses": {}, "redact": {"enabled": true, "patterns": []},
         });
         let config = serde_json::from_value(config).unwrap();
