@@ -79,6 +79,9 @@ fn commands(settings: &Value, event: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
+/// Event, program, timeout.
+type Expected = (&'static str, &'static str, Value);
+
 #[test]
 fn each_harness_gets_its_hooks_in_its_own_form() {
     let sandbox = home();
@@ -87,7 +90,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
     assert_eq!(out.lines().count(), SETTINGS.len() + 3, "{out}");
     assert!(out.lines().all(|line| line.split('\t').nth(1) == Some("written")), "{out}");
     assert!(err.contains("choose \"Trust all\"") && err.contains("plugins: reload"), "{err}");
-    let expected: &[(&str, &[(&str, &str, Value)])] = &[
+    let expected: &[(&str, &[Expected])] = &[
         (
             "claude-code",
             &[
