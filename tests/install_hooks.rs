@@ -173,12 +173,18 @@ fn a_harness_is_found_by_its_directory_or_named() {
     assert_eq!(install(&sandbox, &[]), (Some(0), line("unchanged"), String::new()));
     assert!(!sandbox.home().join(".codex").exists());
 
-    // By name it is made, and goes again.
+    // By name it is made, and goes again, unless the program has been there meanwhile.
     let codex = sandbox.home().join(".codex");
     assert_eq!(install(&sandbox, &["--harness", "codex"]).0, Some(0));
     assert!(codex.join("hooks.json").is_file());
     assert_eq!(uninstall(&sandbox, &["--harness", "codex"]).0, Some(0));
     assert!(!codex.exists() && file.is_file());
+    assert_eq!(install(&sandbox, &["--harness", "codex"]).0, Some(0));
+    sandbox.write(&codex.join("config.toml"), "");
+    assert_eq!(uninstall(&sandbox, &[]).0, Some(0));
+    assert!(codex.join("config.toml").is_file() && !codex.join("hooks.json").exists() && !file.exists());
+    assert!(!sandbox.home().join(".local/state/agent-memory").exists());
+    assert_eq!(install(&sandbox, &["--harness", "gemini"]).0, Some(0));
 
     let (code, _, err) = install(&sandbox, &["--harness", "emacs"]);
     assert_eq!(code, Some(1));
@@ -406,7 +412,7 @@ fn printing_changes_nothing() {
     let (_, json, _) = install(&sandbox, &["--print", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     let files = json["files"].as_array().unwrap();
-    assert!(files.iter().all(|file| file["lines"].is_string() && file["result"] == "written"), "{json}");
+    assert!(files.iter().all(|file| file["lines"].is_string() && file["result"] == "wanted"), "{json}");
     assert_eq!(tree(&sandbox), before);
     assert!(!sandbox.home().join(".local").exists());
 }
