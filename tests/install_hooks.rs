@@ -79,6 +79,9 @@ fn commands(settings: &Value, event: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
+/// Event, program, timeout.
+type Expected = (&'static str, &'static str, Value);
+
 #[test]
 fn each_harness_gets_its_hooks_in_its_own_form() {
     let sandbox = home();
@@ -87,7 +90,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
     assert_eq!(out.lines().count(), SETTINGS.len() + 3, "{out}");
     assert!(out.lines().all(|line| line.split('\t').nth(1) == Some("written")), "{out}");
     assert!(err.contains("choose \"Trust all\"") && err.contains("plugins: reload"), "{err}");
-    let expected: &[(&str, &[(&str, &str, Value)])] = &[
+    let expected: &[(&str, &[Expected])] = &[
         (
             "claude-code",
             &[
@@ -170,12 +173,18 @@ fn a_harness_is_found_by_its_directory_or_named() {
     assert_eq!(install(&sandbox, &[]), (Some(0), line("unchanged"), String::new()));
     assert!(!sandbox.home().join(".codex").exists());
 
-    // By name it is made, and goes again.
+    // By name it is made, and goes again, unless the program has been there meanwhile.
     let codex = sandbox.home().join(".codex");
     assert_eq!(install(&sandbox, &["--harness", "codex"]).0, Some(0));
     assert!(codex.join("hooks.json").is_file());
     assert_eq!(uninstall(&sandbox, &["--harness", "codex"]).0, Some(0));
     assert!(!codex.exists() && file.is_file());
+    assert_eq!(install(&sandbox, &["--harness", "codex"]).0, Some(0));
+    sandbox.write(&codex.join("config.toml"), "");
+    assert_eq!(uninstall(&sandbox, &[]).0, Some(0));
+    assert!(codex.join("config.toml").is_file() && !codex.join("hooks.json").exists() && !file.exists());
+    assert!(!sandbox.home().join(".local/state/agent-memory").exists());
+    assert_eq!(install(&sandbox, &["--harness", "gemini"]).0, Some(0));
 
     let (code, _, err) = install(&sandbox, &["--harness", "emacs"]);
     assert_eq!(code, Some(1));
@@ -403,7 +412,7 @@ fn printing_changes_nothing() {
     let (_, json, _) = install(&sandbox, &["--print", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     let files = json["files"].as_array().unwrap();
-    assert!(files.iter().all(|file| file["lines"].is_string() && file["result"] == "written"), "{json}");
+    assert!(files.iter().all(|file| file["lines"].is_string() && file["result"] == "wanted"), "{json}");
     assert_eq!(tree(&sandbox), before);
     assert!(!sandbox.home().join(".local").exists());
 }

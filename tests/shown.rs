@@ -288,17 +288,23 @@ fn the_hooks_queue_a_session() {
         })
     };
     let manual = blocks("man/memory-hooks.7.md", "");
-    let settings = manual.into_iter().filter(|block| block.text.starts_with("{\n"));
-    for block in blocks("README.md", "json").into_iter().chain(settings) {
+    // Copilot's payloads have other keys: tests of the capture hooks have them.
+    let is_wanted = |block: &Block| block.text.starts_with("{\n") && !block.text.contains("\"bash\"");
+    let settings = manual.into_iter().filter(is_wanted);
+    for block in settings {
         let settings: Value = serde_json::from_str(&block.text).unwrap();
         for (event, hooks) in settings["hooks"].as_object().into_iter().flatten() {
             let mut all = Vec::new();
             commands(hooks, &mut all);
             assert_eq!(all.len(), 1, "{event}");
+            // These queue nothing; `memory-recall` has tests of its own.
+            if all[0].starts_with("memory-recall --harness ") {
+                continue;
+            }
             heard(&all[0], &payload(event));
         }
     }
-    // Codex's other way, and the plugin for opencode.
+    // Codex's other way.
     let page = read("man/memory-hooks.7.md");
     let notify = page.split("`notify = ").nth(1).unwrap().split('`').next().unwrap();
     let words: Vec<String> = serde_json::from_str(notify).unwrap();
@@ -307,9 +313,7 @@ fn the_hooks_queue_a_session() {
         stage.sandbox.home().join(".codex/sessions/2026/02/28/rollout-2026-02-28T15-04-05-01.jsonl");
     stage.sandbox.write(&rollout, "{}\n");
     heard(&format!("{} '{told}'", words.join(" ")), &Value::Null);
-    let plugin = page.split("await $`").nth(1).unwrap().split('`').next().unwrap();
-    heard(&plugin.replace("${id}", "ses_1"), &Value::Null);
-    assert!(count >= 13, "{count}");
+    assert!(count >= 10, "{count}");
 }
 
 /// The command behind the five fields of a crontab's line, as cron hands it to the shell.

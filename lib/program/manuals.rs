@@ -53,7 +53,7 @@ pub(super) const MEMORY: &[Manual] = &[
     Manual {
         name: "memory-hooks",
         topic: "hooks",
-        caption: "hooks that queue the sessions of coding agents",
+        caption: "hooks of coding agents that queue sessions and recall notes",
         text: include_str!("../../man/memory-hooks.7.md"),
     },
     Manual {

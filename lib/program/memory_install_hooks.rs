@@ -123,6 +123,8 @@ pub(super) fn print_json(outcomes: &[Outcome], with_lines: bool, stdout: &mut St
         let mut shown = json!({"harness": outcome.harness.harness, "file": outcome.file.to_string_lossy()});
         let (result, why) = match &outcome.result {
             Ok(Done::Left(why)) => ("left", Some(why.clone())),
+            // With --print nothing was written.
+            Ok(Done::Written) if with_lines => ("wanted", None),
             Ok(done) => (word(done), None),
             Err(error) => ("failed", Some(error.message().to_owned())),
         };

@@ -47,7 +47,7 @@ impl Programs {
 
     fn command(&self, program: HookProgram, harness: &str) -> Json {
         let path = self.path(program);
-        let quoted = shlex::try_quote(path).map_or_else(|_| path.into(), |quoted| quoted);
+        let quoted = shlex::try_quote(path).unwrap_or_else(|_| path.into());
         Json::Text(format!("{quoted} --harness {harness}"))
     }
 }

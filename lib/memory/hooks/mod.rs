@@ -166,7 +166,9 @@ pub(crate) fn uninstall(homes: &[&'static Home], env: &Env) -> Result<Vec<Outcom
             None => {}
         }
     }
-    record.tidy()?;
+    let dirs = homes.iter().filter_map(|home| home.dir(env));
+    let dirs: Vec<_> = dirs.map(|dir| dir.canonicalize().unwrap_or(dir)).collect();
+    record.tidy(&dirs)?;
     Ok(outcomes)
 }
 

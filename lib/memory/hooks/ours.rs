@@ -51,7 +51,7 @@ pub(super) fn runs(command: &str) -> Option<Runs> {
             Some(first) => first == "memory" && is_dispatched,
             None => false,
         };
-        if is_first && arguments.iter().all(|word| is_plain(word)) {
+        if is_first && arguments.iter().all(is_plain) {
             return Some(Runs::Ours(program));
         }
         if is_first || mentions(command, program.name()) {

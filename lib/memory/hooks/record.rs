@@ -68,14 +68,16 @@ impl Record {
         if self.content.dirs.len() == before { Ok(()) } else { self.save() }
     }
 
-    /// Removes the directories that we made and that are empty now.
-    pub(super) fn tidy(&mut self) -> Result<()> {
+    /// Removes the directories that we made and that are empty now. Those below `homes` that are not empty belong to
+    /// somebody else from here on.
+    pub(super) fn tidy(&mut self, homes: &[PathBuf]) -> Result<()> {
         let before = self.content.dirs.len();
         // The longest first: one may be in another.
         let dirs: Vec<PathBuf> = self.content.dirs.iter().rev().cloned().collect();
         for dir in dirs {
-            // A directory that is not empty stays, and so does what somebody else put there.
-            if fs::remove_dir(&dir).is_ok() || !dir.exists() {
+            // A directory with something in it is not removed.
+            let is_left = homes.iter().any(|home| dir.starts_with(home));
+            if fs::remove_dir(&dir).is_ok() || !dir.exists() || is_left {
                 self.content.dirs.remove(&dir);
             }
         }

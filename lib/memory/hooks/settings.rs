@@ -49,6 +49,10 @@ pub(super) struct Made {
 pub(super) fn with_hooks(text: Option<&str>, form: &Form, hooks: &[Hook], made: &mut Made) -> Result<String> {
     let is_new = text.is_none();
     let mut text = text.unwrap_or_default().to_owned();
+    // What is known about a file with hooks of ours says nothing about one without.
+    if !entries(&text, form, None)?.iter().any(FoundHook::is_ours) {
+        *made = Made::default();
+    }
     if parsed(&text)?.is_none() {
         match is_new {
             true => made.file = true,

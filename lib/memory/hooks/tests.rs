@@ -116,6 +116,17 @@ fn what_came_later_stays() {
 }
 
 #[test]
+fn what_was_made_in_another_file_of_that_name_does_not_count() {
+    let (form, hooks) = hooks("cursor");
+    let mut made = Made::default();
+    with_hooks(None, &form, &hooks, &mut made).unwrap();
+    // The person removes the file, and writes one of their own.
+    let own = "{ \"version\": 1, \"hooks\": {} }";
+    let with = with_hooks(Some(own), &form, &hooks, &mut made).unwrap();
+    assert_eq!(without_hooks(&with, &form, Some(&made)).unwrap().as_deref(), Some(own));
+}
+
+#[test]
 fn a_file_that_the_program_wrote_anew_loses_only_our_hooks() {
     let (form, hooks) = hooks("claude-code");
     let mut made = Made::default();
