@@ -60,10 +60,19 @@
 
       overlays.default = import ./nix/overlay.nix;
 
-      homeModules.default = withPackage "homeManager" ./nix/modules/home-manager.nix;
+      homeModules = rec {
+        axe = withPackage "homeManager" ./nix/modules/home-manager.nix;
+        default = axe;
+      };
       homeManagerModules = self.homeModules; # the older name
-      darwinModules.default = withPackage "darwin" ./nix/modules/nix-darwin.nix;
-      nixosModules.default = withPackage "nixos" ./nix/modules/nixos.nix;
+      darwinModules = rec {
+        axe = withPackage "darwin" ./nix/modules/nix-darwin.nix;
+        default = axe;
+      };
+      nixosModules = rec {
+        axe = withPackage "nixos" ./nix/modules/nixos.nix;
+        default = axe;
+      };
 
       devShells = eachSystem (pkgs: {
         default = pkgs.mkShell {

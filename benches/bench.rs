@@ -21,12 +21,14 @@ mod memory;
 mod month;
 mod notes;
 mod quality;
+mod queue;
 mod recall;
 mod search;
+mod sync;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 9] = [
+const GROUPS: [(&str, fn()); 11] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
@@ -34,8 +36,10 @@ const GROUPS: [(&str, fn()); 9] = [
     ("defrag-cost", defrag_cost::bench),
     ("month", month::bench),
     ("recall", recall::bench),
+    ("queue", queue::bench),
     ("search", search::bench),
     ("quality", quality::bench),
+    ("sync", sync::bench),
 ];
 
 fn main() {
@@ -54,7 +58,8 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, recall, search or quality"
+            "no group \"{name}\": {}",
+            GROUPS.map(|(group, _)| group).join(", ")
         );
     }
     println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");

@@ -205,9 +205,18 @@ fn doctor() {
         assert!(git.unwrap().success(), "{arguments:?}");
     }
     settle();
+    std::thread::sleep(SETTLED);
+    let cache = root.join(".agent-memory/doctor.cache");
     let root = root.to_str().unwrap();
     let git: &[&str] = &["git", "-C", root, "--no-optional-locks", "status", "--porcelain", "-uall"];
     let times = home.times(&[&[&own, "nothing"], &[DOCTOR], git], 11);
     time_row("memory-doctor, 10,000 notes with a history", times[1], times[0], Some(250));
     time_row("  of which git status takes", times[2], times[0], None);
+    let mut first: Vec<Duration> = (0..5)
+        .map(|_| {
+            let _ = fs::remove_file(&cache);
+            home.time(&[DOCTOR])
+        })
+        .collect();
+    time_row("  without its cache: it is written", median(&mut first), times[0], None);
 }

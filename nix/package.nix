@@ -4,6 +4,8 @@
   stdenv,
   rustPlatform,
   installShellFiles,
+  testers,
+  versionCheckHook,
   # minreq's rustls uses the cryptography of aws-lc-sys, which is C and is built with cmake.
   cmake,
   # Programs that the tests run.
@@ -24,7 +26,7 @@ let
   # The manuals of section 7, such as memory-hooks.7.
   manuals = map (lib.removeSuffix ".md") (builtins.attrNames (builtins.readDir ../man));
 in
-rustPlatform.buildRustPackage {
+rustPlatform.buildRustPackage (finalAttrs: {
   pname = cargo.package.name;
   inherit (cargo.package) version;
 
@@ -90,16 +92,26 @@ rustPlatform.buildRustPackage {
     done
   '';
 
+  nativeInstallCheckInputs = [ versionCheckHook ];
+  doInstallCheck = true;
+
+  # versionCheckHook asks axe; this asks the other family.
+  passthru.tests.version = testers.testVersion {
+    package = finalAttrs.finalPackage;
+    command = "memory --version";
+  };
+
   meta = {
     inherit (cargo.package) description;
     license = with lib.licenses; [
       mit
       asl20
     ];
+    maintainers = [ ];
     mainProgram = "axe";
     platforms = lib.platforms.linux ++ lib.platforms.darwin;
   }
   // lib.optionalAttrs (cargo.package ? homepage) {
     inherit (cargo.package) homepage;
   };
-}
+})

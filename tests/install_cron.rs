@@ -281,6 +281,58 @@ fn intervals_that_cron_cannot_say_are_shortened_and_said() {
 }
 
 #[test]
+fn a_calendar_in_the_configuration_is_written_for_each_scheduler() {
+    let kit = Kit::new().with_systemctl().with_launchctl().with_crontab();
+    kit.config(
+        r#"{"schedule": {"consolidate": "Mon,Thu 07:30", "defrag": "daily"}, "llm": {"command": "llm"}}"#,
+    );
+    for (scheduler, name) in [(SYSTEMD, "systemd"), (LAUNCHD, "launchd"), (CRONTAB, "crontab")] {
+        let (code, out, err) = kit.install(scheduler);
+        let line = format!("{name}: memory-consolidate Mon,Thu 07:30, memory-defrag daily\n");
+        assert_eq!((code, out, err.contains("calendar")), (Some(0), line, false), "{err}");
+        let again = kit.install(&[scheduler, &["--json"]].concat());
+        let value: serde_json::Value = serde_json::from_str(&again.1).unwrap();
+        assert_eq!((&value["changed"], &value["timers"][1]["calendar"]), (&false.into(), &"daily".into()));
+    }
+    let read = |path: std::path::PathBuf| fs::read_to_string(path).unwrap();
+    let timer = read(kit.units().join("agent-memory-consolidate.timer"));
+    assert!(timer.contains("\nOnCalendar=Mon,Thu 07:30\nPersistent=true\nRandomizedDelaySec="), "{timer}");
+    assert!(!timer.contains("OnUnitActiveSec"), "{timer}");
+    let agent = read(kit.agents().join("com.agent-memory.consolidate.plist"));
+    assert!(
+        agent.contains("<key>StartCalendarInterval</key>") && !agent.contains("StartInterval"),
+        "{agent}"
+    );
+    let tab = String::from_utf8(kit.crontab().unwrap()).unwrap();
+    assert!(tab.contains("\n30 7 * * 1,4 ") && tab.contains("\n0 0 * * * "), "{tab}");
+}
+
+#[test]
+fn a_calendar_that_the_scheduler_does_not_know_is_refused() {
+    let kit = Kit::new().with_systemctl().with_launchctl().with_crontab();
+    kit.tool("systemd-analyze", "[ \"$2\" = quarterly ] || { echo \"Failed to parse: $2\" >&2; exit 1; }");
+    kit.config(r#"{"schedule": {"defrag": "quarterly"}, "llm": {"command": "llm"}}"#);
+    assert_eq!(kit.install(SYSTEMD).0, Some(0));
+    for (scheduler, name) in [(LAUNCHD, "launchd"), (CRONTAB, "cron")] {
+        let (code, out, err) = kit.install(scheduler);
+        assert_eq!((code, out.as_str()), (Some(2), ""));
+        assert!(
+            err.contains(&format!("{name} cannot express \"quarterly\"")) && err.contains("Mon..Fri"),
+            "{err}"
+        );
+    }
+    kit.config(r#"{"schedule": {"defrag": "dayly"}, "llm": {"command": "llm"}}"#);
+    let (code, _, err) = kit.install(SYSTEMD);
+    assert!(code == Some(2) && err.contains("Failed to parse: dayly"), "{err}");
+    fs::remove_file(kit.tools.join("systemd-analyze")).unwrap();
+    let (code, _, err) = kit.install(SYSTEMD);
+    assert!(code == Some(0) && err.contains("\"dayly\" was not checked"), "{err}");
+    kit.config(r#"{"schedule": {"defrag": "daily\nExecStart=/bin/true"}}"#);
+    let (code, _, err) = kit.install(SYSTEMD);
+    assert!(code == Some(2) && err.contains("schedule.defrag: is not a calendar such as"), "{err}");
+}
+
+#[test]
 fn launchd_installs_once_updates_and_leaves_no_trace() {
     let kit = Kit::new().with_launchctl();
     let line = "launchd: memory-consolidate every 2 hours, memory-defrag every 24 hours";

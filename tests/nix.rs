@@ -2,7 +2,7 @@
 //! (tests/nix/) and Nix's own evaluator. Where there is no Nix, each test says that it shows nothing.
 
 use crate::support::nix::Nix;
-use crate::support::{Said, Sandbox, binary, programs};
+use crate::support::{Said, Sandbox, binary, programs, set_mode};
 use crate::support::{root, say};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -132,6 +132,9 @@ fn the_flake_has_an_app_for_every_program_and_a_module_for_every_host() {
 /// All files of a case on a host, one below the other.
 fn listing(result: &Value) -> String {
     let mut text = format!("packages: {}\n", result["packages"]);
+    for warning in result["warnings"].as_array().unwrap() {
+        text += &format!("warning: {}\n", warning.as_str().unwrap().trim_end());
+    }
     for (path, content) in result["files"].as_object().unwrap() {
         text += &format!("\n==== {path}\n{}", content.as_str().unwrap());
         text.truncate(text.trim_end_matches('\n').len());
@@ -150,7 +153,15 @@ fn right_configurations_give_the_units_plists_and_files_of_the_golden_ones() {
             golden(&format!("{case}/{host}.txt"), &listing(result));
             seen.push(format!("{case}/{host}.txt"));
             if case == "disabled" {
-                assert_eq!(result, &json!({ "files": {}, "packages": [] }), "{host}");
+                // Of a module that is switched off, what removes its links stays.
+                let left: Vec<&String> = result["files"].as_object().unwrap().keys().collect();
+                let clean_up: &[&str] = match &**host {
+                    "nixos" => &["activation/axe", "bin/axe-links"],
+                    "nix-darwin" => &["activation/postActivation", "bin/axe-links"],
+                    _ => &[],
+                };
+                assert_eq!(left, clean_up, "{host}");
+                assert_eq!((&result["packages"], &result["warnings"]), (&json!([]), &json!([])), "{host}");
             }
         }
     }
@@ -190,8 +201,15 @@ fn values_of_the_wrong_type_end_the_evaluation() {
         ("an-unknown-option", "services.agent-memory.consolidte' does not exist"),
         ("an-unknown-option-of-an-agent", "programs.axe.agents.reviewer.shedule' does not exist"),
         ("an-unknown-unit-of-time", "programs.axe.agents.reviewer.schedule.minutes' does not exist"),
-        ("hours-as-text", "services.agent-memory.consolidate.intervalHours' is not of type `signed integer'"),
+        (
+            "hours-as-text",
+            "services.agent-memory.consolidate.intervalHours' is not of type `integer between 1",
+        ),
+        ("hours-negative", "services.agent-memory.defrag.intervalHours' is not of type `integer between 1"),
+        ("hours-of-a-year", "services.agent-memory.defrag.intervalHours' is not of type `integer between 1"),
+        ("hours-zero", "services.agent-memory.consolidate.intervalHours' is not of type `integer between 1"),
         ("null-in-toml", "programs.axe.settings.retry' is not of type `TOML value'"),
+        ("seconds-zero", "programs.axe.agents.reviewer.schedule.interval' is not of type `positive integer"),
         ("settings-as-text", "services.agent-memory.settings' is not of type"),
     ];
     for (case, message) in cases {
@@ -212,7 +230,8 @@ fn the_table_of_options_is_made_from_the_modules() {
     let table = nix.value("tests/nix", "options");
     let text = format!(
         "# The options of the modules\n\n\
-         They are the same for home-manager, NixOS and nix-darwin. This page is generated from nix/modules/options.nix.\n\n{}",
+         They are the same for home-manager, NixOS and nix-darwin. NixOS has one more, `services.agent-memory.users`: the users \
+         whose timers run. This page is generated from nix/modules/options.nix.\n\n{}",
         table.as_str().unwrap()
     );
     assert!(text.lines().all(|line| !line.ends_with("|  |")), "an option has no description");
@@ -275,36 +294,97 @@ fn the_package_reads_what_is_there_and_installs_a_page_and_completions_for_every
     }
 }
 
+/// The blocks of a language in a page, each with the last file name in backticks before it.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<(&'a str, &'a str)> {
+    let fence = format!("```{language}\n");
+    let mut found = Vec::new();
+    for (at, _) in page.match_indices(&fence) {
+        let text = page[at + fence.len()..].split("```").next().unwrap();
+        let named = page[..at].rsplit('`').skip(1).step_by(2);
+        found.push((named.into_iter().find(|name| name.ends_with(".nix")).unwrap_or(""), text));
+    }
+    found
+}
+
 #[test]
-fn the_nix_of_its_readme_parses_and_its_configuration_is_right_for_every_host() {
+fn its_readme_leads_from_a_flake_to_the_first_note_in_agents_md() {
     let Some(nix) = Nix::here() else { return };
     let readme = fs::read_to_string(root().join("nix/README.md")).unwrap();
-    let blocks: Vec<&str> =
-        readme.split("```nix\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    let [flake, home] = blocks[..] else { panic!("{}", blocks.len()) };
-    let file = |name: &str, text: &str| {
-        let path = nix.sandbox.work().join(name);
-        fs::write(&path, text).unwrap();
-        path
-    };
-    let (flake_file, home) = (file("flake.nix", flake), file("home.nix", home));
-    let output = nix.command("nix-instantiate").arg("--parse").arg(&flake_file).output().unwrap();
-    assert!(output.status.success(), "{}", output.err());
-    let outputs = nix.value("tests/nix/outputs.nix", "names");
-    for module in ["homeModules", "darwinModules", "nixosModules"] {
-        assert!(flake.contains(&format!("axe.{module}.default")) && outputs.to_string().contains(module));
+    let dir = nix.sandbox.work();
+    let files = blocks(&readme, "nix");
+    let (mut names, mut of_nixos) = (Vec::new(), None);
+    for (name, text) in files {
+        // The second block about secrets is another way, for NixOS.
+        if names.contains(&name) {
+            assert_eq!(of_nixos.replace(text), None, "{name} is there twice");
+            fs::write(dir.join("nixos.nix"), text).unwrap();
+            continue;
+        }
+        names.push(name);
+        fs::write(dir.join(name), text).unwrap();
     }
+    let expected = [
+        "flake.nix", "memory.nix", "command.nix", "nightly.nix", "targets.nix", "hooks.nix", "secret.nix",
+        "digest.nix",
+    ];
+    assert_eq!((&names[..], of_nixos.is_some()), (&expected[..], true));
+    fs::write(dir.join("home.nix"), "{ }").unwrap();
+    let value = |expression: &str| -> Value {
+        let mut command = nix.command("nix-instantiate");
+        command.args(["--eval", "--strict", "--json", "--read-write-mode", "--expr", expression]);
+        let output = command.output().unwrap();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
 
-    let expression = format!("(import ./tests/nix {{ }}).tried {}", home.display());
-    let mut tried = nix.command("nix-instantiate");
-    let tried = tried.args(["--eval", "--strict", "--json", "--read-write-mode", "--expr", &expression]);
-    let output = tried.output().unwrap();
-    assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
-    let hosts: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(hosts.len(), 4);
-    for (host, result) in hosts {
-        assert_eq!(result["broken"], json!([]), "{host}");
+    let homes = value(&format!("(import ./tests/nix/outputs.nix).homes {}/flake.nix", dir.display()));
+    let unit = "systemd/user/agent-memory-consolidate.timer";
+    assert!(homes["ada"].as_array().unwrap().contains(&json!(unit)), "{homes}");
+    let outputs = nix.value("tests/nix/outputs.nix", "names").to_string();
+    for module in ["homeModules", "darwinModules", "nixosModules"] {
+        assert!(readme.contains(&format!("axe.{module}.axe")) && outputs.contains(module));
+    }
+    let tried = |file: &str| value(&format!("(import ./tests/nix {{ }}).tried {}/{file}", dir.display()));
+    let hosts = tried("memory.nix");
+    assert_eq!(hosts.as_object().unwrap().len(), 4);
+    for (host, result) in hosts.as_object().unwrap() {
+        assert_eq!((&result["broken"], &result["warnings"]), (&json!([]), &json!([])), "{host}");
         let files = result["files"].to_string();
         assert!(files.contains("run-digest.timer") || files.contains("run.digest.plist"), "{host}: {files}");
+        assert!(files.contains("memory-recall --harness codex"), "{host}");
     }
+    let on_nixos = value(&format!("((import ./tests/nix {{ }}).tried {}/nixos.nix).nixos", dir.display()));
+    assert_eq!(on_nixos["broken"], json!([]));
+
+    first_note(&readme, &hosts["home-manager-linux"]["files"]);
+}
+
+/// The last two blocks for the shell, with a stand-in for an LLM, and for what is of the machine.
+fn first_note(readme: &str, files: &Value) {
+    let sandbox = Sandbox::new();
+    let home = sandbox.home();
+    let config = files["~/.config/agent-memory/config.json"].as_str().unwrap();
+    sandbox.write(&home.join(".config/agent-memory/config.json"), config);
+    let body = "Staging deploys run from the branch release.";
+    let script = sandbox.script(&format!("say([note('Staging deploys', body='{body}', scope='global')])"));
+    sandbox.write(&home.join("bin/claude"), format!("#!/bin/sh\nexec {script}\n"));
+    set_mode(&home.join("bin/claude"), 0o755);
+    let service = files["systemd/user/agent-memory-consolidate.service"].as_str().unwrap();
+    let start = service.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let start = start.strip_prefix("/nix/store/00000000000000000000000000000000-axe/bin/").unwrap();
+    let shell = blocks(readme, "sh");
+    let walk: String = shell.iter().skip(1).map(|(_, text)| *text).collect();
+    let program = format!(
+        "home-manager() {{ :; }}\nloginctl() {{ :; }}\n\
+         systemctl() {{ case \"$*\" in *\" start agent-memory-consolidate\") {start} ;; esac; }}\nset -e\n{walk}"
+    );
+    let mut bash = Command::new("bash");
+    let bin = binary("memory").parent().unwrap().display().to_string();
+    bash.args(["-c", &program]).env_clear().current_dir(sandbox.work()).env("HOME", &home);
+    bash.env("PATH", format!("{}:{bin}:/usr/bin:/bin", home.join("bin").display()));
+    let output = bash.output().unwrap();
+    assert_eq!(output.code(), Some(0), "{}{}", output.out(), output.err());
+    let told = fs::read_to_string(home.join(".codex/AGENTS.md")).unwrap();
+    assert!(told.contains(body), "{told}");
+    assert!(output.out().contains("Staging deploys"), "{}", output.out());
 }

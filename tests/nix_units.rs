@@ -4,7 +4,7 @@
 use crate::support::nix::Nix;
 use crate::support::say;
 use crate::support::{Said, Sandbox, binary, said, set_mode, symlink};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,9 @@ fn settings(unit: &str) -> Vec<String> {
         }
         let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
         let value = match (key, value) {
-            ("Environment" | "EnvironmentFile" | "Description", _) => continue,
+            ("Environment" | "EnvironmentFile" | "Description" | "X-Checked", _) => continue,
+            // Of a module with a file of keys.
+            ("Restart" | "RestartSec" | "RestartPreventExitStatus", _) => continue,
             ("ExecStart", command) => command.rsplit('/').next().unwrap(),
             (_, "yes") => "true",
             (_, value) => value,
@@ -145,8 +147,8 @@ fn memory_install_cron_gives_the_schedules_of_the_modules_for_the_same_values() 
             let plists = below(&modules, "Library/LaunchAgents");
             for (name, text) in &printed_plists {
                 let (mut ours, mut theirs) = (keys(text), keys(plists[&**name]));
-                if case == "full" {
-                    // With a file of keys, launchd starts a script.
+                if case == "full" || host == "nix-darwin" {
+                    // With a file of keys, launchd starts a script; nix-darwin's agents wait for the store.
                     for keys in [&mut ours, &mut theirs] {
                         keys.remove("ProgramArguments").unwrap();
                     }
@@ -162,20 +164,26 @@ fn memory_install_cron_gives_the_schedules_of_the_modules_for_the_same_values() 
 fn systemd_takes_the_units() {
     let Some(nix) = Nix::here() else { return };
     let sandbox = Sandbox::new();
-    for host in ["home-manager-linux", "nixos"] {
-        let dir = sandbox.work().join(host);
-        let files = nix.files("full", host);
+    for (case, host, count) in [
+        ("full", "home-manager-linux", 8),
+        ("full", "nixos", 8),
+        ("typed", "home-manager-linux", 12),
+        ("typed", "nixos", 12),
+        ("users", "nixos", 2),
+    ] {
+        let dir = sandbox.work().join(format!("{case}-{host}"));
+        let files = nix.files(case, host);
         for (name, unit) in below(&files, "systemd/user") {
-            // What they start is not on this machine.
+            // What they start is not on this machine; its arguments stay.
             let mut text = String::new();
             for line in unit.lines() {
-                let line = if line.starts_with("ExecStart=") { "ExecStart=/bin/true -- x" } else { line };
-                text += &format!("{line}\n");
+                let program = line.strip_prefix("ExecStart=").map(|line| line.split(' ').next().unwrap());
+                text += &format!("{}\n", program.map_or(line.to_owned(), |it| line.replace(it, "/bin/true")));
             }
             sandbox.write(&dir.join(name), text);
         }
         let units: Vec<PathBuf> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(units.len(), 8);
+        assert_eq!(units.len(), count, "{case} {host}");
         let mut verify = Command::new("systemd-analyze");
         verify.args(["--user", "--man=no", "--recursive-errors=yes", "verify"]).args(&units);
         match verify.env("XDG_RUNTIME_DIR", sandbox.home()).output() {
@@ -190,16 +198,20 @@ fn python_reads_the_property_lists() {
     let Some(nix) = Nix::here() else { return };
     let sandbox = Sandbox::new();
     let mut plists = Vec::new();
-    for (case, host) in
-        [("full", "nix-darwin"), ("full", "home-manager-macos"), ("xdg", "home-manager-macos")]
-    {
+    for (case, host) in [
+        ("full", "nix-darwin"),
+        ("full", "home-manager-macos"),
+        ("typed", "nix-darwin"),
+        ("typed", "home-manager-macos"),
+        ("xdg", "home-manager-macos"),
+    ] {
         let files = nix.files(case, host);
         for (name, text) in below(&files, "Library/LaunchAgents") {
             plists.push(sandbox.work().join(format!("{case}-{host}-{name}")));
             fs::write(plists.last().unwrap(), text).unwrap();
         }
     }
-    assert_eq!(plists.len(), 10);
+    assert_eq!(plists.len(), 21);
     let read =
         "import json, plistlib, sys\nprint(json.dumps([plistlib.load(open(p, 'rb')) for p in sys.argv[1:]]))";
     let Ok(output) = Command::new("python3").args(["-c", read]).args(&plists).output() else {
@@ -211,7 +223,8 @@ fn python_reads_the_property_lists() {
         let label = plist["Label"].as_str().unwrap();
         assert!(path.to_str().unwrap().ends_with(&format!("-{label}.plist")), "{label}");
         let is_timed = plist["StartInterval"].is_u64() || plist["StartCalendarInterval"].is_array();
-        assert_eq!(is_timed, label != "com.axe.links", "{plist}");
+        assert!(is_timed, "{plist}");
+        assert_ne!(plist["StartCalendarInterval"], json!([]), "{plist}");
     }
     let odd = read.last().unwrap();
     assert_eq!(odd["EnvironmentVariables"]["XDG_CONFIG_HOME"], "/home/ada & bob's 100%/.config");
@@ -226,7 +239,9 @@ fn scripts(nix: &Nix, sandbox: &Sandbox, program: &Path, keys: &Path) -> PathBuf
         let text = text
             .replace(&format!("{store}axe/bin/axe-run"), &format!("'{}'", program.display()))
             .replace(store, &format!("{}/", bin.display()))
-            .replace("'/run/secrets/it'\\''s 100% mine.env'", &format!("'{}'", keys.display()));
+            .replace("'/run/secrets/it'\\''s 100% mine.env'", &format!("'{}'", keys.display()))
+            // A file that is not there is waited for.
+            .replace("sleep 10", ":");
         assert!(!text.contains("/run/secrets/it"), "{text}");
         sandbox.write(&bin.join(name), text);
         set_mode(&bin.join(name), 0o755);
@@ -318,9 +333,178 @@ fn links_lead_to_etc_follow_what_is_there_and_spare_what_the_user_made() {
     }
 
     fs::remove_dir_all(etc.join("axe")).unwrap();
-    assert_eq!(with("defaults"), "");
+    fs::remove_dir_all(etc.join("agent-memory")).unwrap();
+    let hook = sandbox.home().join(".codex/hooks.json");
+    sandbox.write(&etc.join("agent-memory/hooks/codex.json"), "{}");
+    assert_eq!(with("typed").lines().count(), 1, "the user's own config.json");
+    assert_eq!(fs::read_link(&hook).unwrap(), etc.join("agent-memory/hooks/codex.json"));
+    // Everything is switched off: the links are removed, as nothing else would.
+    fs::remove_dir_all(&etc).unwrap();
+    assert!(hook.is_symlink());
+    assert_eq!(with("disabled"), "");
+    assert!(!hook.is_symlink());
     assert!(sandbox.config().join("config.toml").symlink_metadata().is_err());
     let left: Vec<_> = fs::read_dir(sandbox.config().join("agents")).unwrap().map(Result::unwrap).collect();
     assert_eq!(left.len(), 1);
     assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
+}
+
+#[test]
+fn configuration_files_are_checked_by_our_own_programs() {
+    let Some(nix) = Nix::here() else { return };
+    let checks = nix.value("tests/nix", "checks");
+    let files = nix.files("full", "home-manager-linux");
+    let bin = binary("memory-config").parent().unwrap().display().to_string();
+    let checked = |check: &str, text: &str| {
+        let sandbox = Sandbox::new();
+        let source = sandbox.work().join("source");
+        fs::write(&source, text).unwrap();
+        let mut bash = Command::new("bash");
+        bash.args(["-euc", checks[check].as_str().unwrap()]).current_dir(sandbox.work()).env_clear();
+        bash.env("PATH", format!("{bin}:/usr/bin:/bin"))
+            .env("source", &source)
+            .env("out", sandbox.work().join("out"));
+        let output = bash.output().unwrap();
+        assert_eq!(output.code() == Some(0), sandbox.work().join("out").exists());
+        (output.code(), output.err())
+    };
+    for (check, file, wrong, why) in [
+        (
+            "memoryConfig",
+            "~/.config/agent-memory/config.json",
+            "{\"llm\": {\"comand\": \"x\"}}",
+            "llm.comand",
+        ),
+        ("axeConfig", "~/.config/axe/config.toml", "[retry]\nmax = \"many\"\n", "config file"),
+        ("agent", "~/.config/axe/agents/reviewer.toml", "model = 5\n", "agent config"),
+    ] {
+        assert_eq!(checked(check, &files[file]).0, Some(0), "{check}: {:?}", checked(check, &files[file]));
+        let (code, err) = checked(check, wrong);
+        assert!(code != Some(0) && err.contains(why), "{check}: {code:?} {err}");
+    }
+}
+
+/// The script of an agent with everything that a script can have, with `program` for axe-run.
+fn digest(nix: &Nix, sandbox: &Sandbox, program: &str, input: &str) -> PathBuf {
+    let bin = sandbox.work().join("bin");
+    let store = "/nix/store/00000000000000000000000000000000-";
+    let files = nix.files("typed", "home-manager-macos");
+    sandbox.write(&sandbox.work().join("axe-run"), program);
+    set_mode(&sandbox.work().join("axe-run"), 0o755);
+    for name in ["axe-run-digest", "axe-run-digest-stdin"] {
+        let text = files[&format!("bin/{name}")]
+            .replace(&format!("{store}axe/bin/"), &format!("{}/", sandbox.work().display()))
+            .replace(store, &format!("{}/", bin.display()));
+        sandbox.write(&bin.join(name), text);
+        set_mode(&bin.join(name), 0o755);
+    }
+    fs::write(bin.join("axe-run-digest-stdin"), input).unwrap();
+    bin.join("axe-run-digest")
+}
+
+#[test]
+fn an_agents_answer_replaces_its_file_only_when_the_run_succeeded() {
+    let Some(nix) = Nix::here() else { return };
+    let sandbox = Sandbox::new();
+    let run = |program: &str| {
+        let script = digest(&nix, &sandbox, program, "#!/bin/sh\necho input\n");
+        let mut run = Command::new(script);
+        run.env("HOME", sandbox.home()).env_remove("KEY").output().unwrap()
+    };
+    let notes = sandbox.home().join("notes");
+    let file = notes.join("the digest.md");
+    fs::write(sandbox.home().join("keys.env"), "KEY=sk-1\n").unwrap();
+    let output = run("#!/bin/sh\nprintf '[%s]' \"$@\" \"$KEY\"; cat\n");
+    assert_eq!((output.code(), output.out().as_str()), (Some(0), ""), "{}", output.err());
+    let prompt = "What is new\nin 100 % of \"$HOME\"?";
+    let expected = format!("[--skip-empty][--prompt][{prompt}][--timeout][600][--][digest][sk-1]input\n");
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    // The file of keys is optional.
+    fs::remove_file(sandbox.home().join("keys.env")).unwrap();
+    assert_eq!(run("#!/bin/sh\necho half; exit 3\n").code(), Some(3));
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    assert_eq!(run("#!/bin/sh\n").code(), Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected, "nothing was said, as when the input was blank");
+    assert_eq!(run("#!/bin/sh\necho new\n").code(), Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new\n");
+    assert_eq!(fs::read_dir(&notes).unwrap().count(), 1, "no temporary file is left");
+}
+
+/// A user manager with a module's units. The last run of the timer was over a week ago, and the file of keys is not there.
+const MISSED: &str = r#"
+set -eu
+HOME=$1 XDG_RUNTIME_DIR=/run/user/0 PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export HOME XDG_RUNTIME_DIR PATH
+unit=agent-memory-consolidate
+fail() { echo "$*"; systemctl --user --no-pager status "$unit*" || true; cat /run/manager.log; exit 1; }
+until_true() { # WHAT COMMAND: for thirty seconds at most
+    what=$1 n=0; shift
+    until "$@" >/dev/null 2>&1; do
+        n=$((n + 1)); [ $n -lt 300 ] || fail "it never came: $what"
+        sleep 0.1
+    done
+}
+mount -t tmpfs tmpfs /run
+mkdir -p -m 700 /run/systemd/system "$XDG_RUNTIME_DIR/agenix"
+# Ten minutes and five minutes are too long for a test; the rest is the module's.
+for part in timer service; do mkdir "$HOME/.config/systemd/user/$unit.$part.d"; done
+printf '[Timer]\nRandomizedDelaySec=0\nAccuracySec=100ms\n' >"$HOME/.config/systemd/user/$unit.timer.d/fast.conf"
+printf '[Service]\nRestartSec=500ms\n' >"$HOME/.config/systemd/user/$unit.service.d/fast.conf"
+mkdir -p "$HOME/.local/share/systemd/timers"
+touch -d '8 days ago' "$HOME/.local/share/systemd/timers/stamp-$unit.timer"
+/lib/systemd/systemd --user >/run/manager.log 2>&1 &
+until_true "a user manager" systemctl --user show --property=Version
+systemctl --user start "$unit.timer"
+failed() { systemctl --user show --property=NRestarts --value "$unit.service" | grep -qv '^0$'; }
+until_true "a run that was missed, and failed" failed
+[ ! -e "$HOME/ran" ] || fail "it ran without its secret"
+echo KEY=sk-1 >"$XDG_RUNTIME_DIR/agenix/llm.env"
+until_true "another try" test -e "$HOME/ran"
+[ "$(cat "$HOME/ran")" = sk-1 ] || fail "it ran with another key"
+# It costs money: a run that fails by itself is not repeated.
+systemctl --user start "$unit.service" && fail "the second command should have failed"
+sleep 1
+[ "$(systemctl --user show --property=ActiveState --value "$unit.service")" = failed ] || fail "it is repeated"
+"#;
+
+#[test]
+fn a_missed_run_is_caught_up_on_and_tried_again_until_its_secret_is_there() {
+    let Some(nix) = Nix::here() else { return };
+    let name = "a_missed_run_is_caught_up_on_and_tried_again_until_its_secret_is_there";
+    let apart = ["--mount", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let probe = Command::new("unshare").args(apart).args(["mount", "-t", "tmpfs", "tmpfs", "/run"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) || !Path::new("/lib/systemd/systemd").exists() {
+        return say(&format!("SKIPPED, no systemd or no namespaces here: {name}"));
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.home().join("consolidate");
+    let ran = sandbox.home().join("ran");
+    sandbox.write(
+        &program,
+        format!("#!/bin/sh\n[ ! -e '{0}' ] || exit 3\necho \"$KEY\" >'{0}'\n", ran.display()),
+    );
+    set_mode(&program, 0o755);
+    let files = nix.files("typed", "home-manager-linux");
+    for (name, unit) in below(&files, "systemd/user") {
+        let mut text = String::new();
+        for line in unit.lines().filter(|line| !line.contains("memory-sync")) {
+            let line = if line.starts_with("ExecStart=") {
+                format!("ExecStart={}", program.display())
+            } else {
+                line.to_owned()
+            };
+            text += &format!("{line}\n");
+        }
+        sandbox.write(&sandbox.home().join(".config/systemd/user").join(name), text);
+    }
+    let output = Command::new("unshare")
+        .args(apart)
+        .args(["sh", "-c", MISSED, "sh"])
+        .arg(sandbox.home())
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .current_dir("/")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}{}", output.out(), output.err());
 }

@@ -23,10 +23,22 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs a nightly compiler",
     ),
     (".ci/run", "would run this test"),
+    (".ci/check-macos", "fetches a compiler and takes minutes"),
+    (".ci/release", "the same"),
+    (
+        "tar -xzf axe-0.1.0-x86_64-linux.tar.gz --strip-components=1 -C ~/.local",
+        "unpacks what .ci/release makes",
+    ),
+    ("sudo apt install rustup gcc cmake git && rustup default stable", "changes the machine"),
     ("cargo install --path .", "builds a release"),
     ("nix run .#axe-run -- reviewer < diff.txt", "builds, and needs the network"),
     ("nix profile install .", "the same"),
     ("nix develop", "the same"),
+    ("home-manager switch --flake .#ada", "changes the machine"),
+    ("loginctl enable-linger", "the same"),
+    ("systemctl --user list-timers", "needs a user manager"),
+    ("systemctl --user start agent-memory-consolidate", "the same; tests/nix.rs follows the walk"),
+    ("grep 'Staging deploys' ~/.codex/AGENTS.md", "the same"),
 ];
 
 /// Lines that belong together, and where they are.
@@ -235,13 +247,13 @@ fn what_is_not_run_is_shown_somewhere() {
     }
 }
 
-/// Every text below the key `command`.
+/// Every text below the key `command`, or `bash` in Copilot's hooks.
 fn commands(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
                 match value {
-                    Value::String(command) if key == "command" => into.push(command.clone()),
+                    Value::String(command) if key == "command" || key == "bash" => into.push(command.clone()),
                     value => commands(value, into),
                 }
             }

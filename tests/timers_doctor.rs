@@ -52,7 +52,8 @@ fn an_interval_that_was_changed_is_found_everywhere() {
         kit.config(r#"{"schedule": {"defragIntervalHours": 12}}"#);
         let place =
             if place.is_empty() { "crontab".to_owned() } else { kit.home.join(place).display().to_string() };
-        let what = "the timer of memory-defrag: it runs every 24 hours, the configuration says 12";
+        let what =
+            "the timer of memory-defrag: it runs every 24 hours, the configuration says every 12 hours";
         let mend = format!("memory-install-cron --scheduler {scheduler}");
         assert_eq!(told(&kit, NOW), [[place, what.to_owned(), mend]]);
         kit.install(&["--scheduler", scheduler]);
@@ -111,7 +112,7 @@ fn timers_that_nothing_was_heard_of_for_long_are_found() {
     assert_eq!(told(&kit, "2026-03-20T00:00:00Z"), Vec::<[String; 3]>::new(), "without timers");
     kit.install(&["--scheduler", "systemd"]);
     assert_eq!(whats(&kit), Vec::<String>::new(), "two days may be a weekend");
-    let what = "no run since 2026-02-26T15:04:05.5Z, although the interval is 2 hours";
+    let what = "no run since 2026-02-26T15:04:05.5Z, although it is to run every 2 hours";
     let found = told(&kit, "2026-03-01T00:00:00Z");
     assert!(found.len() == 1 && found[0][1] == what && found[0][2].contains("journalctl"), "{found:?}");
     kit.config(r#"{"schedule": {"consolidateIntervalHours": 168}}"#);

@@ -71,7 +71,9 @@ fn property_lists_say_what_they_were_given() {
         kit.config(r#"{"schedule": {"consolidateIntervalHours": 3}}"#);
         let printed = kit.printed("launchd");
         let files = printed["files"].as_array().unwrap();
-        for (file, (name, seconds)) in files.iter().zip([("consolidate", 3 * 3600), ("defrag", 24 * 3600)]) {
+        let daily = serde_json::json!([{"Hour": 0, "Minute": 0}]);
+        let times = [("StartInterval", (3 * 3600).into()), ("StartCalendarInterval", daily)];
+        for ((file, name), (key, time)) in files.iter().zip(["consolidate", "defrag"]).zip(times) {
             let mut command = assert_cmd::Command::new("python3");
             let output =
                 command.args(["-c", READ_PLIST]).write_stdin(file["content"].as_str().unwrap()).output();
@@ -84,9 +86,10 @@ fn property_lists_say_what_they_were_given() {
                 "Label": format!("com.agent-memory.{name}"),
                 "ProgramArguments": [text(kit.bin.join(format!("memory-{name}"))), "--quiet"],
                 "EnvironmentVariables": {"HOME": text(kit.home.clone()), "PATH": text(kit.tools.clone())},
-                "StartInterval": seconds,
+                key: time,
                 "RunAtLoad": false,
                 "KeepAlive": false,
+                "Nice": 10,
                 "ProcessType": "Background",
                 "StandardOutPath": log.clone(),
                 "StandardErrorPath": log,

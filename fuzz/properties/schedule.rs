@@ -1,7 +1,7 @@
 //! Crontabs and unit files, the user's and ours: only what is ours is touched, and what we wrote is read back.
 
 use crate::fuzz::{choice, is_told, parts, text};
-use crate::schedule::timer::{TimedProgram, Timer, Timers};
+use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
 use crate::schedule::{crontab, launchd, systemd};
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,13 @@ pub(crate) fn holds(bytes: &[u8]) {
         (0, rest) => a_crontab(rest),
         (1, unit) => {
             systemd::program_of(&text(unit));
-            systemd::hours_of(&text(unit));
+            systemd::when_of(&text(unit), &When::Every(2));
         }
         (2, agent) => {
             launchd::program_of(&text(agent));
-            launchd::hours_of(&text(agent))
-                .iter()
-                .for_each(|hours| assert!(hours.checked_mul(3600).is_some()));
+            if let Some(When::Every(hours)) = launchd::when_of(&text(agent), &When::Every(2)) {
+                assert!(hours.checked_mul(3600).is_some());
+            }
         }
         (_, rest) => ours(rest),
     }
@@ -33,7 +33,7 @@ fn a_crontab(bytes: &[u8]) {
         None => (&b""[..], bytes),
     };
     let new = timers(&["/x/memory-consolidate".to_owned()], 2);
-    let block = crontab::plan(&new).block.unwrap();
+    let block = crontab::plan(&new).unwrap().block.unwrap();
     let with = crontab::with_block(bytes, Some(&block)).unwrap();
     assert_eq!(text(&with), text(&[before, block.as_bytes(), after].concat()));
     let found = crontab::block(&with).unwrap().unwrap();
@@ -52,10 +52,11 @@ fn ours(bytes: &[u8]) {
         text(words).split('\n').map(|word| word.chars().filter(|c| fits(*c)).collect()).collect();
     let words = [&[format!("/{}", words[0])], &words[1..]].concat();
     let hours = hours.iter().fold(1, |hours, byte| (hours * 7 + u64::from(*byte)) % (366 * 24)).max(1);
+    let when = When::Every(hours);
     let timers = timers(&words, hours);
     let program = PathBuf::from(&words[0]);
 
-    let block = crontab::plan(&timers).block.unwrap();
+    let block = crontab::plan(&timers).unwrap().block.unwrap();
     let line = block.lines().find(|line| !line.starts_with('#')).unwrap();
     let command = line.splitn(6, ' ').nth(5).unwrap();
     assert!(crontab::block(block.as_bytes()).unwrap() == Some(0..block.len()), "{block}");
@@ -66,28 +67,28 @@ fn ours(bytes: &[u8]) {
     assert_eq!(own, words.iter().collect::<Vec<_>>(), "{command}");
     let is_value = words[0].contains('=') && !words[0].split('=').next().unwrap().contains('/');
     if !is_value {
-        assert_eq!(
-            crontab::lines_of(&block),
-            [(program.clone(), Some(crontab::expressible(hours)))],
-            "{block}"
-        );
+        let [(path, fields)] = &crontab::lines_of(&block)[..] else { panic!("{block}") };
+        assert_eq!(path, &program, "{block}");
+        let nearest = crontab::nearest(&when);
+        let read = crontab::when_of(fields, TimedProgram::Consolidate, &When::Every(2));
+        assert_eq!(read, Some(nearest), "{block}");
     }
 
-    for plan in [systemd::plan(&timers, Path::new("/units")), launchd::plan(&timers, "/home/x")] {
+    for plan in [systemd::plan(&timers, Path::new("/units")), launchd::plan(&timers, "/home/x").unwrap()] {
         for (path, file) in plan.files {
             let is_left =
                 |place: &&&str| file.contains(**place) && !words.iter().any(|word| word.contains('@'));
             assert_eq!(
-                ["@COMMAND@", "@ENVIRONMENT@", "@HOURS@", "@LOG@"].iter().find(is_left),
+                ["@COMMAND@", "@ENVIRONMENT@", "@WHEN@", "@TIMES@", "@LOG@"].iter().find(is_left),
                 None,
                 "{file}"
             );
             match path.extension().unwrap().to_str().unwrap() {
                 "service" => assert_eq!(systemd::program_of(&file).as_ref(), Some(&program), "{file}"),
-                "timer" => assert_eq!(systemd::hours_of(&file), Some(hours)),
+                "timer" => assert_eq!(systemd::when_of(&file, &when).as_ref(), Some(&when)),
                 _ => {
                     assert_eq!(launchd::program_of(&file).as_ref(), Some(&program), "{file}");
-                    assert_eq!(launchd::hours_of(&file), Some(hours));
+                    assert_eq!(launchd::when_of(&file, &when).as_ref(), Some(&when));
                 }
             }
         }
@@ -97,7 +98,11 @@ fn ours(bytes: &[u8]) {
 fn timers(words: &[String], hours: u64) -> Timers {
     let last = words.last().cloned().unwrap_or_default();
     Timers {
-        all: vec![Timer { program: TimedProgram::Consolidate, words: words.to_vec(), hours }],
+        all: vec![Timer {
+            program: TimedProgram::Consolidate,
+            words: words.to_vec(),
+            when: When::Every(hours),
+        }],
         vars: vec![("HOME", last), ("PATH", "/bin:/usr/bin".to_owned())],
     }
 }

@@ -11,7 +11,7 @@ pub(crate) use crate::base::file::leftovers::{
 pub(crate) use crate::base::file::lock::{
     RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
 };
-pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read, regular_or_missing};
+pub(crate) use crate::base::file::open::{FileId, id, if_exists, is_same, open_regular, read};
 pub(crate) use crate::base::file::stamp::{Moment, Stamp, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
@@ -21,16 +21,17 @@ use crate::base::signal;
 use crate::base::text::base58;
 use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
+use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Creates a directory and its parents, mode 0755 less the umask.
+/// Creates a directory and its parents, mode 0755 less the umask. They survive a power cut.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o755)
 }
 
-/// Creates a directory and its parents, accessible only to the user.
+/// Creates a directory and its parents, accessible only to the user. They survive a power cut.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o700)
 }
@@ -56,13 +57,22 @@ pub(crate) fn make_private(_dir: &Path) -> io::Result<()> {
 }
 
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let missing = path.ancestors().take_while(|dir| !dir.is_dir()).filter_map(Path::parent);
+    let changed: Vec<&Path> = missing.collect();
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
     #[cfg(not(unix))]
     let _ = mode;
-    builder.create(path).map_err(|e| cannot("create the directory", path, &e))
+    builder.create(path).map_err(|e| cannot("create the directory", path, &e))?;
+    changed.into_iter().try_for_each(|dir| {
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        sync_dir(dir).map_err(|e| cannot("sync", dir, &e))
+    })
 }
 
 /// Creates a file that contains `bytes`. If it exists, it stays as it is: `AlreadyExists`.
@@ -122,13 +132,22 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
 /// the file is as it was. For the lock it waits so long at most.
 pub(crate) fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
-    append_with(path, bytes, wait, |_| Ok(()))
+    append_with(path, bytes, 0o644, wait, |_| Ok(()))
 }
 
 /// The same, and it is on disk when this returns.
 pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_durably(path, bytes, 0o644)
+}
+
+/// The same. A new file is closed to others.
+pub(crate) fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_durably(path, bytes, 0o600)
+}
+
+fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
-    append_with(path, bytes, Duration::MAX, |file| file.sync_data())?;
+    append_with(path, bytes, mode, Duration::MAX, |file| file.sync_data())?;
     match path.parent() {
         Some(parent) if is_new => sync_dir(parent),
         _ => Ok(()),
@@ -138,25 +157,25 @@ pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn append_with(
     path: &Path,
     bytes: &[u8],
+    mode: u32,
     wait: Duration,
     sync: fn(&fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_dir(parent)?;
     }
-    let locked = lock_within(path, true, wait)?;
+    let locked = lock_within(path, true, mode, wait)?;
     let mut file = locked.ok_or_else(|| cannot("append to", path, &io::ErrorKind::NotFound.into()))?;
     let before = file.metadata()?.len();
-    let mut whole = Vec::with_capacity(bytes.len() + 1);
+    let mut whole = Cow::Borrowed(bytes);
     if before > 0 {
         let mut last = [0];
         file.seek(SeekFrom::Start(before - 1))?;
         file.read_exact(&mut last)?;
         if last != *b"\n" {
-            whole.push(b'\n');
+            whole.to_mut().insert(0, b'\n');
         }
     }
-    whole.extend_from_slice(bytes);
     let _whole = signal::shield();
     let written = match file.write(&whole) {
         Ok(n) if n == whole.len() => match sync(&file) {
@@ -278,6 +297,20 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
     fs::remove_dir_all(dir)?;
     dir.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    set_mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}
+
+/// Removes such a file.
+pub(crate) fn forget(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
 }
 
 /// A file of ours that is filled step by step, and read only when it is complete. An old one is removed, not

@@ -4,6 +4,7 @@
 //! reading the session to `memory-consolidate`. It takes no lock, and runs no LLM or other program.
 
 mod forms;
+mod past;
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::deadline::Deadline;
@@ -18,7 +19,9 @@ use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
 use crate::memory::section::refresh_after_change;
 use crate::memory::service::{NewNote, NoteService};
-use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
+use crate::program::memory_capture::forms::{
+    Body, Given, Note, PastSessions, What, harness, scope, tags, thread_id,
+};
 use crate::program::notes::{print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
@@ -38,9 +41,11 @@ pub(super) const ABOUT: About = About {
     caption: "queue a note or an agent's session",
     usage: &[
         "memory-capture --title T --body B|- [--tags a,b] [--scope S] [--direct]",
-        "memory-capture --harness amp|opencode --thread-id ID",
-        "memory-capture --harness claude-code|codex|cursor|gemini < HOOK",
+        "memory-capture --harness amp|opencode|NAME --thread-id ID",
+        "memory-capture --harness H < HOOK",
+        "memory-capture --harness pi FILE",
         "memory-capture --entry < ENTRY",
+        "memory-capture --past PERIOD [--harness H] [--dry-run] [--yes]",
     ],
     commands: &[],
     flags: &[
@@ -52,14 +57,17 @@ pub(super) const ABOUT: About = About {
         value("harness", "H", "the program that the session or note comes from"),
         value("thread-id", "ID", "the session's id"),
         flag("entry", "read a queue entry (JSON, version 1) from stdin"),
+        value("past", "PERIOD", "queue the sessions of this period: 30d, 12h, 2w or all"),
+        flag("dry-run", "with --past: list the sessions, queue nothing"),
+        flag("yes", "with --past: do not ask first"),
         flag("json", "print the entry as JSON, with its id and path"),
         value("config", "FILE", "use this configuration file"),
     ],
     more: "Prints the path of the queue entry, or of the note with --direct. A session that is already \
            waiting is not queued again; its entry is printed instead.\n\n\
-           As a hook (third form) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
+           As a hook (third form; H is claude-code, codex, copilot, cursor, gemini or qwen-code) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
            nothing, it gives the reason on stderr. \
-           The hooks of Codex, Cursor and Gemini CLI print nothing without --json. A hook \
+           Without --json only Claude Code's hook prints anything. A hook \
            never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
            pass its JSON as the last argument.\n\n    \
            git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
@@ -68,7 +76,8 @@ pub(super) const ABOUT: About = About {
             "HOOKS",
             "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
          PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
-         PreCompress. Cursor: stop, sessionEnd. JSON without the name of an event counts as an end.\n\n\
+         PreCompress. Cursor: stop, sessionEnd. Copilot: agentStop, sessionEnd. Qwen Code: Stop, SessionEnd, \
+         PreCompact. JSON without the name of an event counts as an end.\n\n\
          These keys of a hook's JSON are read (here Claude Code's): session_id, transcript_path, cwd, \
          hook_event_name.\n\n\
          Claude Code, Codex and Gemini CLI go on if a hook exits with code 2, and take the hook's stderr as their \
@@ -76,6 +85,22 @@ pub(super) const ABOUT: About = About {
          Gemini CLI shows it to you, so their hooks print nothing without --json.\n\n\
          Inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set) nothing is queued. The reason is \
          printed on stderr, and with --json also on stdout: {\"queued\": false, \"reason\": …}.",
+        ),
+        (
+            "PAST SESSIONS",
+            "--past finds the sessions that programs left on this machine and that changed within the period: those of Claude \
+             Code, Codex, Copilot CLI, Cursor, Gemini CLI, Pi and Qwen Code in their directories (CLAUDE_CONFIG_DIR, \
+             CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME, PI_CODING_AGENT_DIR, QWEN_RUNTIME_DIR and QWEN_HOME count), \
+             opencode's by asking \"opencode db\", and Amp's threads where it keeps copies of them. With --harness only \
+             that program's.\n\n\
+             It leaves out what was consumed or is in the queue already, what failed for good, sub-agents, \
+             sessions of LLM commands of these programs, and sessions in which nobody typed anything. \
+             On stderr it says how many sessions, bytes and calls of the LLM that makes. On a terminal it asks \
+             before it queues them, unless --yes is given. It prints the path of each entry, the oldest session \
+             first; a second run finds nothing more.\n\n\
+             memory-consolidate reads what is new before what is past, and the limits on calls hold. \
+             --dry-run prints, for each session, when it changed, the program, its bytes, its repository and where it \
+             is, separated by tabs. With --json it prints one object with sessions, bytes, calls and leftOut.",
         ),
         (
             "AGENTS",
@@ -126,6 +151,9 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("thread-id") => given.thread_id = Some(thread_id(p.text()?)?),
             Long("direct") => given.direct = true,
             Long("entry") => given.entry = true,
+            Long("past") => given.past = Some(p.text()?.parse()?),
+            Long("dry-run") => given.dry_run = true,
+            Long("yes") => given.yes = true,
             Long("json") => json = true,
             Long("config") => config = Some(p.path()?),
             Value(payload) if given.payload.is_none() => given.payload = Some(text(payload)?),
@@ -153,18 +181,28 @@ enum Plan {
     },
     /// Write a note without the queue.
     Write(QueueEntry),
+    Past(PastSessions),
     Nothing(String),
 }
 
 fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let reporter = Reporter::new(false);
+    let config = || memory::load(args.config.as_deref(), env, &reporter);
     let plan = match env.os("AGENT_MEMORY_RUN") {
-        None => plan(args.what, env, &reporter)?,
+        None => {
+            if let Some(harness) = args.what.harness() {
+                expect_described(harness, "option \"--harness\"", config)?;
+            }
+            let plan = plan(args.what, env, &reporter)?;
+            if let Plan::Queue { entry, .. } = &plan {
+                expect_described(entry.harness, "not a queue entry: harness", config)?;
+            }
+            plan
+        }
         Some(_) => Plan::Nothing(
             "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)".to_owned(),
         ),
     };
-    let config = || memory::load(args.config.as_deref(), env, &reporter);
     match plan {
         Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
         Plan::Write(mut entry) => {
@@ -172,6 +210,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
             redact(&mut entry, &config.redact)?;
             write_note(entry, &config, args.json, env, &reporter, stdout)
         }
+        Plan::Past(sessions) => past::queue_past(&sessions, &config()?, args.json, env, &reporter, stdout),
         Plan::Queue { mut entry, quiet } => {
             let config = config()?;
             redact(&mut entry, &config.redact)?;
@@ -185,9 +224,24 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     }
 }
 
+/// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
+fn expect_described(
+    harness: Harness,
+    place: &str,
+    config: impl Fn() -> Result<memory::MemoryConfig>,
+) -> Result<()> {
+    let Harness::Other(_) = harness else { return Ok(()) };
+    let name = harness.name();
+    if config()?.harnesses.contains_key(name) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
+}
+
 fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
     let here = || env.current_dir().ok();
     match what {
+        What::Past(sessions) => Ok(Plan::Past(sessions)),
         What::Entry => {
             let mut entry = whole_entry(reporter)?;
             entry.harness = harness_here(entry.harness, env);
@@ -196,10 +250,21 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
         What::Session { harness, thread_id } => {
             let retrieval = match harness {
                 Harness::Opencode => Retrieval::OpencodeSession { thread_id },
+                Harness::Other(_) => Retrieval::ReadCommand { thread_id },
                 _ => Retrieval::AmpThread { thread_id },
             };
             let entry = entry(retrieval, harness, capture::context(here()), env);
             Ok(Plan::Queue { entry, quiet: false })
+        }
+        What::File { harness, file } => {
+            let path = here().unwrap_or_default().join(&file);
+            match capture::session_file(&path)? {
+                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
+                HookEvent::Session { retrieval, cwd } => {
+                    let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
+                    Ok(Plan::Queue { entry, quiet: false })
+                }
+            }
         }
         What::Note(note) => {
             let context = capture::context(here());
@@ -220,6 +285,10 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             let entry = entry(inline(note, scope, reporter)?, harness, context, env);
             entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
+        }
+        What::Hook { harness: harness @ Harness::Other(_), .. } => {
+            Err(Error::usage(format!("a session of {harness} is captured by its id"))
+                .hint("add --thread-id ID"))
         }
         What::Hook { harness, payload } => {
             let is_notify = payload.is_some();

@@ -9,7 +9,7 @@ use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
 use crate::schedule::install::install;
 use crate::schedule::plan::{InstallPlan, NAMES, Scheduler, line, words};
-use crate::schedule::timer::Timers;
+use crate::schedule::timer::{Timer, Timers, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::by_module;
 use crate::schedule::{choose, crontab, installed, launchd, module, systemd};
@@ -32,7 +32,8 @@ pub(super) const ABOUT: About = About {
         value("config", "FILE", "use this configuration file, now and in the timers"),
     ],
     more: "The intervals are schedule.consolidateIntervalHours (2) and schedule.defragIntervalHours (24) of the \
-           configuration. After changing them, run this program again; otherwise a second run changes nothing. \
+           configuration; schedule.consolidate and schedule.defrag can be a calendar instead, such as \"daily\" \
+           or \"Mon..Fri 07:00\". After changing them, run this program again; otherwise a second run changes nothing. \
            The timers run with the PATH, HOME and XDG directories of this shell, and without API keys.\n\n\
            The default is launchd on macOS, systemd if it runs a manager for this user, else crontab. \
            memory-uninstall-cron removes the timers.\n\n    \
@@ -67,8 +68,17 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     Ok(args)
 }
 
+/// As without any flags, for another program.
+pub(super) fn with_defaults(config: Option<PathBuf>, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    set_up(Args { config, ..Args::default() }, env, stdout)
+}
+
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
+    set_up(args, env, stdout)
+}
+
+fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let config = memory::load(args.config.as_deref(), env, &reporter)?;
     let tools = Tools { env, patience: PATIENCE };
@@ -84,6 +94,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if timers.all.is_empty() && !args.json {
         return Ok(ExitCode::SUCCESS);
     }
+    check_calendars(scheduler, &timers, &tools, &reporter)?;
     let plan = plan(scheduler, &timers, env)?;
     for remark in &plan.remarks {
         reporter.warn(remark);
@@ -93,15 +104,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let done = install(&plan, &tools)?;
-    let every = |hours: u64| if hours == 1 { "hour".to_owned() } else { format!("{hours} hours") };
-    let hours =
-        |hours: u64| if scheduler == Scheduler::Crontab { crontab::expressible(hours) } else { hours };
+    let when =
+        |when: &When| if scheduler == Scheduler::Crontab { crontab::nearest(when) } else { when.clone() };
     if args.json {
-        let timers: Vec<_> = timers
-            .all
-            .iter()
-            .map(|timer| json!({"program": timer.words[0], "hours": hours(timer.hours)}))
-            .collect();
+        let shown = |timer: &Timer| match when(&timer.when) {
+            When::Every(hours) => json!({"program": timer.words[0], "hours": hours}),
+            When::On(calendar) => json!({"program": timer.words[0], "calendar": calendar}),
+        };
+        let timers: Vec<_> = timers.all.iter().map(shown).collect();
         stdout.json(&json!({
             "scheduler": scheduler.name(),
             "changed": !done.is_empty(),
@@ -113,7 +123,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let timers: Vec<_> = timers
             .all
             .iter()
-            .map(|timer| format!("{} every {}", timer.program.name(), every(hours(timer.hours))))
+            .map(|timer| format!("{} {}", timer.program.name(), when(&timer.when)))
             .collect();
         let was = if done.is_empty() { " (unchanged)" } else { "" };
         stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;
@@ -125,9 +135,25 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<InstallPlan> {
     Ok(match scheduler {
         Scheduler::Systemd => systemd::plan(timers, &systemd::dir(env)?),
-        Scheduler::Launchd => launchd::plan(timers, home(timers)?),
-        Scheduler::Crontab => crontab::plan(timers),
+        Scheduler::Launchd => launchd::plan(timers, home(timers)?)?,
+        Scheduler::Crontab => crontab::plan(timers)?,
     })
+}
+
+/// systemd has calendars that only itself can judge.
+fn check_calendars(scheduler: Scheduler, timers: &Timers, tools: &Tools, reporter: &Reporter) -> Result<()> {
+    let unknown = timers.all.iter().filter_map(|timer| timer.when.only_systemds());
+    for calendar in unknown.filter(|_| scheduler == Scheduler::Systemd) {
+        if !tools.has("systemd-analyze") {
+            reporter.warn(&format!("\"{calendar}\" was not checked: there is no systemd-analyze on PATH"));
+            continue;
+        }
+        tools.must(&words(&["systemd-analyze", "calendar", calendar]), b"").map_err(|error| {
+            Error::config(format!("systemd does not accept the calendar: {}", error.message()))
+                .hint("correct schedule.consolidate or schedule.defrag; see systemd.time(7)")
+        })?;
+    }
+    Ok(())
 }
 
 fn home(timers: &Timers) -> Result<&str> {

@@ -78,13 +78,13 @@ fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
     let timer = all.iter().find(|timer| timer.program == Some(TimedProgram::Consolidate))?;
     // If nothing ever ran, the timers may be a minute old.
     let (_, at) = last_run(cx.root)?;
-    let hours = TimedProgram::Consolidate.hours(&cx.config.schedule);
-    let interval = Duration::from_secs(hours.saturating_mul(3600));
+    let when = TimedProgram::Consolidate.when(&cx.config.schedule);
+    let interval = Duration::from_secs(when.longest_gap()?.saturating_mul(3600));
     let since = Duration::try_from(cx.env.now().duration_since(at)).unwrap_or_default();
     if since <= GRACE.max(interval.saturating_mul(3)) {
         return None;
     }
-    let what = format!("no run since {at}, although the interval is {hours} hours");
+    let what = format!("no run since {at}, although it is to run {when}");
     let mend = match timer.scheduler {
         Scheduler::Systemd => {
             "see: systemctl --user list-timers; journalctl --user -u agent-memory-consolidate"

@@ -4,8 +4,9 @@
 //! rest then keeps every byte, even a missing last newline.
 
 use crate::base::error::{Error, Result};
+use crate::schedule::calendar::{Calendar, expressible};
 use crate::schedule::plan::{InstallPlan, Scheduler, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers};
+use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,52 +14,61 @@ use std::path::PathBuf;
 const START: &str = "# agent-memory:start";
 const END: &str = "# agent-memory:end";
 
-pub(crate) fn plan(timers: &Timers) -> InstallPlan {
+pub(crate) fn plan(timers: &Timers) -> Result<InstallPlan> {
     let mut block = format!("{START}\n# Written by memory-install-cron; memory-uninstall-cron removes it.\n");
     let mut remarks = Vec::new();
     for timer in &timers.all {
-        let hours = expressible(timer.hours);
-        if hours != timer.hours {
-            remarks.push(format!(
-                "cron cannot express \"every {} hours\": {} will run every {hours} hours",
-                timer.hours,
-                timer.program.name()
-            ));
+        let when = nearest(&timer.when);
+        if when != timer.when {
+            let name = timer.program.name();
+            remarks.push(format!("cron cannot express \"{}\": {name} will run {when}", timer.when));
         }
-        let _ = writeln!(block, "{} {}", times(timer.program, hours), command(timer, &timers.vars));
+        let _ = writeln!(block, "{} {}", times(timer.program, &when)?, command(timer, &timers.vars));
     }
     let _ = writeln!(block, "{END}");
-    InstallPlan {
+    Ok(InstallPlan {
         scheduler: Scheduler::Crontab,
         dirs: Vec::new(),
         files: Vec::new(),
         block: Some(block),
         commands: vec![words(&["crontab", "-"])],
         remarks,
-    }
+    })
 }
 
 /// The intervals that cron's five fields can express without a jump at the end of a day, a week or a month.
 const EXPRESSIBLE: [u64; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 7 * 24];
 
-/// The longest of them that does not exceed `hours`: rather too often than too seldom.
-pub(crate) fn expressible(hours: u64) -> u64 {
-    EXPRESSIBLE.into_iter().rev().find(|most| *most <= hours).unwrap_or(1)
+/// Of an interval the longest of them that does not exceed it: rather too often than too seldom.
+pub(crate) fn nearest(when: &When) -> When {
+    match when {
+        When::Every(hours) => {
+            When::Every(EXPRESSIBLE.into_iter().rev().find(|most| most <= hours).unwrap_or(1))
+        }
+        When::On(_) => when.clone(),
+    }
 }
 
 /// The five fields. Each program has its own minute, so that they do not collide; daily ones run around noon, when
 /// most machines are awake.
-fn times(program: TimedProgram, hours: u64) -> String {
+fn times(program: TimedProgram, when: &When) -> Result<String> {
     let minute = match program {
         TimedProgram::Consolidate => 17,
         TimedProgram::Defrag => 47,
     };
-    match hours {
-        1 => format!("{minute} * * * *"),
-        24 => format!("{minute} 12 * * *"),
-        168 => format!("{minute} 12 * * 1"),
-        hours => format!("{minute} */{hours} * * *"),
-    }
+    Ok(match when {
+        When::Every(1) => format!("{minute} * * * *"),
+        When::Every(24) => format!("{minute} 12 * * *"),
+        When::Every(168) => format!("{minute} 12 * * 1"),
+        When::Every(hours) => format!("{minute} */{hours} * * *"),
+        When::On(text) => {
+            let Calendar { weekdays, day, hour, minute } = expressible(text, "cron")?;
+            let field = |value: Option<u8>| value.map_or("*".to_owned(), |value| value.to_string());
+            let days: Vec<String> = weekdays.iter().map(|day| (day % 7).to_string()).collect();
+            let days = if days.is_empty() { "*".to_owned() } else { days.join(",") };
+            format!("{minute} {} {} * {days}", field(hour), field(day))
+        }
+    })
 }
 
 /// For `/bin/sh`. The variables come before the program, not on lines of their own, which would affect the user's
@@ -112,8 +122,8 @@ pub(crate) fn with_block(crontab: &[u8], new: Option<&str>) -> Result<Vec<u8>> {
     Ok([&crontab[..place.start], new, &crontab[place.end..]].concat())
 }
 
-/// What a block runs: the program and interval of each line. An interval that we would not write is `None`.
-pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, Option<u64>)> {
+/// What a block runs: the program of each line, and its five fields.
+pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, String)> {
     let lines = block.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines
         .filter_map(|line| {
@@ -121,14 +131,18 @@ pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, Option<u64>)> {
             for _ in 0..5 {
                 rest = rest.trim_start().split_once([' ', '\t'])?.1;
             }
-            let fields = line.strip_suffix(rest)?.trim_end();
+            let fields = line.strip_suffix(rest)?.trim_end().to_owned();
             let is_value = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
             let program = shlex::split(rest)?.into_iter().find(|word| !is_value(word))?;
-            let said =
-                |hours: &u64| TimedProgram::ALL.iter().any(|program| times(*program, *hours) == fields);
-            Some((PathBuf::from(program), EXPRESSIBLE.into_iter().find(said)))
+            Some((PathBuf::from(program), fields))
         })
         .collect()
+}
+
+/// When a line with these fields runs the program: as wanted, or at an interval that we would write.
+pub(crate) fn when_of(fields: &str, program: TimedProgram, wanted: &When) -> Option<When> {
+    let mut known = std::iter::once(wanted.clone()).chain(EXPRESSIBLE.into_iter().map(When::Every));
+    known.find(|when| times(program, when).is_ok_and(|written| written == fields))
 }
 
 #[cfg(test)]
@@ -140,11 +154,28 @@ mod tests {
         for (asked, said) in
             [(1, 1), (5, 4), (7, 6), (11, 8), (23, 12), (36, 24), (48, 24), (168, 168), (8784, 168)]
         {
-            assert_eq!(expressible(asked), said);
+            assert_eq!(nearest(&When::Every(asked)), When::Every(said));
         }
         for hours in EXPRESSIBLE {
-            assert_eq!(expressible(hours), hours);
+            assert_eq!(nearest(&When::Every(hours)), When::Every(hours));
         }
+    }
+
+    #[test]
+    fn calendars_become_fields() {
+        let fields = |text: &str| times(TimedProgram::Defrag, &When::On(text.to_owned()));
+        for (text, expected) in [
+            ("hourly", "0 * * * *"),
+            ("daily", "0 0 * * *"),
+            ("weekly", "0 0 * * 1"),
+            ("Mon..Fri 07:30", "30 7 * * 1,2,3,4,5"),
+            ("Sun *-*-* 07:00", "0 7 * * 0"),
+            ("*-*-15 06:00", "0 6 15 * *"),
+        ] {
+            assert_eq!(fields(text).unwrap(), expected, "{text}");
+        }
+        let error = fields("quarterly").unwrap_err();
+        assert!(error.message().starts_with("cron cannot express \"quarterly\""), "{}", error.message());
     }
 
     #[test]
@@ -193,13 +224,20 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for program in ["/usr/bin/x", "/a b/x", "/50%/it's/x", "/a=b/x"] {
-            let timer =
-                Timer { program: TimedProgram::Consolidate, words: words(&[program, "--quiet"]), hours: 36 };
+            let timer = Timer {
+                program: TimedProgram::Consolidate,
+                words: words(&[program, "--quiet"]),
+                when: When::Every(36),
+            };
             let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
-            let block = plan(&timers).block.unwrap();
-            assert_eq!(lines_of(&block), [(PathBuf::from(program), Some(24))], "{block}");
+            let block = plan(&timers).unwrap().block.unwrap();
+            let [(path, fields)] = &lines_of(&block)[..] else { panic!("{block}") };
+            assert_eq!(path, &PathBuf::from(program), "{block}");
+            let when = when_of(fields, TimedProgram::Consolidate, &When::Every(2));
+            assert_eq!(when, Some(When::Every(24)), "{block}");
         }
         assert!(lines_of("# a\n\nPATH=/x\n* * *\n").is_empty());
-        assert_eq!(lines_of("5 4 * * * x"), [(PathBuf::from("x"), None)]);
+        assert_eq!(lines_of("5 4 * * * x"), [(PathBuf::from("x"), "5 4 * * *".to_owned())]);
+        assert_eq!(when_of("5 4 * * *", TimedProgram::Consolidate, &When::Every(2)), None);
     }
 }

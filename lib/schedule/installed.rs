@@ -8,7 +8,7 @@ use crate::base::lookup::is_program;
 use crate::base::text::lossy;
 use crate::config::memory::Schedule;
 use crate::schedule::plan::Scheduler;
-use crate::schedule::timer::TimedProgram;
+use crate::schedule::timer::{TimedProgram, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::{crontab, launchd, module, systemd, unit_file};
 use crate::store::place::Root;
@@ -58,7 +58,7 @@ fn in_files(
         is_modules,
         faults,
     };
-    let wanted = program.hours(schedule);
+    let wanted = program.when(schedule);
     let is_systemd = scheduler == Scheduler::Systemd;
     let dir = if is_systemd { systemd::dir(env).ok()? } else { launchd::dir(env.home()?) };
     let own = match is_systemd {
@@ -71,21 +71,26 @@ fn in_files(
         return Some(timer(path, true, faults.into_iter().collect()));
     }
     let read = match is_systemd {
-        true => systemd_faults(&own, program, &dir, wanted),
+        true => systemd_faults(&own, program, &dir, &wanted),
         false => unit_file::ours(&own).map(|text| {
-            text.map(|text| faults(launchd::program_of(&text), launchd::hours_of(&text), wanted))
+            text.map(|text| faults(launchd::program_of(&text), launchd::when_of(&text, &wanted), &wanted))
         }),
     };
     let faults = read.unwrap_or_else(|error| Some(vec![error.message().to_owned()]))?;
     Some(timer(own, false, faults))
 }
 
-fn systemd_faults(own: &Path, program: TimedProgram, dir: &Path, wanted: u64) -> Result<Option<Vec<String>>> {
+fn systemd_faults(
+    own: &Path,
+    program: TimedProgram,
+    dir: &Path,
+    wanted: &When,
+) -> Result<Option<Vec<String>>> {
     let timer = unit_file::ours(own)?;
     let service = unit_file::ours(&dir.join(systemd::service_name(program)))?;
     let Some(timer) = timer else { return Ok(None) };
     let runs = service.as_deref().and_then(systemd::program_of);
-    let mut faults = faults(runs, systemd::hours_of(&timer), wanted);
+    let mut faults = faults(runs, systemd::when_of(&timer, wanted), wanted);
     if !systemd::wanted_link(program, dir).is_symlink() {
         faults.push("the timer is not enabled".to_owned());
     }
@@ -112,24 +117,25 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
     };
     let of = |program: TimedProgram| {
         let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());
-        let (path, hours) = lines.iter().find(|(path, _)| is_it(path))?;
-        let wanted = crontab::expressible(program.hours(schedule));
-        Some(timer(Some(program), faults(Some(path.clone()), *hours, wanted)))
+        let (path, fields) = lines.iter().find(|(path, _)| is_it(path))?;
+        let wanted = crontab::nearest(&program.when(schedule));
+        let when = crontab::when_of(fields, program, &wanted);
+        Some(timer(Some(program), faults(Some(path.clone()), when, &wanted)))
     };
     TimedProgram::ALL.into_iter().filter_map(of).collect()
 }
 
-fn faults(program: Option<PathBuf>, hours: Option<u64>, wanted: u64) -> Vec<String> {
+fn faults(program: Option<PathBuf>, when: Option<When>, wanted: &When) -> Vec<String> {
     let mut faults = Vec::new();
     match program {
         Some(program) if is_program(&program) => {}
         Some(program) => faults.push(format!("the program \"{}\" is gone", program.display())),
         None => faults.push("the program that it runs cannot be determined".to_owned()),
     }
-    match hours {
-        Some(hours) if hours == wanted => {}
-        Some(hours) => faults.push(format!("it runs every {hours} hours, the configuration says {wanted}")),
-        None => faults.push(format!("its interval is not the configuration's ({wanted} hours)")),
+    match when {
+        Some(when) if when == *wanted => {}
+        Some(when) => faults.push(format!("it runs {when}, the configuration says {wanted}")),
+        None => faults.push(format!("it does not run when the configuration says ({wanted})")),
     }
     faults
 }

@@ -1,7 +1,9 @@
 //! launchd agents: a property list for each program, rendered from `launchd/`.
 
+use crate::base::error::Result;
+use crate::schedule::calendar::{Calendar, expressible};
 use crate::schedule::plan::{InstallPlan, Scheduler, filled, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers};
+use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +40,7 @@ pub(super) fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 
-pub(crate) fn plan(timers: &Timers, home: &str) -> InstallPlan {
+pub(crate) fn plan(timers: &Timers, home: &str) -> Result<InstallPlan> {
     let home = Path::new(home);
     let (mut files, mut commands) = (Vec::new(), Vec::new());
     for timer in &timers.all {
@@ -46,13 +48,14 @@ pub(crate) fn plan(timers: &Timers, home: &str) -> InstallPlan {
         // A loaded agent does not read its file again.
         commands.push(words(&["launchctl", "bootout", &format!("{}/{}", domain(), label(timer.program))]));
         commands.push(words(&["launchctl", "bootstrap", &domain(), &path.to_string_lossy()]));
-        files.push((path, agent(timer, &timers.vars, &log(timer.program, home).to_string_lossy())));
+        let log = log(timer.program, home);
+        files.push((path, agent(timer, &timers.vars, &log.to_string_lossy())?));
     }
     let dirs = if files.is_empty() { Vec::new() } else { vec![log_dir(home)] };
-    InstallPlan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() }
+    Ok(InstallPlan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() })
 }
 
-fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> String {
+fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> Result<String> {
     let (mut command, mut environment) = (String::new(), String::new());
     for word in &timer.words {
         let _ = writeln!(command, "\t\t<string>{}</string>", escaped(word));
@@ -63,10 +66,34 @@ fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> String {
     let values = [
         ("@COMMAND@\n", &*command),
         ("@ENVIRONMENT@\n", &*environment),
-        ("@SECONDS@", &(timer.hours * 3600).to_string()),
+        ("@TIMES@\n", &times(&timer.when)?),
         ("@LOG@", &escaped(log)),
     ];
-    filled(template(timer.program), &values)
+    Ok(filled(template(timer.program), &values))
+}
+
+/// The key that says when it runs. A run that was missed while the machine slept is done when it wakes, but only with a
+/// calendar.
+fn times(when: &When) -> Result<String> {
+    let calendar = match when.on_calendar() {
+        When::On(calendar) => calendar,
+        When::Every(hours) => {
+            return Ok(format!("\t<key>StartInterval</key>\n\t<integer>{}</integer>\n", hours * 3600));
+        }
+    };
+    let Calendar { weekdays, day, hour, minute } = expressible(&calendar, "launchd")?;
+    let keys = |weekday: Option<u8>| {
+        let keys = [("Weekday", weekday), ("Day", day), ("Hour", hour), ("Minute", Some(minute))];
+        let key = |(name, value): (&str, Option<u8>)| {
+            Some(format!("\t\t\t<key>{name}</key>\n\t\t\t<integer>{}</integer>\n", value?))
+        };
+        format!("\t\t<dict>\n{}\t\t</dict>\n", keys.into_iter().filter_map(key).collect::<String>())
+    };
+    let dicts: String = match &weekdays[..] {
+        [] => keys(None),
+        days => days.iter().map(|day| keys(Some(*day))).collect(),
+    };
+    Ok(format!("\t<key>StartCalendarInterval</key>\n\t<array>\n{dicts}\t</array>\n"))
 }
 
 /// Characters that have a meaning in XML, and their entities.
@@ -84,11 +111,16 @@ pub(crate) fn program_of(agent: &str) -> Option<PathBuf> {
     Some(PathBuf::from(ENTITIES.iter().rev().fold(text.to_owned(), plain)))
 }
 
-/// The interval of an installed agent.
-pub(crate) fn hours_of(agent: &str) -> Option<u64> {
+/// When an installed agent runs: as wanted, or at an interval.
+pub(crate) fn when_of(agent: &str, wanted: &When) -> Option<When> {
+    let usual = [wanted.clone(), When::Every(24), When::Every(168)];
+    let is_it = |when: &When| times(when).is_ok_and(|times| agent.contains(&times));
+    if let Some(when) = usual.into_iter().find(is_it) {
+        return Some(when);
+    }
     let rest = agent.split_once("<key>StartInterval</key>")?.1;
     let seconds: u64 = rest.split_once("<integer>")?.1.split_once("</integer>")?.0.trim().parse().ok()?;
-    seconds.is_multiple_of(3600).then_some(seconds / 3600)
+    seconds.is_multiple_of(3600).then_some(When::Every(seconds / 3600))
 }
 
 #[cfg(test)]
@@ -98,11 +130,27 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back_as_it_was() {
         for program in ["/usr/bin/x", "/a & b/<c>/x", "/&amp;/x", "/ü \"'%$\\@LOG@/x"] {
-            let timer =
-                Timer { program: TimedProgram::Defrag, words: words(&[program, "--quiet"]), hours: 36 };
-            let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log");
+            let timer = Timer {
+                program: TimedProgram::Defrag,
+                words: words(&[program, "--quiet"]),
+                when: When::Every(36),
+            };
+            let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log").unwrap();
             assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
-            assert_eq!(hours_of(&text), Some(36));
+            assert_eq!(when_of(&text, &When::Every(24)), Some(When::Every(36)));
         }
+    }
+
+    #[test]
+    fn a_calendar_becomes_one_entry_for_each_weekday() {
+        let on = |text: &str| When::On(text.to_owned());
+        let text = times(&on("Mon,Thu 07:30")).unwrap();
+        assert_eq!(text.matches("<key>Weekday</key>").count(), 2);
+        assert_eq!(text.matches("<integer>30</integer>").count(), 2);
+        assert_eq!(times(&When::Every(24)).unwrap(), times(&on("daily")).unwrap());
+        assert_eq!(when_of(&text, &on("Mon,Thu 07:30")), Some(on("Mon,Thu 07:30")));
+        assert_eq!(when_of(&text, &on("Mon 07:30")), None);
+        let error = times(&on("*:0/5")).unwrap_err();
+        assert!(error.message().starts_with("launchd cannot express \"*:0/5\""), "{}", error.message());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! An installation is plain data ([`plan::InstallPlan`]) that `--print` shows and `install` carries out.
 
+mod calendar;
 pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod crontab;

@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::schedule::plan::{InstallPlan, Scheduler, Words, filled, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers};
+use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
 use std::path::{Path, PathBuf};
 
 /// Units for all users, which the user manager reads after the user's own.
@@ -84,7 +84,18 @@ fn service(timer: &Timer, vars: &[(&str, String)]) -> String {
 }
 
 fn schedule(timer: &Timer) -> String {
-    filled(templates(timer.program).1, &[("@HOURS@", &timer.hours.to_string())])
+    let times = match timer.when.on_calendar() {
+        // Persistent: what was missed while the machine was off is caught up on.
+        When::On(calendar) => format!("OnCalendar={calendar}\nPersistent=true\nRandomizedDelaySec=10min"),
+        When::Every(hours) => {
+            let first = match timer.program {
+                TimedProgram::Consolidate => "5min",
+                TimedProgram::Defrag => "15min",
+            };
+            format!("OnStartupSec={first}\nOnUnitActiveSec={hours}h\nRandomizedDelaySec=2min")
+        }
+    };
+    filled(templates(timer.program).1, &[("@WHEN@", &timer.when.to_string()), ("@TIMES@", &times)])
 }
 
 /// Runs a program whose path systemd would not accept: it refuses quotes and backslashes there, however escaped.
@@ -124,10 +135,16 @@ pub(crate) fn program_of(service: &str) -> Option<PathBuf> {
     Some(PathBuf::from(program.replace("%%", "%")))
 }
 
-/// The interval of an installed timer.
-pub(crate) fn hours_of(timer: &str) -> Option<u64> {
-    let value = timer.lines().find_map(|line| line.strip_prefix("OnUnitActiveSec="))?;
-    value.trim().strip_suffix('h')?.parse().ok()
+/// When an installed timer fires: as wanted, or otherwise.
+pub(crate) fn when_of(timer: &str, wanted: &When) -> Option<When> {
+    let value = |key: &str| timer.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    let Some(calendar) = value("OnCalendar=") else {
+        return value("OnUnitActiveSec=")?.strip_suffix('h')?.parse().ok().map(When::Every);
+    };
+    // An interval may have been written as a calendar.
+    let mut usual = [wanted.clone(), When::Every(24), When::Every(168)].into_iter();
+    let is_it = |when: &When| when.on_calendar() == When::On(calendar.to_owned());
+    Some(usual.find(is_it).unwrap_or_else(|| When::On(calendar.to_owned())))
 }
 
 #[cfg(test)]
@@ -163,7 +180,19 @@ mod tests {
             assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
         }
         assert_eq!(program_of("ExecStart=\n"), None);
-        assert_eq!(hours_of("[Timer]\nOnUnitActiveSec=48h\n"), Some(48));
-        assert_eq!(hours_of("[Timer]\nOnUnitActiveSec=2s\n"), None);
+    }
+
+    #[test]
+    fn the_times_are_read_back_as_they_were_wanted() {
+        let on = |text: &str| When::On(text.to_owned());
+        for (text, wanted, read) in [
+            ("OnUnitActiveSec=48h\n", When::Every(2), Some(When::Every(48))),
+            ("OnUnitActiveSec=2s\n", When::Every(2), None),
+            ("OnCalendar=Mon 07:00\n", When::Every(2), Some(on("Mon 07:00"))),
+            ("OnCalendar=daily\n", When::Every(2), Some(When::Every(24))),
+            ("OnCalendar=daily\n", on("daily"), Some(on("daily"))),
+        ] {
+            assert_eq!(when_of(&format!("[Timer]\n{text}"), &wanted), read, "{text}");
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup::{is_program, on_path};
+use crate::base::lookup::beside;
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
+use crate::schedule::calendar::Calendar;
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The variables that name the user's own directories. The other `XDG_*` belong to one session (its runtime
@@ -37,10 +39,58 @@ impl TimedProgram {
         }
     }
 
-    pub(super) fn hours(self, schedule: &Schedule) -> u64 {
+    pub(super) fn when(self, schedule: &Schedule) -> When {
+        let (calendar, hours) = match self {
+            TimedProgram::Consolidate => (&schedule.consolidate, schedule.consolidate_interval_hours),
+            TimedProgram::Defrag => (&schedule.defrag, schedule.defrag_interval_hours),
+        };
+        calendar.clone().map_or(When::Every(hours), When::On)
+    }
+}
+
+/// When a program runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum When {
+    /// So many hours after it ran.
+    Every(u64),
+    /// At the times of a calendar, as systemd writes it.
+    On(String),
+}
+
+impl When {
+    /// The same on a calendar, if there is one. systemd and launchd do not count the hours in which a laptop sleeps:
+    /// every 24 hours would be every third day. They catch up on the times of a calendar.
+    pub(super) fn on_calendar(&self) -> When {
         match self {
-            TimedProgram::Consolidate => schedule.consolidate_interval_hours,
-            TimedProgram::Defrag => schedule.defrag_interval_hours,
+            When::Every(24) => When::On("daily".to_owned()),
+            When::Every(168) => When::On("weekly".to_owned()),
+            When::Every(_) | When::On(_) => self.clone(),
+        }
+    }
+
+    /// A calendar that neither launchd nor cron can express.
+    pub(crate) fn only_systemds(&self) -> Option<&str> {
+        match self {
+            When::On(text) if Calendar::parse(text).is_none() => Some(text),
+            When::On(_) | When::Every(_) => None,
+        }
+    }
+
+    /// The most hours between two runs; `None` if only systemd knows.
+    pub(super) fn longest_gap(&self) -> Option<u64> {
+        match self {
+            When::Every(hours) => Some(*hours),
+            When::On(text) => Calendar::parse(text).map(|calendar| calendar.longest_gap()),
+        }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            When::Every(1) => f.write_str("every hour"),
+            When::Every(hours) => write!(f, "every {hours} hours"),
+            When::On(text) => f.write_str(text),
         }
     }
 }
@@ -50,7 +100,7 @@ pub(crate) struct Timer {
     pub(crate) program: TimedProgram,
     /// The program's absolute path and its arguments.
     pub(crate) words: Vec<String>,
-    pub(crate) hours: u64,
+    pub(crate) when: When,
 }
 
 /// The timers, and the variables of both: in alphabetical order, with no control character in any value.
@@ -72,9 +122,10 @@ impl Timers {
             arguments.extend(["--config".to_owned(), plain("the configuration file", path.as_os_str())?]);
         }
         let timer = |program: TimedProgram| {
-            let mut words = vec![plain(program.name(), path_of(program.name(), env)?.as_os_str())?];
+            let mut words =
+                vec![plain(program.name(), beside(program.name(), "the timers", env)?.as_os_str())?];
             words.extend_from_slice(&arguments);
-            Ok(Timer { program, words, hours: program.hours(schedule) })
+            Ok(Timer { program, words, when: program.when(schedule) })
         };
         Ok(Timers { all: TimedProgram::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
     }
@@ -126,26 +177,6 @@ fn plain(what: &str, value: &OsStr) -> Result<String> {
         true => Err(fault("contains a control character")),
         false => Ok(text.to_owned()),
     }
-}
-
-/// The program of that name beside this one.
-///
-/// If PATH leads to the same file, the path from there is used: a package manager's profile keeps its path when the
-/// package behind it is replaced.
-fn path_of(name: &str, env: &Env) -> Result<PathBuf> {
-    let own = std::env::current_exe().and_then(|own| own.canonicalize());
-    let own = own.map_err(|e| Error::io(format!("the path of this program cannot be determined: {e}")))?;
-    let beside = own.with_file_name(name);
-    if !is_program(&beside) {
-        return Err(Error::io(format!(
-            "the timers need the program \"{}\", which does not exist",
-            beside.display()
-        ))
-        .hint("install all programs of the toolkit into one directory"));
-    }
-    let is_same =
-        |path: &PathBuf| path.is_absolute() && path.canonicalize().ok() == beside.canonicalize().ok();
-    Ok(on_path(name.as_ref(), env).filter(is_same).unwrap_or(beside))
 }
 
 #[cfg(test)]

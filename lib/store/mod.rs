@@ -1,11 +1,16 @@
-//! What we wrote: logs of runs, the queue and the notes.
+//! What we wrote: logs of runs, conversations, the queue and the notes.
 
 pub(crate) mod batch;
+pub(crate) mod conversation;
 pub(crate) mod entry;
+pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod history_state;
 pub(crate) mod journal;
 pub(crate) mod ledger;
+pub(crate) mod merge;
+pub(crate) mod merge_commit;
+pub(crate) mod merge_driver;
 pub(crate) mod overlay;
 pub(crate) mod persistence;
 pub(crate) mod place;

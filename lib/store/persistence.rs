@@ -1,7 +1,7 @@
 //! The boundary between what is done with notes and where they are kept (US-003): Markdown files, or a host's own store.
 
 use crate::base::cli::Reporter;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::proposal::{Proposal, ProposalId};
@@ -138,6 +138,16 @@ pub trait Persistence {
         }
     }
 
+    /// The same; `None` if there is no such note, or if its file is broken. A store that cannot be read is an error:
+    /// it is not one without the note.
+    fn own(&self, id: &EntryId) -> Result<Option<Note>> {
+        match self.find_own(id) {
+            Ok(note) => Ok(Some(note)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Every id that was ever given and is still known: of notes, of archived ones, and aliases.
     fn ids(&self) -> Result<BTreeSet<EntryId>> {
         let scan = self.scan(&[Place::Topics, Place::Archive], |note| {
@@ -213,6 +223,6 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
 }
 
 /// Does the file's name end as that of the note with this id?
-pub(super) fn is_named_after(path: &Path, id: &EntryId) -> bool {
+pub(crate) fn is_named_after(path: &Path, id: &EntryId) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }

@@ -6,6 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::parallel;
 use crate::store::entry::{Entry, EntryId};
+use crate::store::merge;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
@@ -180,6 +181,8 @@ impl Persistence for Topics {
         let path = self.root.state().join("store.lock");
         let file = file::lock_for_change(&path, true)?;
         let file = file.ok_or_else(|| Error::io(format!("\"{}\" vanished", path.display())))?;
+        // A merge with another machine that was cut short is written to its end first.
+        merge::recover(&self.root)?;
         // Whoever wrote here without being done held this lock, and is gone. What is young may be on its way from
         // elsewhere: rsync names its files in transit as we do.
         for place in [Place::Topics, Place::Archive] {
@@ -232,7 +235,9 @@ impl Persistence for Topics {
         entry: Entry,
     ) -> Result<Note> {
         let path = self.path(place, name).map_err(|broken| Error::corrupt(broken.why))?;
-        if old.is_none_or(|old| old.path != path) && self.is_taken(place, name) {
+        // On a file system that ignores case, a note whose name changes only in case is in its own way.
+        let is_own = old.is_some_and(|old| old.path == path || file::is_same(&old.path, &path));
+        if !is_own && self.is_taken(place, name) {
             return Err(Error::conflict(format!("\"{}\" exists already", path.display())));
         }
         let Some(old) = old else {
@@ -265,10 +270,7 @@ impl Persistence for Topics {
     fn put_proposal(&self, _lock: &StoreLock, proposal: &Proposal) -> Result<()> {
         let bytes = proposal.bytes()?;
         let dir = self.root.proposals();
-        if !dir.is_dir() {
-            file::make_private_dir(&dir)?;
-            file::sync_dir(self.root.path())?;
-        }
+        file::make_private_dir(&dir)?;
         let path = dir.join(format!("{}.json", proposal.id));
         // A file that is broken is somebody's: it is not replaced.
         if path.symlink_metadata().is_ok() {

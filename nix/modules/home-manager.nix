@@ -3,19 +3,20 @@
 {
   config,
   lib,
+  options,
   pkgs,
   ...
 }:
 
 let
-  inherit (import ./jobs.nix { inherit config lib pkgs; })
-    packages
+  all = import ./jobs.nix { inherit config lib pkgs; };
+  inherit (all)
     jobs
     axeFiles
     memoryFiles
     ;
   inherit (pkgs.stdenv.hostPlatform) isDarwin;
-  inherit (config.home) homeDirectory profileDirectory;
+  inherit (config.home) homeDirectory profileDirectory username;
 
   # The variables of the session if home-manager manages the XDG directories. The programs find their files by them.
   environment = lib.optionalAttrs config.xdg.enable {
@@ -25,14 +26,20 @@ let
     XDG_STATE_HOME = config.xdg.stateHome;
   };
   # The LLM command can be anywhere. git is last, so that the user's own git is found first.
-  path = [
-    "${profileDirectory}/bin"
-    "${homeDirectory}/.local/bin"
-  ];
+  path =
+    map (package: "${lib.getBin package}/bin") all.extraPackages
+    ++ lib.unique [
+      "${profileDirectory}/bin"
+      "${homeDirectory}/.nix-profile/bin"
+      "/etc/profiles/per-user/${username}/bin"
+      "${homeDirectory}/.local/bin"
+    ];
   git = lib.makeBinPath [ pkgs.gitMinimal ];
 
-  systemd = import ./systemd.nix { inherit lib pkgs; } {
-    path = map (builtins.replaceStrings [ "%" ] [ "%%" ]) path ++ [
+  systemd = import ./systemd.nix { inherit lib pkgs; } { inherit environment; };
+  systemdPath = lib.concatStringsSep ":" (
+    map (builtins.replaceStrings [ "%" ] [ "%%" ]) path
+    ++ [
       "/run/wrappers/bin"
       "/run/current-system/sw/bin"
       "/nix/var/nix/profiles/default/bin"
@@ -40,9 +47,9 @@ let
       "/usr/bin"
       "/bin"
       git
-    ];
-    inherit environment;
-  };
+    ]
+  );
+  # home-manager itself lets each agent wait for the Nix store.
   launchd = import ./launchd.nix { inherit lib pkgs; } {
     home = homeDirectory;
     path = path ++ [
@@ -66,18 +73,53 @@ let
   logDirectories = lib.mapAttrs' (
     _: job: lib.nameValuePair "Library/Logs/${dirOf job.log}/.keep" { text = ""; }
   ) jobs;
+
+  # home-manager's own module for Claude Code writes the file that our hooks belong in.
+  hooks = all.hooks "${profileDirectory}/bin";
+  hasModule = options.programs ? claude-code;
+  inModule = hasModule && config.programs.claude-code.enable;
+  hookFiles = lib.mapAttrs' (
+    harness: hook: lib.nameValuePair hook.file { source = all.hookFile harness hook; }
+  ) (lib.filterAttrs (harness: _: harness != "claude-code" || !inModule) hooks);
+
+  # Targets that home-manager writes: they are links into the Nix store.
+  relative =
+    target:
+    let
+      path = target.path or target;
+    in
+    lib.removePrefix "~/" (lib.removePrefix "${homeDirectory}/" path);
+  managed = map (file: file.target) (
+    lib.filter (file: file.enable) (lib.attrValues config.home.file)
+  );
+  clashes = lib.filter (target: lib.elem (relative target) managed) all.targets;
 in
 {
   _class = "homeManager";
   imports = [ ./options.nix ];
 
   config = {
-    home.packages = packages;
+    home.packages = all.packages;
     xdg.configFile =
       lib.optionalAttrs (!inLibrary) (below "axe" axeFiles) // below "agent-memory" memoryFiles;
     home.file =
       lib.optionalAttrs inLibrary (below "Library/Application Support/axe" axeFiles)
-      // lib.optionalAttrs isDarwin logDirectories;
+      // lib.optionalAttrs isDarwin logDirectories
+      // hookFiles;
+    programs = lib.optionalAttrs hasModule {
+      claude-code.settings = lib.optionalAttrs (
+        inModule && hooks ? claude-code
+      ) hooks.claude-code.settings;
+    };
+
+    warnings =
+      map (target: ''
+        services.agent-memory.targets: home-manager writes "~/${relative target}" itself, and memory-agents-md cannot
+        change it. Switch on a hook that recalls notes, or take the file away from home-manager.
+      '') clashes
+      ++ lib.optional (!isDarwin && jobs != { } && !config.systemd.user.enable) ''
+        axe: systemd.user.enable is off, so the timers of programs.axe and services.agent-memory are not installed.
+      '';
 
     systemd.user.services = lib.mapAttrs (
       name: job:
@@ -86,7 +128,9 @@ in
       in
       {
         Unit = sections.unit;
-        Service = sections.service;
+        Service = sections.service // {
+          Environment = [ (sections.pathLine systemdPath) ] ++ sections.service.Environment;
+        };
       }
     ) jobs;
     systemd.user.timers = lib.mapAttrs (
@@ -95,7 +139,7 @@ in
         sections = systemd name job;
       in
       {
-        Unit.Description = sections.timerDescription;
+        Unit = sections.timerUnit;
         Timer = sections.timer;
         Install.WantedBy = [ "timers.target" ];
       }

@@ -10,20 +10,33 @@
 
 let
   script = import ./script.nix { inherit lib pkgs; };
-  calendar = import ./calendar.nix;
+  calendar = import ./calendar.nix { inherit lib; };
 in
 name: job:
 let
   log = "${home}/Library/Logs/${job.log}";
-  isPlain = job.stdin == null && job.environmentFile == null;
+  isPlain =
+    job.stdin == null
+    && job.output == null
+    && job.environmentFile == null
+    && builtins.length job.commands == 1;
 in
 {
   Label = job.label;
   ProgramArguments =
     if isPlain then
-      job.command
+      builtins.head job.commands
     else
-      [ "${script name { inherit (job) command stdin environmentFile; }}" ];
+      [
+        "${script name {
+          inherit (job)
+            commands
+            stdin
+            output
+            environmentFile
+            ;
+        }}"
+      ];
   EnvironmentVariables = {
     PATH = lib.concatStringsSep ":" path;
   }
@@ -31,13 +44,19 @@ in
   RunAtLoad = false;
   KeepAlive = false;
   ProcessType = "Background";
+  Nice = 10;
   StandardOutPath = log;
   StandardErrorPath = log;
 }
 // (
   if job ? calendar then
-    # options.nix reports any other name. The default keeps an evaluation error from hiding that report.
-    { StartCalendarInterval = calendar.${job.calendar} or [ ]; }
+    let
+      times = calendar.toLaunchd job.calendar;
+    in
+    # options.nix reports any other calendar. The default keeps an evaluation error from hiding that report.
+    {
+      StartCalendarInterval = if times == null then [ ] else times;
+    }
   else
     { StartInterval = job.seconds; }
 )

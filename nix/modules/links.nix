@@ -1,5 +1,6 @@
 # NixOS and nix-darwin do not manage files in home directories. The files are in /etc, and this script, run as the
-# user, links to them from the user's configuration. A file that the user made is kept and used.
+# user, links to them from the user's configuration. A file that the user made is kept and used. Without files it only
+# removes the links that an earlier configuration made.
 { lib, pkgs }:
 
 {
@@ -7,12 +8,21 @@
   memoryFiles,
   # In the home directory, if XDG_CONFIG_HOME is not set.
   axeDir,
+  # Paths in the home directory, with the files in /etc.
+  homeFiles ? { },
+  # More that the script does.
+  more ? "",
 }:
 
 let
   link =
     dir: etc: file: _:
     "link \"${dir}\"/${lib.escapeShellArg file} ${lib.escapeShellArg "/etc/${etc}/${file}"}";
+  homeLink = file: target: "link \"$HOME\"/${lib.escapeShellArg file} ${lib.escapeShellArg target}";
+  # All that a configuration can have linked from a home directory.
+  known = map (hook: hook.file) (
+    lib.attrValues (import ./hooks.nix { inherit lib; } { programs = ""; })
+  );
 in
 pkgs.writeShellScript "axe-links" ''
   set -eu
@@ -42,7 +52,9 @@ pkgs.writeShellScript "axe-links" ''
   }
 
   # Links to files that are no longer in /etc.
-  for old in "$axe"/config.toml "$axe"/agents/*.toml "$memory"/config.json; do
+  for old in "$axe"/config.toml "$axe"/agents/*.toml "$memory"/config.json ${
+    lib.concatStringsSep " " (map (file: "\"$HOME\"/${lib.escapeShellArg file}") known)
+  }; do
     if [ -L "$old" ] && [ ! -e "$old" ] && is_ours "$old"; then
       rm -- "$old"
     fi
@@ -50,5 +62,7 @@ pkgs.writeShellScript "axe-links" ''
   ${lib.concatStringsSep "\n" (
     lib.mapAttrsToList (link "$axe" "axe") axeFiles
     ++ lib.mapAttrsToList (link "$memory" "agent-memory") memoryFiles
+    ++ lib.mapAttrsToList homeLink homeFiles
+    ++ lib.optional (more != "") more
   )}
 ''

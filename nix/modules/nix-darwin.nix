@@ -7,8 +7,8 @@
 }:
 
 let
-  inherit (import ./jobs.nix { inherit config lib pkgs; })
-    packages
+  all = import ./jobs.nix { inherit config lib pkgs; };
+  inherit (all)
     jobs
     axeFiles
     memoryFiles
@@ -19,7 +19,7 @@ let
 
   launchd = import ./launchd.nix { inherit lib pkgs; } {
     inherit home;
-    path = [
+    path = map (package: "${lib.getBin package}/bin") all.extraPackages ++ [
       "${home}/.local/bin"
       "${home}/.nix-profile/bin"
       "/etc/profiles/per-user/${toString user}/bin"
@@ -35,43 +35,66 @@ let
       (lib.makeBinPath [ pkgs.gitMinimal ])
     ];
   };
-  links = import ./links.nix { inherit lib pkgs; } {
-    inherit axeFiles memoryFiles;
-    axeDir = "Library/Application Support";
-  };
-  below = dir: lib.mapAttrs' (file: source: lib.nameValuePair "${dir}/${file}" { inherit source; });
+  # At login, launchd may be faster than the volume of the Nix store.
+  waiting = arguments: [
+    "/bin/sh"
+    "-c"
+    "/bin/wait4path /nix/store && exec ${lib.escapeShellArgs arguments}"
+  ];
+
+  hooks = all.hooks "/run/current-system/sw/bin";
   logDirectories = lib.unique (
     lib.mapAttrsToList (_: job: "${home}/Library/Logs/${dirOf job.log}") jobs
   );
+  links = import ./links.nix { inherit lib pkgs; } {
+    inherit axeFiles memoryFiles;
+    axeDir = "Library/Application Support";
+    homeFiles = lib.mapAttrs' (
+      harness: hook: lib.nameValuePair hook.file "/etc/agent-memory/hooks/${harness}.json"
+    ) hooks;
+    # launchd creates a log file, but not its directory.
+    more = lib.optionalString (
+      logDirectories != [ ]
+    ) "mkdir -p -- ${lib.escapeShellArgs logDirectories}";
+  };
+  below = dir: lib.mapAttrs' (file: source: lib.nameValuePair "${dir}/${file}" { inherit source; });
 in
 {
   _class = "darwin";
   imports = [ ./options.nix ];
 
   config = {
-    environment.systemPackages = packages;
-    environment.etc = below "axe" axeFiles // below "agent-memory" memoryFiles;
+    environment.systemPackages = all.packages;
+    environment.etc =
+      below "axe" axeFiles
+      // below "agent-memory" memoryFiles
+      // lib.mapAttrs' (
+        harness: hook:
+        lib.nameValuePair "agent-memory/hooks/${harness}.json" { source = all.hookFile harness hook; }
+      ) hooks;
 
-    launchd.user.agents =
-      lib.mapAttrs (name: job: { serviceConfig = launchd name job; }) jobs
-      // lib.optionalAttrs isOn {
-        # nix-darwin loads it at each switch, launchd at each login.
-        axe-links.serviceConfig = {
-          Label = "com.axe.links";
-          ProgramArguments = [
-            "/bin/sh"
-            "-c"
-            (lib.concatStringsSep " && " (
-              [ "/bin/wait4path /nix/store" ]
-              # launchd creates a log file, but not its directory.
-              ++ lib.optional (logDirectories != [ ]) "mkdir -p ${lib.escapeShellArgs logDirectories}"
-              ++ [ "exec ${links}" ]
-            ))
-          ];
-          RunAtLoad = true;
-          KeepAlive = false;
-          ProcessType = "Background";
+    assertions = lib.optional isOn {
+      assertion = user != null;
+      message = "programs.axe and services.agent-memory need system.primaryUser: the user whose files and timers they are.";
+    };
+
+    # Also when both families are off: it then removes the links that are left.
+    system.activationScripts.postActivation.text = lib.optionalString (user != null) ''
+      # axe: files of ${user}
+      launchctl asuser "$(id -u -- ${lib.escapeShellArg user})" \
+        sudo --user=${lib.escapeShellArg user} --set-home -- ${links} || true
+    '';
+
+    launchd.user.agents = lib.mapAttrs (
+      name: job:
+      let
+        agent = launchd name job;
+      in
+      {
+        serviceConfig = agent // {
+          ProgramArguments = waiting agent.ProgramArguments;
         };
-      };
+      }
+    ) jobs;
   };
 }

@@ -7,46 +7,74 @@
 }:
 
 let
-  inherit (import ./jobs.nix { inherit config lib pkgs; })
-    packages
+  all = import ./jobs.nix { inherit config lib pkgs; };
+  inherit (all)
     jobs
     axeFiles
     memoryFiles
     ;
-  isOn = config.programs.axe.enable || config.services.agent-memory.enable;
+  inherit (config.services.agent-memory) users;
 
-  systemd = import ./systemd.nix { inherit lib pkgs; } {
-    path = [
-      "/run/wrappers/bin"
-      "%h/.local/bin"
-      "%h/.nix-profile/bin"
-      "/etc/profiles/per-user/%u/bin"
-      "/nix/var/nix/profiles/default/bin"
-      "/run/current-system/sw/bin"
-      # For users who have no git.
-      (lib.makeBinPath [ pkgs.gitMinimal ])
-    ];
-  };
-  # No runs for root and other system users.
-  people.ConditionUser = "!@system";
+  systemd = import ./systemd.nix { inherit lib pkgs; } { };
+  path = [
+    "/run/wrappers/bin"
+    "%h/.local/bin"
+    "%h/.nix-profile/bin"
+    "/etc/profiles/per-user/%u/bin"
+    "/nix/var/nix/profiles/default/bin"
+    "/run/current-system/sw/bin"
+    # For users who have no git.
+    (lib.makeBinPath [ pkgs.gitMinimal ])
+  ];
+  # No runs for root and other system users. Several conditions of this kind need a bar: one of them must hold.
+  people.ConditionUser = if users == null then "!@system" else map (user: "|${user}") users;
+  hooks = all.hooks "/run/current-system/sw/bin";
   below = dir: lib.mapAttrs' (file: source: lib.nameValuePair "${dir}/${file}" { inherit source; });
 in
 {
   _class = "nixos";
   imports = [ ./options.nix ];
 
+  options.services.agent-memory.users = lib.mkOption {
+    type = lib.types.nullOr (lib.types.listOf lib.types.str);
+    default = null;
+    example = [ "ada" ];
+    description = ''
+      Users whose timers run, those of agents included. If `null`, those of all users who are not system users. Each user's
+      timers read `environmentFile` as that user: with `/run/secrets/llm-%u.env`, each has a file of their own.
+    '';
+  };
+
   config = {
-    environment.systemPackages = packages;
-    environment.etc = below "axe" axeFiles // below "agent-memory" memoryFiles;
-    system.userActivationScripts = lib.optionalAttrs isOn {
-      axe = {
-        text = "${import ./links.nix { inherit lib pkgs; } {
-          inherit axeFiles memoryFiles;
-          axeDir = ".config";
-        }}";
-        deps = [ ];
-      };
+    environment.systemPackages = all.packages;
+    environment.etc =
+      below "axe" axeFiles
+      // below "agent-memory" memoryFiles
+      // lib.mapAttrs' (
+        harness: hook:
+        lib.nameValuePair "agent-memory/hooks/${harness}.json" { source = all.hookFile harness hook; }
+      ) hooks;
+    # Also when both families are off: it then removes the links that are left.
+    system.userActivationScripts.axe = {
+      text = "${import ./links.nix { inherit lib pkgs; } {
+        inherit axeFiles memoryFiles;
+        axeDir = ".config";
+        homeFiles = lib.mapAttrs' (
+          harness: hook: lib.nameValuePair hook.file "/etc/agent-memory/hooks/${harness}.json"
+        ) hooks;
+      }}";
+      deps = [ ];
     };
+
+    warnings =
+      let
+        isLingering = user: (config.users.users.${user}.linger or false) == true;
+        leaving = lib.filter (user: !isLingering user) (if users == null then [ ] else users);
+      in
+      lib.optional (jobs != { } && leaving != [ ]) ''
+        services.agent-memory.users: timers stop when these users log out: ${lib.concatStringsSep ", " leaving}.
+        To keep them running, set users.users.NAME.linger = true.
+      '';
 
     systemd.user.services = lib.mapAttrs (
       name: job:
@@ -54,8 +82,16 @@ in
         sections = systemd name job;
       in
       {
-        # NixOS would add a PATH of its own to ours.
-        path = lib.mkForce [ ];
+        path = all.extraPackages;
+        # What NixOS and this machine's configuration add to the PATH comes first.
+        environment.PATH = lib.mkForce (
+          lib.concatStringsSep ":" (
+            lib.optional (config.systemd.user.services.${name}.path != [ ]) (
+              lib.makeBinPath config.systemd.user.services.${name}.path
+            )
+            ++ path
+          )
+        );
         unitConfig = sections.unit // people;
         serviceConfig = sections.service;
       }
@@ -66,8 +102,7 @@ in
         sections = systemd name job;
       in
       {
-        description = sections.timerDescription;
-        unitConfig = people;
+        unitConfig = sections.timerUnit // people;
         timerConfig = sections.timer;
         wantedBy = [ "timers.target" ];
       }

@@ -1,25 +1,49 @@
-# A shell script around a command, for what systemd or launchd cannot do themselves.
+# A shell script around commands, for what systemd or launchd cannot do themselves.
 { lib, pkgs }:
 
 name:
 {
-  command,
+  commands,
   stdin ? null,
+  output ? null,
   environmentFile ? null,
 }:
 
 let
+  secret = import ./secret.nix { inherit lib; };
   # A separate script, so that its text cannot end the script around it.
   input = pkgs.writeShellScript "${name}-stdin" ''
     set -eo pipefail
     ${stdin}
   '';
+  all = lib.concatStringsSep " && " (map lib.escapeShellArgs commands);
+  run = if stdin == null then all else "${all} <<<\"$input\"";
+  home = if lib.hasPrefix "~/" output then "\"$HOME\"/" else "";
 in
 pkgs.writeShellScript name ''
   set -euo pipefail
   shopt -s inherit_errexit extglob
   ${lib.optionalString (environmentFile != null) ''
     # launchd has no EnvironmentFile. As in systemd, nothing in the file is executed. A backslash is an ordinary character.
+    runtime=''${XDG_RUNTIME_DIR:-$(getconf DARWIN_USER_TEMP_DIR 2>/dev/null || true)}
+    runtime=''${runtime%/}
+    secrets=${secret.toShell environmentFile}
+    ${
+      if secret.isOptional environmentFile then
+        "[ -e \"$secrets\" ] || secrets=/dev/null"
+      else
+        ''
+          # At login, it may appear only after the timer has fired.
+          tries=60
+          until [ -e "$secrets" ]; do
+            tries=$((tries - 1))
+            if [ "$tries" -lt 0 ]; then
+              echo "${name}: there is no file \"$secrets\"" >&2
+              exit 1
+            fi
+            sleep 10
+          done''
+    }
     while IFS= read -r line || [ -n "$line" ]; do
       line=''${line##+([[:space:]])}
       line=''${line%%+([[:space:]])}
@@ -27,7 +51,7 @@ pkgs.writeShellScript name ''
         "" | "#"* | ";"*) continue ;;
         [A-Za-z_]*([A-Za-z0-9_])=*) ;;
         *)
-          echo "${name}: ignoring a line without KEY= in" ${lib.escapeShellArg environmentFile} >&2
+          echo "${name}: ignoring a line without KEY= in" "$secrets" >&2
           continue
           ;;
       esac
@@ -37,16 +61,23 @@ pkgs.writeShellScript name ''
         \'*\') value=''${value#\'} value=''${value%\'} ;;
       esac
       export "''${line%%=*}=$value"
-    done <${lib.escapeShellArg environmentFile}
+    done <"$secrets"
+  ''}
+  ${lib.optionalString (stdin != null) ''
+    # Read all input before the first call that costs money: half an input is worse than none.
+    input=$(${input})
   ''}
   ${
-    if stdin == null then
-      "exec ${lib.escapeShellArgs command}"
+    if output == null then
+      run
     else
       ''
-        # Read all input before the first call that costs money: half an input is worse than none.
-        input=$(${input})
-        exec ${lib.escapeShellArgs command} <<<"$input"
-      ''
+        # The file changes only when the run has succeeded.
+        output=${home}${lib.escapeShellArg (lib.removePrefix "~/" output)}
+        mkdir -p -- "$(dirname -- "$output")"
+        new=$(mktemp -- "$output.XXXXXX")
+        trap 'rm -f -- "$new"' EXIT
+        ${run} >"$new"
+        [ ! -s "$new" ] || mv -f -- "$new" "$output"''
   }
 ''

@@ -57,7 +57,7 @@ in
             };
             schedule = "daily";
             stdin = "git -C \"$HOME/my project\" log --since=yesterday | head -c 100000 # 100 %";
-            environmentFile = "/run/secrets/it's 100% mine.env";
+            environmentFile = "/run/secrets/it's 100%% mine.env";
           };
           "Überprüfer".settings.model = "command/claude";
           digest = {
@@ -76,6 +76,110 @@ in
         defrag.intervalHours = 48;
         environmentFile = "/run/secrets/llm.env";
       };
+    };
+    # What the first case leaves out.
+    typed.config =
+      { pkgs, ... }:
+      {
+        programs.axe = {
+          enable = true;
+          extraPackages = [ pkgs.coreutils ];
+          gc.enable = true;
+          agents.digest = {
+            settings.model = "command/claude";
+            schedule = "Mon..Fri 07:00";
+            prompt = "What is new\nin 100 % of \"$HOME\"?";
+            extraArgs = [
+              "--timeout"
+              "600"
+            ];
+            stdin = "date";
+            skipIfEmpty = true;
+            output = "~/notes/the digest.md";
+            environmentFile = "-%h/keys.env";
+            after = [ "sops-nix.service" ];
+          };
+          agents.quick = {
+            settings.model = "command/claude";
+            schedule.interval = 60;
+            prompt = "What is new\nin 100 % of \"$HOME\"?";
+          };
+          agents.daily = {
+            settings.model = "command/claude";
+            schedule.interval = 86400;
+          };
+        };
+        services.agent-memory = {
+          enable = true;
+          settings.llm.maxCallsPerDay = 9;
+          llm.package = pkgs.claude-code;
+          extraPackages = [ pkgs.gitMinimal ];
+          targets = [ "~/.codex/AGENTS.md" ];
+          consolidate.schedule = "Mon,Thu 07:30";
+          environmentFile = "\${XDG_RUNTIME_DIR}/agenix/llm.env";
+          after = [ "agenix.service" ];
+          sync.remote = "git@example.com:ada/notes.git";
+          hooks = {
+            claude-code.enable = true;
+            codex.enable = true;
+            copilot.enable = true;
+            cursor.enable = true;
+            gemini.enable = true;
+            qwen-code.enable = true;
+          };
+        };
+      };
+    # home-manager manages Claude Code.
+    with-claude-code = {
+      hosts = [ "home-manager" ];
+      config = {
+        services.agent-memory = {
+          enable = true;
+          llm.command = "claude";
+          hooks.claude-code.enable = true;
+          targets = [ "~/.claude/CLAUDE.md" ];
+          consolidate.enable = false;
+          defrag.enable = false;
+        };
+        programs.claude-code = {
+          enable = true;
+          settings.theme = "dark";
+        };
+        home.file.".claude/CLAUDE.md".text = "mine";
+      };
+      module =
+        { lib, ... }:
+        {
+          options.programs.claude-code = {
+            enable = lib.mkOption {
+              type = lib.types.bool;
+              default = false;
+            };
+            settings = lib.mkOption {
+              type = lib.types.attrsOf lib.types.raw;
+              default = { };
+            };
+          };
+        };
+    };
+    # Timers for some, of whom one does not linger; and what a machine adds to a service's PATH.
+    users = {
+      hosts = [ "nixos" ];
+      config =
+        { pkgs, ... }:
+        {
+          services.agent-memory = {
+            enable = true;
+            users = [
+              "ada"
+              "bob"
+            ];
+            environmentFile = "/run/secrets/llm-%u.env";
+            defrag.enable = false;
+          };
+          users.users.ada.linger = true;
+          systemd.user.services.agent-memory-consolidate.path = [ pkgs.coreutils ];
+        };
     };
     # A home-manager that manages the XDG directories, and a home that wants quoting.
     xdg = {
@@ -97,12 +201,40 @@ in
   };
 
   wrong = {
-    hours-zero = memory { consolidate.intervalHours = 0; };
-    hours-negative = memory { defrag.intervalHours = -1; };
-    hours-of-a-year = memory { defrag.intervalHours = 8785; };
     hours-twice = memory { settings.schedule.defragIntervalHours = 12; };
-    seconds-zero = agent { schedule.interval = 0; };
-    calendar-of-systemd = agent { schedule = "Mon..Fri 08:00"; };
+    calendar-of-systemd = agent { schedule = "*:0/5"; };
+    calendar-of-memory = memory { defrag.schedule = " "; };
+    calendar-twice = memory {
+      consolidate.schedule = "daily";
+      settings.schedule.consolidate = "weekly";
+    };
+    command-twice = memory {
+      llm.command = "claude";
+      settings.llm.command = "codex";
+    };
+    input-that-is-none-is-skipped = agent {
+      schedule = "daily";
+      skipIfEmpty = true;
+    };
+    output-at-a-relative-path = agent {
+      schedule = "daily";
+      output = "digest.md";
+    };
+    key-as-a-nix-path = {
+      programs.axe.enable = true;
+      programs.axe.settings.providers.openai.api_key_file = ./cases.nix;
+    };
+    key-in-the-store = {
+      programs.axe.enable = true;
+      programs.axe.settings.providers.openai.api_key_file = "${builtins.storeDir}/abc-key";
+    };
+    key-of-an-agent-as-a-nix-path = agent {
+      settings = {
+        model = "a/b";
+        tools.x.token_file = ./cases.nix;
+      };
+    };
+    keys-with-a-specifier-of-systemd = memory { environmentFile = "/run/%i.env"; };
     calendar-empty = agent { schedule = " "; };
     calendar-of-two-lines = agent { schedule = "daily\nhourly"; };
     calendar-that-goes-on = agent { schedule = "daily\\"; };
@@ -149,6 +281,10 @@ in
     an-unknown-option = memory { consolidte.enable = true; };
     an-unknown-option-of-an-agent = agent { shedule = "daily"; };
     an-unknown-unit-of-time = agent { schedule.minutes = 5; };
+    hours-zero = memory { consolidate.intervalHours = 0; };
+    hours-negative = memory { defrag.intervalHours = -1; };
+    hours-of-a-year = memory { defrag.intervalHours = 8785; };
+    seconds-zero = agent { schedule.interval = 0; };
     hours-as-text = memory { consolidate.intervalHours = "2"; };
     null-in-toml = {
       programs.axe.enable = true;

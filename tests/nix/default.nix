@@ -35,15 +35,15 @@ let
   };
 
   evaluate =
-    platform: config:
+    platform: given:
     lib.evalModules {
       inherit (platform) class;
       specialArgs.pkgs = pkgsFor platform.system;
       modules = [
         platform.host
         platform.module
-        { inherit config; }
-      ];
+      ]
+      ++ (if builtins.isList given then given else [ given ]);
     };
 
   # The scripts that a text names, and those that they name.
@@ -84,6 +84,7 @@ let
     in
     {
       packages = map (package: package.name) (platform.packages config);
+      inherit (config) warnings;
       files = lib.mapAttrs (_: text: anonymous scripts (builtins.unsafeDiscardStringContext text)) all;
     };
 in
@@ -93,7 +94,13 @@ in
     lib.mapAttrs (
       _: platform:
       let
-        inherit (evaluate platform case.config) config;
+        inherit
+          (evaluate platform [
+            case.config
+            (case.module or { })
+          ])
+          config
+          ;
       in
       if broken config == [ ] then result platform config else throw (toString (broken config))
     ) (lib.filterAttrs (_: platform: !case ? hosts || builtins.elem platform.name case.hosts) platforms)
@@ -109,6 +116,20 @@ in
     ) platforms
   ) cases.wrong;
 
+  # The scripts that check configuration files, for bash, with the file in $source.
+  checks =
+    let
+      pkgs = pkgsFor "x86_64-linux" // {
+        runCommandLocal =
+          _: _: script:
+          script;
+      };
+      check = import ../../nix/modules/check.nix { inherit lib pkgs; };
+    in
+    lib.mapAttrs (_: check: check "the package" "the file") {
+      inherit (check) memoryConfig axeConfig agent;
+    };
+
   # One at a time, each as a whole: they throw.
   impossible = lib.mapAttrs (
     _: case: lib.mapAttrs (_: platform: result platform (evaluate platform case).config) platforms
@@ -116,7 +137,7 @@ in
 
   impossibleNames = lib.attrNames cases.impossible;
 
-  # A configuration from a file, on each host: what is wrong with it, and the names of what it gives.
+  # A configuration from a file, on each host: what is wrong with it, and what it gives.
   tried =
     file:
     lib.mapAttrs (
@@ -126,8 +147,8 @@ in
       in
       {
         broken = broken config;
-        files = lib.attrNames (result platform config).files;
       }
+      // result platform config
     ) platforms;
 
   # A module in the wrong place.

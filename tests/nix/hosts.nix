@@ -17,16 +17,22 @@ let
     };
   anything = types.attrsOf types.raw;
 
-  file = types.submodule {
-    options = {
-      source = optional null types.raw;
-      text = optional null (types.nullOr types.str);
-    };
-  };
+  file = types.submodule (
+    { name, ... }:
+    {
+      options = {
+        enable = optional true types.bool;
+        target = optional name types.str;
+        source = optional null types.raw;
+        text = optional null (types.nullOr types.str);
+      };
+    }
+  );
   content = file: if file.text != null then file.text else read file.source;
   filesIn = dir: lib.mapAttrs' (path: file: lib.nameValuePair "${dir}/${path}" (content file));
 
   assertions = optional [ ] (types.listOf types.raw);
+  warnings = optional [ ] (types.listOf types.str);
   packages = optional [ ] (types.listOf types.package);
 
   withName =
@@ -44,8 +50,9 @@ in
       { config, ... }:
       {
         options = {
-          inherit assertions;
+          inherit assertions warnings;
           home.packages = packages;
+          home.username = optional "ada" types.str;
           home.file = optional { } (types.attrsOf file);
           home.homeDirectory = optional "/home/ada" types.str;
           home.profileDirectory = optional "${config.home.homeDirectory}/.nix-profile" types.str;
@@ -55,6 +62,7 @@ in
           xdg.stateHome = optional "${config.home.homeDirectory}/.local/state" types.str;
           xdg.dataHome = optional "${config.home.homeDirectory}/.local/share" types.str;
           xdg.configFile = optional { } (types.attrsOf file);
+          systemd.user.enable = optional true types.bool;
           systemd.user.services = optional { } (types.attrsOf (types.attrsOf anything));
           systemd.user.timers = optional { } (types.attrsOf (types.attrsOf anything));
           launchd.agents = optional { } (
@@ -72,6 +80,9 @@ in
       config: isDarwin:
       filesIn "~" config.home.file
       // filesIn "~/.config" config.xdg.configFile
+      // lib.optionalAttrs (config.programs ? claude-code) {
+        "programs.claude-code.settings" = builtins.toJSON config.programs.claude-code.settings;
+      }
       // (
         if isDarwin then
           agents (lib.mapAttrs (_: agent: agent.config) config.launchd.agents)
@@ -86,15 +97,17 @@ in
     module = ../../nix/modules/nixos.nix;
     host = {
       options = {
-        inherit assertions;
+        inherit assertions warnings;
         environment.systemPackages = packages;
         environment.etc = optional { } (types.attrsOf file);
+        users.users = optional { } anything;
         system.userActivationScripts = optional { } (types.attrsOf types.raw);
         systemd.user.services = optional { } (
           types.attrsOf (
             types.submodule {
               options = {
-                path = optional [ "/what-nixos-adds" ] (types.listOf types.str);
+                path = optional [ ] (types.listOf types.raw);
+                environment = optional { } (types.attrsOf types.str);
                 unitConfig = optional { } anything;
                 serviceConfig = optional { } anything;
               };
@@ -105,7 +118,6 @@ in
           types.attrsOf (
             types.submodule {
               options = {
-                description = option types.str;
                 unitConfig = optional { } anything;
                 timerConfig = option anything;
                 wantedBy = option (types.listOf types.str);
@@ -125,8 +137,11 @@ in
       // withName "service" (
         service:
         toUnit {
-          Service =
-            (lib.optionalAttrs (service.path != [ ]) { Path = service.path; }) // service.serviceConfig;
+          Service = service.serviceConfig // {
+            Environment = lib.mapAttrsToList (
+              name: value: builtins.toJSON "${name}=${value}"
+            ) service.environment;
+          };
           Unit = service.unitConfig;
         }
       ) config.systemd.user.services
@@ -135,10 +150,7 @@ in
         toUnit {
           Install.WantedBy = timer.wantedBy;
           Timer = timer.timerConfig;
-          Unit = {
-            Description = timer.description;
-          }
-          // timer.unitConfig;
+          Unit = timer.unitConfig;
         }
       ) config.systemd.user.timers;
   };
@@ -148,9 +160,10 @@ in
     module = ../../nix/modules/nix-darwin.nix;
     host = {
       options = {
-        inherit assertions;
+        inherit assertions warnings;
         environment.systemPackages = packages;
         environment.etc = optional { } (types.attrsOf file);
+        system.activationScripts.postActivation.text = optional "" types.str;
         system.primaryUser = optional "ada" (types.nullOr types.str);
         system.primaryUserHome = optional "/Users/ada" types.str;
         launchd.user.agents = optional { } (
@@ -162,6 +175,9 @@ in
     files =
       config: _:
       filesIn "/etc" config.environment.etc
+      // lib.optionalAttrs (config.system.activationScripts.postActivation.text != "") {
+        "activation/postActivation" = config.system.activationScripts.postActivation.text;
+      }
       // agents (lib.mapAttrs (_: agent: agent.serviceConfig) config.launchd.user.agents);
   };
 }

@@ -42,6 +42,8 @@ let
       start = stringLength text - stringLength suffix;
     in
     start >= 0 && substring start (-1) text == suffix;
+  removePrefix =
+    prefix: text: if hasPrefix prefix text then substring (stringLength prefix) (-1) text else text;
   removeSuffix =
     suffix: text:
     if hasSuffix suffix text then substring 0 (stringLength text - stringLength suffix) text else text;
@@ -157,6 +159,14 @@ let
     inherit attrsOf either;
     bool = plain "boolean" isBool;
     int = plain "signed integer" isInt;
+    ints = {
+      between =
+        least: most:
+        plain "integer between ${toString least} and ${toString most} (both inclusive)" (
+          value: isInt value && value >= least && value <= most
+        );
+      positive = plain "positive integer, meaning >0" (value: isInt value && value > 0);
+    };
     str = plain "string" isString;
     raw = plain "raw value" (_: true);
     package = plain "package" (value: isKind "derivation" value || value.type or null == "derivation");
@@ -244,7 +254,8 @@ let
           modules = [ ];
         } modules).modules;
       arguments = specialArgs // {
-        inherit config lib;
+        inherit config lib options;
+        name = if prefix == [ ] then null else builtins.elemAt prefix (length prefix - 1);
       };
 
       isSpecial =
@@ -317,17 +328,21 @@ let
 
   lib = {
     inherit
+      all
       attrNames
       concatLists
       concatMap
       concatStringsSep
+      elem
       escapeShellArg
       evalModules
+      filter
       filterAttrs
       flat
       hasInfix
       hasPrefix
       hasSuffix
+      removePrefix
       removeSuffix
       isAttrs
       isList
@@ -340,6 +355,17 @@ let
       types
       unique
       ;
+    inherit (builtins) any attrValues;
+    mod = base: by: base - by * (base / by);
+    toLower =
+      let
+        upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        lower = "abcdefghijklmnopqrstuvwxyz";
+        letters = text: builtins.genList (n: substring n 1 text) (stringLength text);
+      in
+      builtins.replaceStrings (letters upper) (letters lower);
+    getBin = package: package;
+    getExe = package: "${package}/bin/${package.meta.mainProgram}";
     escapeShellArgs = args: concatStringsSep " " (map escapeShellArg args);
     genAttrs = names: make: listToAttrs (map (name: nameValuePair name (make name)) names);
     importTOML = file: builtins.fromTOML (builtins.readFile file);
@@ -347,6 +373,17 @@ let
       _type = "literalExpression";
       inherit text;
     };
+    literalMD = text: {
+      _type = "literalMD";
+      inherit text;
+    };
+    mkPackageOption =
+      pkgs: name: _:
+      lib.mkOption {
+        type = types.package;
+        default = pkgs.${name};
+        description = "The ${name} package to use.";
+      };
     makeBinPath = packages: concatStringsSep ":" (map (package: "${package}/bin") packages);
     mkDefault = content: {
       _type = "override";

@@ -34,6 +34,26 @@ let
     }).config;
 in
 {
+  # A flake of a user, with ours and home-manager as inputs: the files of its home configurations.
+  homes =
+    file:
+    let
+      user = (import file).outputs {
+        inherit nixpkgs;
+        axe = self;
+        home-manager.lib.homeManagerConfiguration =
+          { pkgs, modules }:
+          hosts.home-manager.files
+            (lib.evalModules {
+              inherit (hosts.home-manager) class;
+              specialArgs = { inherit pkgs; };
+              modules = [ hosts.home-manager.host ] ++ modules;
+            }).config
+            false;
+      };
+    in
+    lib.mapAttrs (_: lib.attrNames) user.homeConfigurations;
+
   names = lib.attrNames self;
   systems = lib.mapAttrs (_: lib.attrNames) {
     inherit (self)
@@ -50,6 +70,9 @@ in
     home-manager =
       map (package: package.name)
         (configured "home-manager" self.homeModules.default).home.packages;
+    by-its-name =
+      map (package: package.name)
+        (configured "home-manager" self.homeModules.axe).home.packages;
     older-name =
       map (package: package.name)
         (configured "home-manager" self.homeManagerModules.default).home.packages;

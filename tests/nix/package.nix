@@ -27,7 +27,13 @@ in
         buildPlatform.canExecute = _: true;
         hostPlatform.isLinux = true;
       };
-      rustPlatform.buildRustPackage = package: package;
+      rustPlatform.buildRustPackage =
+        make:
+        let
+          package = make (package // { finalPackage = "this package"; });
+        in
+        package;
+      testers.testVersion = test: test;
     }
   );
 }

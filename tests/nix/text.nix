@@ -108,7 +108,12 @@ rec {
   # On one line, as a person would write it.
   toNix =
     value:
-    if value ? _type && value._type == "literalExpression" then
+    if
+      builtins.elem value._type or "" [
+        "literalExpression"
+        "literalMD"
+      ]
+    then
       value.text
     else if isAttrs value then
       if value == { } then

@@ -61,7 +61,7 @@ fn not_regular(path: &Path) -> io::Error {
 }
 
 /// A directory, a pipe or a device is an error before it is opened: opening a pipe would wait.
-pub(crate) fn regular_or_missing(path: &Path) -> io::Result<()> {
+pub(super) fn regular_or_missing(path: &Path) -> io::Result<()> {
     match if_exists(fs::metadata(path))? {
         Some(metadata) if !metadata.is_file() => Err(not_regular(path)),
         _ => Ok(()),
@@ -107,3 +107,39 @@ pub(super) fn set_mode(options: &mut fs::OpenOptions, mode: u32) {
 
 #[cfg(not(unix))]
 pub(super) fn set_mode(_options: &mut fs::OpenOptions, _mode: u32) {}
+
+/// Are both names of one file? On a file system that ignores case, or the form of Unicode, they may differ.
+#[cfg(unix)]
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino(), found.nlink()));
+    // With several hard links, the two names may be two of them.
+    matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other && one.2 == 1)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_same(_one: &Path, _other: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "a test may write files")]
+
+    use super::*;
+
+    #[test]
+    fn one_file_may_have_two_names_but_no_second_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, other) = (dir.path().join("real"), dir.path().join("other"));
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &other).unwrap();
+        std::fs::write(real.join("a"), "a").unwrap();
+        std::fs::write(real.join("b"), "a").unwrap();
+        assert!(is_same(&real.join("a"), &other.join("a")));
+        assert!(!is_same(&real.join("a"), &real.join("b")));
+        assert!(!is_same(&real.join("a"), &real.join("c")));
+        std::fs::hard_link(real.join("a"), real.join("c")).unwrap();
+        assert!(!is_same(&real.join("a"), &real.join("c")), "removing one would leave the other");
+    }
+}

@@ -1,7 +1,9 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
+pub(crate) mod homes;
 mod key_path;
 mod read;
+pub(crate) mod remote;
 pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod starter;
@@ -16,7 +18,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::config::memory::search::{absolute, files};
 use crate::config::memory::settings::{Settings, replaced};
-use crate::config::preset::preset;
+use crate::config::preset::{of_path, preset};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,8 @@ pub(crate) struct MemoryConfig {
     pub(crate) storage: Storage,
     pub(crate) llm: Llm,
     pub(crate) schedule: Schedule,
+    #[serde(default)]
+    pub(crate) sync: Sync,
     pub(crate) agents_md: AgentsMd,
     pub(crate) harnesses: BTreeMap<String, HarnessConfig>,
     pub(crate) redact: Redact,
@@ -58,12 +62,21 @@ pub(crate) struct Llm {
     pub(crate) max_calls_per_day: u64,
 }
 
-/// How often the timers run the programs.
+/// When the timers run the programs: at the times of a calendar, else every so many hours.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Schedule {
     pub(crate) consolidate_interval_hours: u64,
     pub(crate) defrag_interval_hours: u64,
+    pub(crate) consolidate: Option<String>,
+    pub(crate) defrag: Option<String>,
+}
+
+/// One memory on several machines.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Sync {
+    /// The address for git, without a password. A folder's is absolute.
+    pub(crate) remote: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -116,8 +129,15 @@ impl Llm {
 /// The configuration in force. `explicit` is `--config`.
 pub(crate) fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<MemoryConfig> {
     let settings = settings(explicit, env, reporter)?;
-    serde_json::from_value(settings.nested())
-        .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))
+    let mut config: MemoryConfig = serde_json::from_value(settings.nested())
+        .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))?;
+    let llm = &mut config.llm;
+    if let Some(command) = &llm.command
+        && let Some((_, line)) = of_path(command, &llm.presets)
+    {
+        llm.presets.entry(command.clone()).or_insert(line);
+    }
+    Ok(config)
 }
 
 /// Is `path` inside `dir`, with symlinks resolved?
@@ -138,14 +158,20 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
                 ));
                 continue;
             }
-            if let Some(new) = replaced(key) {
+            if let Some(new) = replaced(&key) {
                 reporter.warn(&format!(
                     "\"{}\": {key} is replaced by {new}; it still counts, as the most notes in the list",
                     main.display()
                 ));
             }
-            settings.set(key, value, &main.display().to_string());
+            settings.set(&key, value, &main.display().to_string());
         }
+    }
+    if let Some(dangling) = &files.dangling {
+        reporter.warn(&format!(
+            "config file \"{0}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{0}\"",
+            dangling.display()
+        ));
     }
     if let Some(untrusted) = &files.untrusted {
         trust::add(&mut settings, untrusted, env, reporter);

@@ -14,6 +14,8 @@ pub(crate) struct ConfigFiles {
     pub(crate) is_here: bool,
     /// A file in the current directory that is not trusted and only adds to `main`.
     pub(crate) untrusted: Option<PathBuf>,
+    /// The user's own file is a link that leads nowhere, as a Nix module leaves it behind when it is switched off.
+    pub(crate) dangling: Option<PathBuf>,
 }
 
 pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
@@ -24,14 +26,17 @@ pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
         }
         return Ok(ConfigFiles { main: Some(path), ..ConfigFiles::default() });
     }
-    let own = users_own(env).ok().filter(|path| exists(path));
+    let (dangling, own) = match users_own(env).ok().filter(|path| exists(path)) {
+        Some(path) if leads_nowhere(&path) => (Some(path), None),
+        own => (None, own),
+    };
     // If the current directory was removed, there is no file in it.
     let here = env.current_dir().ok().map(|dir| dir.join("memory.config.json")).filter(|path| exists(path));
     Ok(match here {
         Some(here) if trust::is_trusted(&here, own.as_deref(), env) => {
-            ConfigFiles { main: Some(here), is_here: true, untrusted: None }
+            ConfigFiles { main: Some(here), is_here: true, untrusted: None, dangling }
         }
-        here => ConfigFiles { main: own, is_here: false, untrusted: here },
+        here => ConfigFiles { main: own, is_here: false, untrusted: here, dangling },
     })
 }
 
@@ -57,6 +62,10 @@ pub(crate) fn users_own(env: &Env) -> Result<PathBuf> {
 
 pub(crate) fn absolute(path: PathBuf, env: &Env) -> Result<PathBuf> {
     if path.is_absolute() { Ok(path) } else { Ok(env.current_dir()?.join(path)) }
+}
+
+fn leads_nowhere(path: &Path) -> bool {
+    path.is_symlink() && path.metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound)
 }
 
 /// An unreadable file or a broken symlink counts as existing: reading it gives a useful error.

@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::config::memory::key_path::{KeyPath, SettingFault};
+use crate::config::memory::remote;
 use crate::config::memory::settings::ValueKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -34,6 +35,13 @@ pub(super) fn checked<'a>(
         ValueKind::Targets => targets(at, base)?,
         ValueKind::Command if at.node.is_null() => Value::Null,
         ValueKind::Command => at.text("a preset's name, a shell command or null")?.into(),
+        ValueKind::Calendar if at.node.is_null() => Value::Null,
+        ValueKind::Calendar => calendar(at)?.into(),
+        ValueKind::Remote if at.node.is_null() => Value::Null,
+        ValueKind::Remote => {
+            let text = at.text("the address of a git remote, or null")?;
+            remote::address(&text, base.dir, base.env).map_err(|why| at.fault(why))?.into()
+        }
         ValueKind::Commands => commands(at)?,
         ValueKind::Words { needs } => words(at, needs)?,
         ValueKind::Texts => at
@@ -48,6 +56,16 @@ fn number<'a>(at: &KeyPath<'a>, least: u64, most: u64) -> Result<Value, SettingF
     match at.node.raw().parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(n.into()),
         _ => Err(at.expected(&format!("a whole number from {least} to {most}"))),
+    }
+}
+
+/// The scheduler knows which calendars it has; this is what can stand in each one's file.
+fn calendar<'a>(at: &KeyPath<'a>) -> Result<String, SettingFault<'a>> {
+    let text = at.text("a calendar or null")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " *,.:/~_+-".contains(c);
+    match text.trim().is_empty() || !text.chars().all(is_plain) {
+        true => Err(at.fault("is not a calendar such as \"daily\" or \"Mon..Fri 07:00\"")),
+        false => Ok(text),
     }
 }
 

@@ -98,18 +98,5 @@ fn fix_note(facts: &NoteFacts, topics: &Topics, lock: &StoreLock, fixes: &mut Fi
 
 /// Is the new name free, or that of the file itself on a file system that ignores case?
 fn is_free(new: &Path, old: &Path) -> bool {
-    new.symlink_metadata().is_err() || is_same_file(new, old)
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino(), found.nlink()));
-    // With several hard links, the two names may be two of them.
-    matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other && one.2 == 1)
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_one: &Path, _other: &Path) -> bool {
-    false
+    new.symlink_metadata().is_err() || file::is_same(new, old)
 }

@@ -32,7 +32,7 @@ pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, meta
 pub(crate) use crate::memory::search::query::Query;
 pub(crate) use crate::memory::search::rank::Strength;
 #[cfg(any(test, fuzzing))]
-pub(crate) use crate::memory::search::rank::rank;
+pub(crate) use crate::memory::search::rank::Worth;
 
 /// Notes and questions that the tests of search and of likely duplicates use.
 #[cfg(test)]

@@ -33,13 +33,6 @@ pub(crate) struct Hit {
     pub(crate) score: f64,
 }
 
-/// The notes that match by their counts, the best first; equal ones in their old order.
-#[cfg(any(test, fuzzing))]
-pub(crate) fn rank(query: &Query, counts: &[Counts]) -> Vec<Hit> {
-    let fits = |note: &&Counts| note.has_tags;
-    Worth::of(query, counts.iter()).rank(query, counts.iter().map(|note| Some(note).filter(fits)))
-}
-
 /// What the places of the matches are worth.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Closeness {
@@ -86,7 +79,7 @@ pub(crate) struct Worth {
 
 impl Worth {
     /// Statistics over all notes.
-    pub(super) fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
+    pub(crate) fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
         let mut lengths = [0u64; FIELDS];
         let (mut notes, mut lines) = (0u64, 0u64);
         let mut found = vec![[0u64; Nearness::ALL.len()]; query.weights.len()];
@@ -166,7 +159,7 @@ impl Worth {
     }
 
     /// The matching notes by their counts alone; `None` in `notes` is one that is not to be found.
-    pub(super) fn rank<'a>(
+    pub(crate) fn rank<'a>(
         &self,
         query: &Query,
         notes: impl Iterator<Item = Option<&'a Counts>>,

@@ -206,7 +206,7 @@ pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], view: &View) -
 }
 
 /// The same from the metadata alone. `None` if the text is needed, as for a hot note, or for one with a waiting change.
-fn candidate_without_text(
+pub(super) fn candidate_without_text(
     meta: &Meta,
     path: &Path,
     audiences: &[Option<&str>],

@@ -25,7 +25,7 @@ use crate::config::memory::{AgentsMd, MemoryConfig, Target};
 use crate::memory::section::gather::{Limits, Selection, View, gather};
 use crate::memory::section::projects::Due;
 use crate::memory::section::target::{File, Placed};
-use crate::store::entry::Tier;
+use crate::store::entry::{Meta, Tier};
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
@@ -221,6 +221,14 @@ impl<'a> Inspection<'a> {
             return None;
         }
         gather::candidate(note, &self.audiences, &self.view)
+    }
+
+    /// The same of a note in use, from its metadata alone. `None` if its text is needed.
+    pub(super) fn candidate_without_text(&self, meta: &Meta, path: &Path) -> Option<Option<Candidate>> {
+        if self.aims.is_empty() && !meta.pinned && meta.tier != Tier::Hot {
+            return Some(None);
+        }
+        gather::candidate_without_text(meta, path, &self.audiences, &self.view)
     }
 
     /// Writes nothing.

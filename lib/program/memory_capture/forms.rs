@@ -2,9 +2,11 @@
 
 use crate::base::cli::apart;
 use crate::base::error::{Error, Result};
-use crate::base::text::{nearest, one_line};
+use crate::base::text::one_line;
+use crate::memory::capture::past::Period;
+use crate::memory::capture::places::FOUND;
 use crate::store::entry::{Scope, tag};
-use crate::store::journal::entry::{Harness, TAG_FORM, id_fault};
+use crate::store::journal::entry::{Harness, NAME_FORM, TAG_FORM, id_fault};
 
 #[derive(Debug)]
 pub(crate) enum What {
@@ -14,6 +16,11 @@ pub(crate) enum What {
         harness: Harness,
         thread_id: String,
     },
+    /// A session in a file.
+    File {
+        harness: Harness,
+        file: String,
+    },
     /// A hook's JSON, on stdin or as an argument.
     Hook {
         harness: Harness,
@@ -21,6 +28,18 @@ pub(crate) enum What {
     },
     /// A whole queue entry on stdin.
     Entry,
+    /// The sessions that lie on this machine already.
+    Past(PastSessions),
+}
+
+#[derive(Debug)]
+pub(crate) struct PastSessions {
+    pub(super) period: Period,
+    pub(super) harness: Option<Harness>,
+    /// Only shows them.
+    pub(super) is_dry: bool,
+    /// Does not ask first.
+    pub(super) is_sure: bool,
 }
 
 #[derive(Debug)]
@@ -53,6 +72,9 @@ pub(crate) struct Given {
     pub(super) direct: bool,
     pub(super) entry: bool,
     pub(super) payload: Option<String>,
+    pub(super) past: Option<Period>,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
 }
 
 pub(super) fn tags(list: &str) -> Result<Vec<String>> {
@@ -72,12 +94,9 @@ pub(super) fn scope(name: &str) -> Result<Scope> {
 }
 
 pub(super) fn harness(name: &str) -> Result<Harness> {
-    Harness::named(name).ok_or_else(|| {
-        let error = Error::usage(format!("option \"--harness\": unknown program \"{}\"", one_line(name, 80)));
-        match nearest(name, Harness::NAMES) {
-            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-            None => error.hint(format!("use one of {}", Harness::NAMES.join(", "))),
-        }
+    Harness::of_name(name).ok_or_else(|| {
+        let why = format!("option \"--harness\": \"{}\" is not the name of a program", one_line(name, 80));
+        Error::usage(why).hint(NAME_FORM)
     })
 }
 
@@ -88,11 +107,27 @@ pub(super) fn thread_id(id: String) -> Result<String> {
     }
 }
 
+impl What {
+    /// The program that is named.
+    pub(super) fn harness(&self) -> Option<Harness> {
+        match self {
+            What::Note(Note { harness, .. })
+            | What::Session { harness, .. }
+            | What::File { harness, .. }
+            | What::Hook { harness, .. } => Some(*harness),
+            What::Past(sessions) => sessions.harness,
+            What::Entry => None,
+        }
+    }
+}
+
 impl Given {
     /// The form that is meant.
     pub(super) fn what(self) -> Result<What> {
         if let Some(payload) = &self.payload
-            && (self.harness != Some(Harness::Codex) || self.title.is_some() || self.entry)
+            && (!matches!(self.harness, Some(Harness::Codex | Harness::Pi))
+                || self.title.is_some()
+                || self.entry)
         {
             let error = Error::usage(format!("unexpected argument \"{}\"", one_line(payload, 80)));
             return Err(
@@ -107,6 +142,19 @@ impl Given {
             ("--direct", self.direct),
         ];
         let of_note = for_notes.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
+        if let Some(period) = self.past {
+            let others = [("--entry", self.entry), ("--thread-id", self.thread_id.is_some())];
+            let of_session = others.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
+            if let Some(other) = of_note.or(of_session) {
+                return Err(apart("--past", other).hint("--past finds sessions by itself"));
+            }
+            return past(period, self.harness, self.dry_run, self.yes);
+        }
+        let for_past = [("--dry-run", self.dry_run), ("--yes", self.yes)];
+        if let Some((option, _)) = for_past.iter().find(|(_, is_given)| *is_given) {
+            return Err(Error::usage(format!("option \"{option}\" is only for --past"))
+                .hint("add --past PERIOD, or leave it out"));
+        }
         if self.entry {
             let others = [("--harness", self.harness.is_some()), ("--thread-id", self.thread_id.is_some())];
             let of_session = others.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
@@ -141,9 +189,19 @@ impl Given {
     }
 }
 
+fn past(period: Period, harness: Option<Harness>, is_dry: bool, is_sure: bool) -> Result<What> {
+    if let Some(harness) = harness.filter(|harness| !FOUND.contains(&harness.name())) {
+        return Err(Error::usage(format!("sessions of \"{harness}\" are not found on this machine"))
+            .hint(format!("--past finds those of {}", FOUND.join(", "))));
+    }
+    Ok(What::Past(PastSessions { period, harness, is_dry, is_sure }))
+}
+
 fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
     match (harness, thread_id) {
-        (Harness::Amp | Harness::Opencode, Some(thread_id)) => Ok(What::Session { harness, thread_id }),
+        (Harness::Amp | Harness::Opencode | Harness::Other(_), Some(thread_id)) => {
+            Ok(What::Session { harness, thread_id })
+        }
         (Harness::Amp | Harness::Opencode, None) => {
             Err(Error::usage(format!("a session of {harness} is captured by its id"))
                 .hint("add --thread-id ID"))
@@ -152,6 +210,12 @@ fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>)
             Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
                 .hint("add --title and --body, or name another harness"))
         }
+        (Harness::Pi, None) => match payload {
+            Some(file) => Ok(What::File { harness, file }),
+            None => Err(Error::usage("a session of pi is captured by its file").hint("add the file's path")),
+        },
+        (Harness::Pi, Some(_)) => Err(Error::usage("a session of pi is captured by its file")
+            .hint("leave --thread-id out and add the file's path")),
         (_, None) => Ok(What::Hook { harness, payload }),
         (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is captured from its hook's JSON"))
             .hint("leave --thread-id out and pass the JSON on stdin")),

@@ -88,8 +88,8 @@ fn a_fault_names_its_key_and_quotes_its_value() {
         ("/timestamp", Some(json!(5)), "timestamp: a string is expected, not a number"),
         (
             "/harness",
-            Some(json!("codx")),
-            "harness: \"codx\" is none of amp, claude-code, codex, cursor, gemini, opencode, manual, agent; did you mean \"codex\"?",
+            Some(json!("Claude Code")),
+            "harness: \"Claude Code\" is not the name of a program: a-z, 0-9 and - only, a letter first, at most 32 bytes",
         ),
         ("/harness", None, "harness: is missing"),
         ("/retrieval", None, "retrieval: is missing"),
@@ -97,7 +97,7 @@ fn a_fault_names_its_key_and_quotes_its_value() {
         (
             "/retrieval/method",
             Some(json!("inlin")),
-            "retrieval.method: \"inlin\" is none of amp-thread, opencode-session, transcript, cursor-session, file, inline; did you mean \"inline\"?",
+            "retrieval.method: \"inlin\" is none of amp-thread, opencode-session, read-command, transcript, cursor-session, file, inline; did you mean \"inline\"?",
         ),
         ("/retrieval/title", Some(json!(" ")), "retrieval.title: is empty"),
         (
@@ -152,7 +152,7 @@ fn a_fault_names_its_key_and_quotes_its_value() {
 #[test]
 fn all_faults_are_reported_together() {
     let value = json!({
-        "version": 1, "timestamp": 5, "harness": "x",
+        "version": 1, "timestamp": 5, "harness": "X",
         "retrieval": {"method": "inline", "title": "", "body": "", "threadId": "-", "more": 1},
         "context": {"cwd": "x"},
     });
@@ -161,7 +161,7 @@ fn all_faults_are_reported_together() {
     let inline = ["retrieval.title", "retrieval.body", "retrieval.threadId", "retrieval.more"];
     assert_eq!(keys, [&["timestamp", "harness"][..], &inline[..], &["context.cwd"][..]].concat());
     let start =
-        "not a queue entry: timestamp: a string is expected, not a number; harness: \"x\" is none of ";
+        "not a queue entry: timestamp: a string is expected, not a number; harness: \"X\" is not the name ";
     assert!(error.message().starts_with(start), "{}", error.message());
     // Without a known method the other keys cannot be checked.
     let faults = faults(parsed(&entry(json!({"method": "?", "threadId": "T-1"}))));
@@ -231,13 +231,13 @@ fn entries_about_one_session_bear_one_mark() {
         parsed(&value).unwrap()
     };
     let thread = |harness, id| of(harness, json!({"method": "amp-thread", "threadId": id}));
-    let mark = thread("amp", "T-1").session_mark().unwrap();
+    let mark = session_mark(&thread("amp", "T-1").session().unwrap());
     assert_eq!(mark.len(), 4);
-    assert_eq!(thread("amp", "T-1").session_mark().unwrap(), mark);
-    assert_ne!(thread("amp", "T-2").session_mark().unwrap(), mark);
+    assert_eq!(session_mark(&thread("amp", "T-1").session().unwrap()), mark);
+    assert_ne!(session_mark(&thread("amp", "T-2").session().unwrap()), mark);
     assert_ne!(thread("manual", "T-1").session(), thread("amp", "T-1").session());
     // A note is no session, wherever it is from.
-    assert_eq!((of("amp", note()).session(), of("amp", note()).session_mark()), (None, None));
+    assert_eq!(of("amp", note()).session(), None);
     assert_eq!(of("amp", note()).thread_id(), Some("T-1"));
     let cursor = of("cursor", json!({"method": "cursor-session", "sessionPath": "/x/c-1.jsonl"}));
     assert_eq!(cursor.thread_id(), Some("c-1"));
