@@ -48,8 +48,12 @@ fn store(shown: &str, count: u64, aim: u64) {
     let unit = home.times(&[&[&own, "nothing"]], 21)[0];
     let start =
         |session: usize| asked(&home, &event("SessionStart", session, &home, r#""source":"startup""#));
-    // It writes the cache.
+    // It lets the cache be written.
     let (first, _) = start(usize::MAX);
+    let cache = notes::topics(home.path()).with_file_name(".agent-memory").join("notes.cache");
+    while !cache.exists() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let (mut starts, mut prompts, mut answers) = (Vec::new(), Vec::new(), 0);
     let texts = include_str!("../tests/recall/prompts.txt").lines().filter(|line| !line.starts_with('#'));
     let texts: Vec<String> = texts

@@ -1,7 +1,7 @@
 //! `memory-recall`: by hand, and as the hook that tells a session what it should know.
 
 use crate::support::store::{Store, age, name, names, note, value};
-use crate::support::{Said, said};
+use crate::support::{Said, eventually, said};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
@@ -480,4 +480,21 @@ fn a_note_that_was_given_counts_as_used_if_the_agent_cites_it() {
         assert_eq!(code, Some(0), "{err}");
         assert_eq!(used("AAAAAA"), wanted, "{session}");
     }
+}
+
+#[test]
+fn a_start_lets_the_cache_be_written_for_a_large_store() {
+    let store = store();
+    for n in 0..1000 {
+        let id = format!("J{}{}{}JJ", n / 100, n / 10 % 10, n % 10).replace('0', "x");
+        put(&store, &id, &format!("Note {n}"), THERE, "One of many.");
+    }
+    let cache = store.root().join(".agent-memory/notes.cache");
+    // It does not know files that are very young.
+    eventually("the cache", || {
+        assert!(context(&hook(&store, "claude-code", &start(&store, "s", "startup"))).contains("id__AAAAAA"));
+        cache.exists()
+    });
+    let asked = prompt(&store, "s", "The integration tests fail at MERGE, which Postgres do they need?");
+    assert!(context(&hook(&store, "claude-code", &asked)).contains("id__BBBBBB"));
 }

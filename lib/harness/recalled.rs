@@ -1,8 +1,9 @@
 //! Removes from a session what the agent read from memory.
 //!
 //! Agents read notes in the managed section of their instruction files, in what `memory-recall` gives them, with
-//! `memory read`, and by opening the files. All of that is in their transcripts. Learned again, a note would become a copy of itself, a little worse
-//! each time. So it is replaced by a mark.
+//! `memory read`, and by opening the files. All of that is in their transcripts. Learned again, a note would become a
+//! copy of itself, a little worse each time. So it is replaced by a mark, and what was given is taken out: some programs
+//! keep it in the person's turn.
 
 use std::borrow::Cow;
 

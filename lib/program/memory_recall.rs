@@ -13,7 +13,7 @@ use crate::harness::shell::OWN_RUN;
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, READERS, Reader, Shown};
 use crate::memory::search::{Cache, Part, Query};
 use crate::memory::section::NoteCounts;
-use crate::memory::section::here::{Here, Known, here};
+use crate::memory::section::here::{Around, Here, Known};
 use crate::program::notes::{Listed, Store, repository_here};
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::place::Root;
@@ -22,7 +22,7 @@ use crate::store::topics::Topics;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -194,9 +194,10 @@ fn section(
     stdout: &mut Stdout,
 ) -> Result<()> {
     let room = args.tokens.map(|tokens| tokens.saturating_mul(BYTES_A_TOKEN));
-    let Here { section, counts: NoteCounts { hot, warm, cold }, broken, .. } =
-        here(&store.config, &store.root, repo, env.today(), &Known::default(), room)?;
-    warn_of(&broken, reporter);
+    let around = Around::of(&store.config, &store.root, repo, env.today())?;
+    warn_of(around.broken(), reporter);
+    let Here { section, counts: NoteCounts { hot, warm, cold }, .. } =
+        around.section(&Known::default(), room);
     match args.json {
         true => {
             stdout.json(&json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section}))
@@ -265,9 +266,9 @@ fn hook(reader: Reader, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout)
     let patience = env.text("AGENT_MEMORY_RECALL_MS").and_then(|text| text.parse().ok()).unwrap_or(PATIENCE);
     let deadline = Deadline::after(Duration::from_millis(patience.clamp(1, 60_000)));
     let (sender, said) = channel();
-    let (own, mut root) = (env.clone(), None);
+    let (own, file, mut root) = (env.clone(), config.clone(), None);
     let thread = spawn(move || {
-        let answer = answer(reader, config.as_deref(), &own, deadline, &sender);
+        let answer = answer(reader, file.as_deref(), &own, deadline, &sender);
         let _ = sender.send(Said::Answer(answer));
     });
     let answer = match thread {
@@ -289,11 +290,11 @@ fn hook(reader: Reader, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout)
         Ok(is_start)
     });
     match answered {
-        // Once a session, and when the answer is out: a prompt has no time for it.
+        // Once a session, and when the answer is out.
         Ok(true) => {
             if let Some(root) = &root {
                 recall::sweep(root);
-                let _ = recall::keep_up(root);
+                write_cache(root, config.as_deref());
             }
         }
         Ok(false) => {}
@@ -302,10 +303,30 @@ fn hook(reader: Reader, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout)
             stderr::line(&format!("{}: nothing given: {}", ABOUT.name, error.line()));
             if let Some(root) = &root {
                 let _ = recall::keep(root, reader.name(), &error.line(), env);
+                write_cache(root, config.as_deref());
             }
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Lets `memory-list` write the cache if much of it is out of date. The session does not wait for it: it holds none of its
+/// streams, and nobody waits for its end.
+fn write_cache(root: &Root, config: Option<&Path>) {
+    if !recall::needs_cache(root) {
+        return;
+    }
+    let Ok(own) = std::env::current_exe() else { return };
+    let list = own.with_file_name(format!("memory-list{}", std::env::consts::EXE_SUFFIX));
+    let mut command = Command::new(list);
+    command.args(["--limit", "1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Some(config) = config {
+        command.arg("--config").arg(config);
+    }
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    // Without it, the next search by hand writes it.
+    let _ = command.spawn();
 }
 
 fn answer(

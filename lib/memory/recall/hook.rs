@@ -11,7 +11,7 @@ use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, whole};
 use crate::memory::recall::reader::{Event, Heard, Reader};
 use crate::memory::recall::session::Session;
 use crate::memory::search::{Cache, Part, Query};
-use crate::memory::section::here::{Known, here, known_from};
+use crate::memory::section::here::{Around, Known, known_from};
 use crate::memory::section::splice;
 use crate::store::place::Root;
 use crate::store::projects::Projects;
@@ -103,10 +103,11 @@ fn section(
     most: usize,
 ) -> Result<String> {
     let known = known(reader, at, cwd);
+    let around = Around::of(at.config, at.root, repo, at.today)?;
     let mut room = most - 500;
     // Line ends and quotes take more room in JSON, so it may take more than one try.
     while room > 500 {
-        let here = here(at.config, at.root, repo, at.today, &known, Some(room))?;
+        let here = around.section(&known, Some(room));
         let text = match here.counts.hot + here.counts.warm {
             0 => String::new(),
             _ => fenced(&without_markers(&here.section))?,

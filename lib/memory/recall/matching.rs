@@ -1,7 +1,7 @@
 //! The notes of a place that match a query, and how they are shown.
 
 use crate::base::error::Result;
-use crate::memory::search::{Cache, Findings, Part, Query, find, metadata};
+use crate::memory::search::{Cache, Findings, Query, find};
 use crate::memory::section::here;
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope};
@@ -73,9 +73,7 @@ pub(crate) fn whole(meta: &Meta, path: &Path) -> Option<Note> {
     read(Place::Topics, path).ok().filter(|note| note.entry.meta().id == meta.id)
 }
 
-/// Writes the cache of all notes anew if much of it is out of date: a prompt has no time to read all files.
-pub(crate) fn keep_up(root: &Root) -> Result<()> {
-    let cache = Cache::open(root, Part::Metadata);
-    metadata(&Topics::at(root), Place::Topics, &cache, |_, _| ())?;
-    cache.keep_up(root)
+/// Are there so many notes that a prompt has no time to read all files? Then they are known from the cache.
+pub(crate) fn needs_cache(root: &Root) -> bool {
+    fs_err::read_dir(root.topics()).is_ok_and(|files| files.take(Cache::LEAST).count() == Cache::LEAST)
 }

@@ -31,8 +31,6 @@ const NAME: &str = "notes.cache";
 const MAGIC: u64 = u64::from_le_bytes(*b"axenotes");
 /// Another one for each other form of the file.
 const VERSION: u64 = 1;
-/// Fewer notes are read quickly enough.
-const LEAST: usize = 1000;
 /// The cache is written anew when so many notes differ from it, and one in so many of all.
 const DIFFERENT: usize = 64;
 const PART: usize = 50;
@@ -85,9 +83,12 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
+    /// Fewer notes are read quickly enough.
+    pub(crate) const LEAST: usize = 1000;
+
     /// The cache of a store; an empty one if there is none that can be used.
     pub(crate) fn open(root: &Root, part: Part) -> Cache {
-        Cache::open_with(root, part, LEAST)
+        Cache::open_with(root, part, Cache::LEAST)
     }
 
     /// No cache, which is never written either.

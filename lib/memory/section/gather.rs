@@ -139,24 +139,57 @@ pub(super) fn gather(
     limits: Limits,
     today: Date,
 ) -> Result<(Vec<Selection>, Vec<Broken>)> {
-    let topics = Topics::at(root);
-    let (waiting, _) = topics.proposals()?;
-    let view = View::of(root, limits, today, &waiting);
-    let cache = Cache::open(root, Part::Metadata);
-    let scan = topics.scan_with(&[Place::Topics], |place, path| {
-        if let Some(meta) = cache.known(path).and_then(|known| known.meta())
-            && let Some(candidate) = candidate_without_text(&meta, path, audiences, &view)
-        {
-            return Ok((meta.id, candidate));
-        }
-        let note = read(place, path)?;
-        Ok((note.entry.meta().id.clone(), candidate(&note, audiences, &view)))
-    })?;
-    let mut selections = selections(scan.found.into_iter().flatten(), audiences.len(), limits);
+    let gathered = Gathered::of(root, audiences, limits, today)?;
+    let candidates = gathered.candidates.into_iter();
+    let mut selections = selections(candidates, audiences.len(), limits);
     for (audience, selection) in audiences.iter().zip(&mut selections) {
-        selection.waiting = waiting_for(*audience, &waiting);
+        selection.waiting = waiting_for(*audience, &gathered.waiting);
     }
-    Ok((selections, scan.broken))
+    Ok((selections, gathered.broken))
+}
+
+/// The notes of several audiences, read once, for who selects from them more than once.
+pub(super) struct Gathered {
+    candidates: Vec<Candidate>,
+    waiting: Vec<Proposal>,
+    pub(super) broken: Vec<Broken>,
+}
+
+impl Gathered {
+    /// With limits that no selection exceeds.
+    pub(super) fn of(
+        root: &Root,
+        audiences: &[Option<&str>],
+        limits: Limits,
+        today: Date,
+    ) -> Result<Gathered> {
+        let topics = Topics::at(root);
+        let (waiting, _) = topics.proposals()?;
+        let view = View::of(root, limits, today, &waiting);
+        let cache = Cache::open(root, Part::Metadata);
+        let scan = topics.scan_with(&[Place::Topics], |place, path| {
+            if let Some(meta) = cache.known(path).and_then(|known| known.meta())
+                && let Some(candidate) = candidate_without_text(&meta, path, audiences, &view)
+            {
+                return Ok((meta.id, candidate));
+            }
+            let note = read(place, path)?;
+            Ok((note.entry.meta().id.clone(), candidate(&note, audiences, &view)))
+        })?;
+        Ok(Gathered { candidates: scan.found.into_iter().flatten().collect(), waiting, broken: scan.broken })
+    }
+
+    /// What the audience of this index sees.
+    pub(super) fn select(&self, index: usize, limits: Limits) -> Selection {
+        let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
+        let its = its.map(|candidate| Candidate { audiences: vec![0], excerpt: candidate.excerpt.clone() });
+        selections(its, 1, limits).into_iter().next().unwrap_or_default()
+    }
+
+    /// How many changes wait for a person.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
 }
 
 /// A note that at least one audience may see.

@@ -5,7 +5,7 @@
 
 use crate::base::error::Result;
 use crate::config::memory::{AgentsMd, MemoryConfig};
-use crate::memory::section::gather::{Limits, NoteCounts, Selection, gather};
+use crate::memory::section::gather::{Gathered, Limits, NoteCounts, Selection};
 use crate::memory::section::{note, render, sanitize};
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Broken, Note};
@@ -33,71 +33,72 @@ pub(crate) struct Here {
     pub(crate) counts: NoteCounts,
     /// The notes that stand in it whole.
     pub(crate) whole: Vec<EntryId>,
-    pub(crate) broken: Vec<Broken>,
 }
 
-/// The section for a session in this repository, or in none. `room` is its most, in bytes.
-pub(crate) fn here(
-    config: &MemoryConfig,
-    root: &Root,
-    repo: Option<&str>,
-    today: Date,
-    known: &Known,
-    room: Option<usize>,
-) -> Result<Here> {
-    let mut all = Selection::default();
-    let mut broken = Vec::new();
-    let mut left = room.map(|room| room.saturating_sub(FRAME));
-    for audience in [repo.map(Some), Some(None)].into_iter().flatten() {
-        let share = if audience.is_some() { REPOSITORY } else { 100 };
-        let share = left.map(|left| left * share / 100);
-        let (selection, faults) = fitting(config, root, audience, today, known, share)?;
-        left = left.map(|left| left.saturating_sub(size(&selection.hot) + size(&selection.warm)));
-        broken = faults;
-        all.hot.extend(selection.hot);
-        all.warm.extend(selection.warm);
-        all.dir = all.dir.or(selection.dir);
-        all.cold += selection.cold;
-        all.beyond += selection.beyond;
-        // Without a repository all that wait are counted, and they include a repository's own.
-        all.waiting = selection.waiting;
+/// The notes for a session in one place.
+pub(crate) struct Around {
+    gathered: Gathered,
+    /// The repository, if there is one, then everywhere.
+    audiences: usize,
+    limits: AgentsMd,
+}
+
+impl Around {
+    /// The notes of this repository, and those that hold everywhere.
+    pub(crate) fn of(config: &MemoryConfig, root: &Root, repo: Option<&str>, today: Date) -> Result<Around> {
+        let audiences: Vec<Option<&str>> = [repo.map(Some), Some(None)].into_iter().flatten().collect();
+        let AgentsMd { max_hot_tokens, max_warm_tokens, .. } = config.agents_md;
+        let most = Limits::of(max_hot_tokens, max_warm_tokens);
+        let gathered = Gathered::of(root, &audiences, most, today)?;
+        Ok(Around { gathered, audiences: audiences.len(), limits: config.agents_md.clone() })
     }
-    let whole = all.hot.iter().filter_map(|block| id_of_block(block)).collect();
-    Ok(Here { section: render::section(&all), counts: all.counts(), whole, broken })
-}
 
-/// What this audience sees of what is not known to it, in at most `room` bytes. Hot notes come first, and what they leave
-/// is for the list.
-fn fitting(
-    config: &MemoryConfig,
-    root: &Root,
-    audience: Option<&str>,
-    today: Date,
-    known: &Known,
-    room: Option<usize>,
-) -> Result<(Selection, Vec<Broken>)> {
-    let AgentsMd { max_hot_tokens, max_warm_tokens, max_warm, .. } = config.agents_md;
-    let within = |most: u64, room: usize| most.min((room / 4) as u64);
-    let select = |hot: u64, warm: u64| -> Result<(Selection, Vec<Broken>)> {
-        let limits = Limits::of(hot, warm).with_warm_notes(max_warm);
-        let (selections, broken) = gather(root, &[audience], limits, today)?;
-        Ok((selections.into_iter().next().unwrap_or_default(), broken))
-    };
-    let (mut selection, broken) = match room {
-        None => select(max_hot_tokens, max_warm_tokens)?,
-        Some(room) => {
-            let most = room * HOT / 100;
-            let hot = within(max_hot_tokens, most);
-            let found = select(hot, within(max_warm_tokens, room - most))?;
-            let left = room - size(&found.0.hot).min(most);
-            if found.0.beyond == 0 { found } else { select(hot, within(max_warm_tokens, left))? }
+    pub(crate) fn broken(&self) -> &[Broken] {
+        &self.gathered.broken
+    }
+
+    /// The section without what the reader knows already, in at most `room` bytes.
+    pub(crate) fn section(&self, known: &Known, room: Option<usize>) -> Here {
+        let mut all = Selection { waiting: self.gathered.waiting(), ..Selection::default() };
+        let mut left = room.map(|room| room.saturating_sub(FRAME));
+        for audience in 0..self.audiences {
+            let share = if audience + 1 < self.audiences { REPOSITORY } else { 100 };
+            let selection = self.fitting(audience, known, left.map(|left| left * share / 100));
+            left = left.map(|left| left.saturating_sub(size(&selection.hot) + size(&selection.warm)));
+            all.hot.extend(selection.hot);
+            all.warm.extend(selection.warm);
+            all.dir = all.dir.or(selection.dir);
+            all.cold += selection.cold;
+            all.beyond += selection.beyond;
         }
-    };
-    selection.hot.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
-    selection.warm.retain(|line| {
-        id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
-    });
-    Ok((selection, broken))
+        let whole = all.hot.iter().filter_map(|block| id_of_block(block)).collect();
+        Here { section: render::section(&all), counts: all.counts(), whole }
+    }
+
+    /// What an audience sees of what is not known to it, in at most `room` bytes. Hot notes come first, and what they
+    /// leave is for the list.
+    fn fitting(&self, audience: usize, known: &Known, room: Option<usize>) -> Selection {
+        let AgentsMd { max_hot_tokens, max_warm_tokens, max_warm, .. } = self.limits;
+        let within = |most: u64, room: usize| most.min((room / 4) as u64);
+        let select = |hot: u64, warm: u64| {
+            self.gathered.select(audience, Limits::of(hot, warm).with_warm_notes(max_warm))
+        };
+        let mut selection = match room {
+            None => select(max_hot_tokens, max_warm_tokens),
+            Some(room) => {
+                let most = room * HOT / 100;
+                let hot = within(max_hot_tokens, most);
+                let found = select(hot, within(max_warm_tokens, room - most));
+                let left = room - size(&found.hot).min(most);
+                if found.beyond == 0 { found } else { select(hot, within(max_warm_tokens, left)) }
+            }
+        };
+        selection.hot.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
+        selection.warm.retain(|line| {
+            id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
+        });
+        selection
+    }
 }
 
 fn size(texts: &[String]) -> usize {
