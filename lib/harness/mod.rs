@@ -28,6 +28,7 @@ pub(crate) mod source;
 mod tool;
 pub(crate) mod turn;
 mod turns;
+mod watched;
 
 use crate::base::error::Result;
 use crate::harness::out::{OnTurn, TurnSink};
@@ -122,7 +123,6 @@ pub(crate) fn read_after(
 }
 
 /// The same for a session that was not read before.
-#[cfg(any(test, fuzzing))]
 pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
     read_after(format, path, None, each)
 }

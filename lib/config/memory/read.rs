@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::text::nearest;
 use crate::config::json_file::{self, Member};
 use crate::config::memory::key_path::{KeyPath, SettingFault};
-use crate::config::memory::settings::{SETTINGS, ValueKind, is_section, kind_of};
+use crate::config::memory::settings::{SETTINGS, ValueKind, is_section, kind_of, replaced};
 use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
 use serde_json::Value;
@@ -89,11 +89,12 @@ fn suggestion(section: &str, name: &str) -> String {
                 files are read have no key here"
             .to_owned();
     }
+    let current = || SETTINGS.iter().map(|known| known.key).filter(|key| replaced(key).is_none());
     let names: BTreeSet<&str> =
-        SETTINGS.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
+        current().filter_map(|key| key.strip_prefix(&prefix)?.split('.').next()).collect();
     let names = if prefix.starts_with("harnesses.") { BTreeSet::from(["readCommand"]) } else { names };
     let last = name.rsplit('.').next().unwrap_or(name);
-    let elsewhere = SETTINGS.iter().map(|known| known.key).find(|key| key.rsplit('.').next() == Some(last));
+    let elsewhere = current().find(|key| key.rsplit('.').next() == Some(last));
     let near = nearest(name, names.iter().copied());
     match (near, elsewhere) {
         (Some(near), _) => format!("did you mean \"{prefix}{near}\"?"),

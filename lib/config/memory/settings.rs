@@ -72,13 +72,19 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("schedule.defragIntervalHours", HOURS, "24"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
-    known("agentsMd.maxWarm", number(0, 100_000), "100"),
+    known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),
+    known("agentsMd.maxWarm", number(0, 100_000), "null"),
     known("harnesses.amp.readCommand", SESSION, r#""amp threads markdown {threadId}""#),
     known("harnesses.opencode.readCommand", SESSION, r#""opencode export {threadId}""#),
     known("redact.enabled", ValueKind::Flag, "true"),
     known("redact.patterns", ValueKind::Texts, "[]"),
     known("trustedDirectories", ValueKind::Directories, "[]"),
 ];
+
+/// The setting that has taken the place of this one.
+pub(crate) fn replaced(key: &str) -> Option<&'static str> {
+    (key == "agentsMd.maxWarm").then_some("agentsMd.maxWarmTokens")
+}
 
 /// The effective value, and where it comes from.
 #[derive(Debug)]
@@ -102,7 +108,9 @@ impl Settings {
             value: serde_json::from_str(known.default).unwrap_or_default(),
             source: "default".to_owned(),
         };
-        Settings { all: SETTINGS.iter().map(setting).collect() }
+        // One that was replaced is shown only where somebody has set it.
+        let known = SETTINGS.iter().filter(|known| replaced(known.key).is_none());
+        Settings { all: known.map(setting).collect() }
     }
 
     pub(crate) fn set(&mut self, key: &str, value: Value, source: &str) {
@@ -113,6 +121,8 @@ impl Settings {
             let last = self.all.iter().rposition(|setting| harness_of(&setting.key).is_some());
             let setting = Setting { key: key.to_owned().into(), value, source: source.to_owned() };
             self.all.insert(last.map_or(self.all.len(), |last| last + 1), setting);
+        } else if let Some(known) = SETTINGS.iter().find(|known| known.key == key) {
+            self.all.push(Setting { key: known.key.into(), value, source: source.to_owned() });
         }
     }
 

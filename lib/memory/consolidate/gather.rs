@@ -20,6 +20,7 @@ use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 /// The largest transcript that a command may print, in bytes.
@@ -171,14 +172,16 @@ impl Gatherer<'_> {
         let mut is_unwritten = false;
         let key = session_key(entry);
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
-        let read = harness::read_after(format, path, last, &mut |turn: Turn| {
-            if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
-                is_ours = bears_an_id(&turn.text);
-            }
-            let cut = turn.cut;
-            // The id of a document's part says how far it was read, which the reader must know.
-            let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
-            writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
+        let read = or_panicked(path, || {
+            harness::read_after(format, path, last, &mut |turn: Turn| {
+                if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
+                    is_ours = bears_an_id(&turn.text);
+                }
+                let cut = turn.cut;
+                // The id of a document's part says how far it was read, which the reader must know.
+                let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
+                writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
+            })
         });
         let report = match read {
             Ok(report) => report,
@@ -246,6 +249,15 @@ fn printed_format(raw: &Path) -> Result<Format> {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
     let is_json = start.trim_ascii_start().starts_with(b"{");
     Ok(if is_json { Format::Turns } else { Format::Plain })
+}
+
+/// What `read` returns. A fault of a reader is its session's failed try, and holds up no other session.
+fn or_panicked<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What was written so far is thrown away.
+    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let why = format!("the reader of sessions failed at \"{}\"", path.display());
+        Err(Error::io(why).hint("this is a fault in this program; please report it"))
+    })
 }
 
 /// Did a person write this note?

@@ -4,4 +4,4 @@ pub(crate) mod entry;
 pub(crate) mod harness;
 mod queue;
 
-pub(crate) use queue::{Journal, Waiting};
+pub(crate) use queue::{Journal, Put, Read, Waiting, read_at};
