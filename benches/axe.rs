@@ -58,6 +58,14 @@ fn remote(home: &Agents, nothing: &[&str]) {
     row("the same with eight sub-agents at once", &ms(times[2]), ratio(times[2]), None, "×");
     row("peak memory of a run against a server", "", Some(home.0.peak(remote)), Some(8.0), " MiB");
     row("peak memory with eight sub-agents at once", "", Some(home.0.peak(eight)), Some(16.0), " MiB");
+    for (name, more) in [
+        ("peak memory of a streamed answer of 16 MB", &[][..]),
+        ("  of the same with --json", &["--json"]),
+        ("  of the same in a conversation", &["--conversation", "c"]),
+    ] {
+        let streamed = [&[axe_run, "remote", "--stream", "-p", "stream"], more].concat();
+        row(name, "", Some(home.0.peak(&streamed)), Some(64.0), " MiB");
+    }
 }
 
 /// What the length of a log costs: a run that reads its end, one that appends to it, counting it, trimming it.
@@ -213,6 +221,9 @@ fn answer(stream: TcpStream) {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     let body = String::from_utf8(body).unwrap();
+    if body.contains("\"stream\":true") {
+        return stream_of_16_mb(reader.get_mut());
+    }
     let message = if body.contains("\"tools\"") && !body.contains("\"role\":\"tool\"") {
         let call = |n| {
             format!(
@@ -232,4 +243,19 @@ fn answer(stream: TcpStream) {
         reply.len()
     );
     reader.get_mut().write_all((head + &reply).as_bytes()).unwrap();
+}
+
+/// A word in each event, as models answer.
+fn stream_of_16_mb(to: &mut TcpStream) {
+    let mut to = BufWriter::new(to);
+    to.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n").unwrap();
+    let word = "a word and then another word in a line that ends here \\n".repeat(4);
+    let event = format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{word}\"}}}}]}}\n\n");
+    let length = word.replace("\\n", "n").len();
+    for _ in 0..16_000_000 / length {
+        to.write_all(event.as_bytes()).unwrap();
+    }
+    to.write_all(b"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+        .unwrap();
+    to.flush().unwrap();
 }

@@ -1,5 +1,6 @@
 //! Answers that must match a JSON Schema: with each service and with a command, alone and with tools.
 
+use crate::streams::{begun, chunked, ended};
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi, to};
 use crate::support::server::{Answer, Request, Server, json};
 use crate::support::{Said, Sandbox, said};
@@ -122,6 +123,91 @@ fn with_tools_the_final_answer_alone_is_checked() {
             OpenAi => assert_eq!((described, &requests[2].body["tool_choice"]), (false, &json!("none"))),
         }
     }
+}
+
+/// What a model answers, one reply after another, and what must come of it: exit code, stdout, and the last line of stderr.
+const CASES: [(&str, &[&str], bool, i32, &str, &str); 6] = [
+    ("right", &[RIGHT], false, 0, RIGHT, ""),
+    ("wrong once", &[WRONG, RIGHT], false, 0, RIGHT, ""),
+    ("no JSON once", &["Here you are:", RIGHT], false, 0, RIGHT, ""),
+    ("wrong twice", &[WRONG, WRONG], false, 1, "", "axe-run: the answer does not match the schema: "),
+    ("cut off", &["{\"title\": \"On"], true, 1, "", "axe-run: the answer was cut off (stop reason: "),
+    ("wrong, then cut off", &[WRONG, "{\"title\": \"On"], false, 1, "", "axe-run: the answer does not match"),
+];
+
+/// A reply in pieces, whose last one may be cut off.
+fn piecewise(kind: Kind, text: &str, is_cut: bool) -> Answer {
+    let (head, tail) = text.split_at(text.len() / 2);
+    let mut end = ended(kind);
+    if is_cut {
+        end = end.replace("\"end_turn\"", "\"max_tokens\"").replace("\"stop\"", "\"length\"");
+    }
+    chunked(kind, &(begun(kind, &[head, tail]) + &end), "0\r\n\r\n")
+}
+
+#[test]
+fn it_is_the_same_with_and_without_a_stream_and_with_and_without_tools() {
+    for kind in KINDS {
+        for (is_streamed, has_tools) in [(false, false), (false, true), (true, false), (true, true)] {
+            for (name, replies, is_cut, code, out, end) in CASES {
+                let what = format!("{name} ({}, streamed: {is_streamed}, tools: {has_tools})", kind.name());
+                let tool = "[tools.t]\ncommand = ['echo', 'found']\nstdin = 'none'";
+                let call = has_tools.then(|| kind.calls_tools(&[("t", json!({}))]));
+                let reason = if kind == Anthropic { "max_tokens" } else { "length" };
+                let said = replies.iter().map(|text| match (is_streamed, is_cut) {
+                    (true, _) => piecewise(kind, text, is_cut),
+                    (false, true) => json(200, kind.stops(text, reason)),
+                    (false, false) => kind.says(text),
+                });
+                let answers: Vec<Answer> = call.into_iter().chain(said).collect();
+                let asked = answers.len();
+                let args = if is_streamed { &["--stream"][..] } else { &[] };
+                let (output, requests, sandbox) = ask(kind, if has_tools { tool } else { "" }, args, answers);
+                let err = output.err();
+                assert_eq!((output.code(), output.out().as_str()), (Some(code), out), "{what}: {err}");
+                assert_eq!(requests.len(), asked, "{what}");
+                assert!(
+                    requests.iter().all(|request| request.body["stream"] == true) == is_streamed,
+                    "{what}"
+                );
+                assert!(err.lines().last().unwrap_or("").starts_with(end), "{what}: {err}");
+                if code == 0 {
+                    assert_eq!(err, "", "{what}");
+                    assert!(sandbox.log("a").ends_with(&format!("**Result:** {RIGHT}\n\n")), "{what}");
+                } else {
+                    assert!(err.starts_with(replies[replies.len() - 1]), "{what}: {err}");
+                    assert!(!sandbox.log_path("a").exists(), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_command_is_told_once_and_may_be_wrong_no_further() {
+    for (name, replies, _, code, out, end) in CASES.into_iter().filter(|(_, _, is_cut, ..)| !is_cut) {
+        for args in [&[][..], &["--stream"]] {
+            let sandbox = Sandbox::new();
+            sandbox.file("schema.json", schema().to_string());
+            for (n, reply) in replies.iter().enumerate() {
+                sandbox.file(&format!("reply{n}"), reply);
+            }
+            let command = "n=$(ls asked* 2>/dev/null | wc -l); cat > asked$n; cat reply$n";
+            sandbox.agent("a", command, "[memory]\nenabled = true");
+            let mut run = sandbox.run("a");
+            let (ended, printed, err) = said(run.args(["--schema", "schema.json", "-p", "go"]).args(args));
+            assert_eq!((ended, printed.as_str()), (Some(code), out), "{name}: {err}");
+            assert!(err.lines().last().unwrap_or("").starts_with(end), "{name}: {err}");
+            assert_eq!(sandbox.log_path("a").exists(), code == 0, "{name}");
+        }
+    }
+    // A command that fails at the repair is an error of its own.
+    let sandbox = Sandbox::new();
+    sandbox.file("schema.json", schema().to_string());
+    sandbox.agent("a", "if [ -e once ]; then exit 7; fi; touch once; echo wrong", "");
+    let (code, out, err) = said(sandbox.run("a").args(["--schema", "schema.json"]));
+    assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
+    assert!(err.starts_with("wrong\n") && err.contains("failed (exit 7)"), "{err}");
 }
 
 #[test]

@@ -61,12 +61,15 @@ fn a_tool_turn_goes_back_byte_for_byte_with_the_results_in_one_message() {
     let result = |id: &str, content: &str, is_error: bool| json!({ "type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error });
     let failed = "Error: sub-agent \"c\" failed - server: command \"echo\" failed (exit 7): broken. \
                   You may retry or proceed without this result.";
+    let mut last = result("t3", "call_agent error: \"agent\" argument is required", true);
+    // The next turn continues from here.
+    last["cache_control"] = json!({ "type": "ephemeral" });
     assert_eq!(
         messages[2],
         json!({ "role": "user", "content": [
             result("t1", "b says Task: one", false),
             result("t2", failed, true),
-            result("t3", "call_agent error: \"agent\" argument is required", true),
+            last,
         ]})
     );
     assert_eq!(messages.as_array().unwrap().len(), 3);

@@ -119,7 +119,7 @@ fn the_envelope_has_its_fields_in_order() {
     let expected = format!(
         "{{\"model\":\"model\",\"content\":\"one\\n\\\"two\\\"\",\"input_tokens\":0,\"output_tokens\":0,\
          \"stop_reason\":\"stop\",\"duration_ms\":{duration},\"tool_calls\":0,\"agent\":\"a\",\"provider\":\"a\",\
-         \"sub_agents\":[],\"retries\":0,\"cache_read_tokens\":0,\"cache_write_tokens\":0,\"tool_details\":[]}}\n"
+         \"sub_agents\":[],\"retries\":0,\"cache_read_tokens\":0,\"cache_write_tokens\":0,\"tool_details\":[],\"cost\":null}}\n"
     );
     assert_eq!(out, expected);
 }

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The events of an answer that says `texts`, without its end.
-fn begun(kind: Kind, texts: &[&str]) -> String {
+pub(crate) fn begun(kind: Kind, texts: &[&str]) -> String {
     match kind {
         Anthropic => {
             let start = json!({ "type": "message_start", "message": {
@@ -31,7 +31,7 @@ fn begun(kind: Kind, texts: &[&str]) -> String {
     }
 }
 
-fn ended(kind: Kind) -> String {
+pub(crate) fn ended(kind: Kind) -> String {
     match kind {
         Anthropic => events([
             json!({ "type": "content_block_stop", "index": 0 }),
@@ -53,20 +53,20 @@ fn ended(kind: Kind) -> String {
     }
 }
 
-fn events(all: impl IntoIterator<Item = Value>) -> String {
+pub(crate) fn events(all: impl IntoIterator<Item = Value>) -> String {
     all.into_iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-fn lines(all: impl IntoIterator<Item = Value>) -> String {
+pub(crate) fn lines(all: impl IntoIterator<Item = Value>) -> String {
     all.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn content_type(kind: Kind) -> &'static str {
+pub(crate) fn content_type(kind: Kind) -> &'static str {
     if kind == Ollama { "application/x-ndjson" } else { "text/event-stream; charset=utf-8" }
 }
 
 /// A response with this body, in chunks of a few bytes.
-fn chunked(kind: Kind, body: &str, end: &str) -> Answer {
+pub(crate) fn chunked(kind: Kind, body: &str, end: &str) -> Answer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
         content_type(kind)
@@ -81,7 +81,7 @@ fn chunked(kind: Kind, body: &str, end: &str) -> Answer {
     raw(bytes)
 }
 
-fn says(kind: Kind, texts: &[&str]) -> Answer {
+pub(crate) fn says(kind: Kind, texts: &[&str]) -> Answer {
     chunked(kind, &(begun(kind, texts) + &ended(kind)), "0\r\n\r\n")
 }
 

@@ -5,7 +5,7 @@ use crate::base::http::Response;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
 use crate::provider::error::{CallError, hidden_status};
-use crate::provider::message::{ChatTurn, Dialect, Request, Stop, TokenUsage, Tool, ToolResult};
+use crate::provider::message::{ChatTurn, Dialect, Repeats, Request, Stop, TokenUsage, Tool, ToolResult};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Value, json};
 
@@ -60,6 +60,7 @@ fn is_an_error(bytes: &[u8]) {
             request_id: Some(text(&bytes[..bytes.len().min(20)]).into_owned()),
             content_type: None,
             content_encoding: None,
+            is_cut: false,
             body: bytes.to_vec(),
         };
         let error = CallError::from_response(status, &response);
@@ -78,6 +79,8 @@ fn request() -> Request {
     Request {
         model: "m".to_owned(),
         system: "s".to_owned(),
+        volatile: 0,
+        repeats: Repeats::Nothing,
         turns: vec![ChatTurn::User("u".to_owned())],
         tools: vec![Tool { name: "call".to_owned(), description: "d".to_owned(), schema: json!({}) }],
         is_closing: false,

@@ -1,7 +1,7 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
-use crate::agent::prepare::PreparedAgent;
-use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail};
+use crate::agent::prepare::{PreparedAgent, Prompt};
+use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail};
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -10,6 +10,7 @@ use crate::base::json_schema::Schema;
 use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
+use crate::config::prices::Price;
 use crate::provider::Provider;
 use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult};
@@ -192,19 +193,15 @@ pub(crate) struct ToolAnswer {
     pub(super) detail: ToolDetail,
     pub(super) run: Option<SubAgentRun>,
     pub(super) tokens: TokenUsage,
+    pub(super) cost: Cost,
     pub(super) retries: u32,
-}
-
-/// What a conversation starts with.
-pub(super) struct Prompt {
-    pub(super) system: String,
-    pub(super) message: String,
 }
 
 /// One agent's conversation while it runs.
 struct Conversation<'a> {
     run: &'a RunContext<'a>,
     provider: Arc<Provider>,
+    price: Option<Price>,
     scope: Scope,
     request: Request,
     warnings: Vec<String>,
@@ -225,10 +222,18 @@ pub(super) fn converse(
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let provider = run.providers.of(agent, scope.reporter.is_verbose(), run.env, scope.deadline)?;
+    let provider = run.providers.of(agent, run.env, scope.deadline)?;
+    let mut turns = prompt.earlier;
+    turns.push(match prompt.files {
+        files if files.is_empty() => ChatTurn::User(prompt.message),
+        files => ChatTurn::Attached(prompt.message, files),
+    });
     let request = Request {
         model: agent.model.name.clone(),
         system: prompt.system,
-        turns: vec![ChatTurn::User(prompt.message)],
+        volatile: prompt.volatile,
+        repeats: prompt.repeats,
+        turns,
         tools: toolbox.tools,
         is_closing: false,
         temperature: agent.agent.params.temperature,
@@ -237,8 +242,9 @@ pub(super) fn converse(
         schema: agent.schema.clone(),
         is_streamed: run.stream || agent.endpoint.is_streamed(),
     };
+    let (price, warnings) = (agent.price, Vec::new());
     let mut conversation =
-        Conversation { run, provider, scope, request, warnings: Vec::new(), on_text, has_text: false };
+        Conversation { run, provider, price, scope, request, warnings, on_text, has_text: false };
     let mut reply = conversation.talk(toolbox.answer, stats)?;
     if let Some(schema) = &agent.schema {
         reply = conversation.matching_answer(schema, reply, stats)?;
@@ -278,6 +284,7 @@ impl Conversation<'_> {
             let mut results = Vec::with_capacity(reply.calls.len());
             for answer in answer(&reply.calls) {
                 stats.tokens += answer.tokens;
+                stats.cost += answer.cost;
                 stats.retries += answer.retries;
                 stats.sub_agents.extend(answer.run);
                 stats.tool_details.push(answer.detail);
@@ -291,7 +298,7 @@ impl Conversation<'_> {
 
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
     fn ask(&mut self, turn: u32, closes: bool, stats: &mut RunStats) -> Result<Reply> {
-        let Conversation { run, provider, scope, request, warnings, on_text, has_text } = self;
+        let Conversation { run, provider, price, scope, request, warnings, on_text, has_text } = self;
         let Scope { depth, deadline, reporter } = *scope;
         let with_tools = !request.tools.is_empty();
         if with_tools {
@@ -325,6 +332,7 @@ impl Conversation<'_> {
             ));
         }
         stats.tokens += reply.tokens;
+        stats.cost += Cost::of(reply.tokens, *price);
         stats.retries += reply.retries;
         warnings.append(&mut reply.warnings);
         Ok(reply)

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::config::agent::Memory;
 use crate::config::global::Endpoint;
 use crate::provider::Provider;
-use crate::provider::message::{ChatTurn, Reply, Request};
+use crate::provider::message::{ChatTurn, Repeats, Reply, Request};
 use std::path::Path;
 
 /// M7 4.1, word for word.
@@ -26,6 +26,8 @@ pub(crate) fn analyse(
     let request = Request {
         model: model.to_owned(),
         system: PROMPT.trim_end().to_owned(),
+        volatile: 0,
+        repeats: Repeats::Nothing,
         turns: vec![ChatTurn::User(log)],
         tools: Vec::new(),
         is_closing: false,

@@ -6,14 +6,16 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::config::agent::{self, Agent, AgentName};
-use crate::config::global::{Endpoint, Global};
+use crate::config::global::{Api, Endpoint, Global, HttpEndpoint};
 use crate::config::model::Model;
+use crate::config::prices::Price;
 use crate::config::scaffold;
 use crate::config::schema_file;
 use crate::config::skill;
 use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
+use crate::provider::message::{Attachment, ChatTurn, Media, Repeats};
 use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
@@ -31,6 +33,7 @@ pub(crate) struct PreparedAgent {
     pub(crate) agent: Agent,
     pub(crate) model: Model,
     pub(super) endpoint: Endpoint,
+    pub(super) price: Option<Price>,
     pub(crate) workdir: PathBuf,
     pub(crate) files: Vec<ContextFile>,
     /// The skill's path as it was given, for messages.
@@ -40,6 +43,18 @@ pub(crate) struct PreparedAgent {
     pub(crate) schema: Option<Schema>,
     /// The programs that its model may call, by name.
     pub(crate) tools: Vec<DeclaredTool>,
+}
+
+/// What a conversation starts with.
+pub(crate) struct Prompt {
+    pub(crate) system: String,
+    /// The length of its end that differs from run to run, in bytes.
+    pub(crate) volatile: usize,
+    pub(crate) repeats: Repeats,
+    /// Messages and answers of earlier runs.
+    pub(crate) earlier: Vec<ChatTurn>,
+    pub(crate) message: String,
+    pub(crate) files: Vec<Attachment>,
 }
 
 impl PreparedAgent {
@@ -93,12 +108,55 @@ impl PreparedAgent {
             entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
         };
         let tools = agent.tools.iter().map(declared).collect::<Result<_>>()?;
-        Ok(PreparedAgent { name, agent, model, endpoint, workdir, files, skill_path, skill, schema, tools })
+        let price = global.price(&model);
+        Ok(PreparedAgent {
+            name,
+            agent,
+            model,
+            endpoint,
+            price,
+            workdir,
+            files,
+            skill_path,
+            skill,
+            schema,
+            tools,
+        })
     }
 
-    /// The complete system prompt, with the log.
-    pub(crate) fn system(&self, log: &AgentLog) -> String {
-        prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text())
+    /// The complete system prompt, with the log, and a message.
+    pub(crate) fn prompt(&self, log: &AgentLog, message: String) -> Prompt {
+        Prompt {
+            system: prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text()),
+            // The log comes last.
+            volatile: log.text().len(),
+            repeats: if self.agent.cache { Repeats::System } else { Repeats::Nothing },
+            earlier: Vec::new(),
+            message,
+            files: Vec::new(),
+        }
+    }
+
+    /// Not every API takes files, or all kinds of them.
+    pub(crate) fn check_files(&self, files: &[Attachment]) -> Result<()> {
+        let refused = match &self.endpoint {
+            Endpoint::Command { .. } => {
+                files.first().map(|file| (file, "is a command, which takes no files"))
+            }
+            Endpoint::Http(HttpEndpoint { api: Api::Ollama, .. }) => {
+                let pdf = files.iter().find(|file| file.media == Media::Pdf);
+                pdf.map(|file| (file, "is served by Ollama, which takes images only"))
+            }
+            Endpoint::Http(_) => None,
+        };
+        match refused {
+            Some((file, why)) => Err(Error::usage(format!(
+                "cannot attach \"{}\": the model \"{}\" {why}",
+                file.name, self.model
+            ))
+            .hint("use another model, or pipe its text in")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a conversation costs, for this agent and those below it.
 
+use crate::config::prices::Price;
 use crate::provider::message::TokenUsage;
 use serde_json::Value;
 use std::time::Duration;
@@ -9,6 +10,8 @@ use std::time::Duration;
 pub(crate) struct RunStats {
     /// Of the agent and all agents below it.
     pub(crate) tokens: TokenUsage,
+    /// Likewise. Failed calls are not in it.
+    pub(crate) cost: Cost,
     /// Retries, likewise.
     pub(crate) retries: u32,
     /// Of this agent's own model.
@@ -20,6 +23,37 @@ pub(crate) struct RunStats {
     pub(crate) so_far: Vec<String>,
     /// The answer that did not match the schema.
     pub(crate) rejected: Option<String>,
+}
+
+/// What calls cost, as far as every one of them has a price.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost(Option<f64>);
+
+impl Default for Cost {
+    /// That of no call.
+    fn default() -> Cost {
+        Cost(Some(0.0))
+    }
+}
+
+impl Cost {
+    /// The cost of one reply. Nobody knows it without a price, or if the tokens were not counted.
+    pub(crate) fn of(tokens: TokenUsage, price: Option<Price>) -> Cost {
+        let TokenUsage { input, output, cache_read, cache_write } = tokens;
+        let is_known = |price: &Price| input + output > 0 || price.is_free();
+        Cost(price.filter(is_known).map(|price| price.cost(input, output, cache_read, cache_write)))
+    }
+
+    /// Without the noise of adding fractions; `None` if it is not known.
+    pub(crate) fn amount(self) -> Option<f64> {
+        self.0.map(|amount| (amount * 1e9).round() / 1e9)
+    }
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, more: Cost) {
+        self.0 = self.0.zip(more.0).map(|(a, b)| a + b);
+    }
 }
 
 /// One tool call, as in the JSON output.
@@ -41,6 +75,8 @@ pub(crate) struct SubAgentRun {
     pub(super) name: String,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
+    /// `null` if it is not known.
+    pub(super) cost: Option<f64>,
     pub(super) duration_ms: u64,
     /// Why it failed; `null` if it did not.
     pub(super) error: Option<String>,

@@ -1,10 +1,10 @@
 //! The tools of an agent: its programs, and `call_agent`, with which it calls another agent. An error is reported to the
 //! model and ends only that call.
 
-use crate::agent::conversation::{MOST_AT_ONCE, Prompt, RunContext, Scope, ToolAnswer, Toolbox, converse};
+use crate::agent::conversation::{MOST_AT_ONCE, RunContext, Scope, ToolAnswer, Toolbox, converse};
 use crate::agent::log::{AgentLog, LoggedRun};
-use crate::agent::prepare::{Overrides, PreparedAgent};
-use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
+use crate::agent::prepare::{Overrides, PreparedAgent, Prompt};
+use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
@@ -24,8 +24,7 @@ use std::time::Instant;
 pub(crate) fn run_agent(
     run: &RunContext,
     agent: &PreparedAgent,
-    system: String,
-    message: &str,
+    prompt: Prompt,
     scope: Scope,
     on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
@@ -34,7 +33,7 @@ pub(crate) fn run_agent(
         tools: offered(agent, scope.depth, run),
         answer: &|calls| answer_all(run, agent, calls, scope),
     };
-    converse(run, agent, Prompt { system, message: message.to_owned() }, toolbox, scope, on_text, stats)
+    converse(run, agent, prompt, toolbox, scope, on_text, stats)
 }
 
 /// The tools of `agent` at `depth`: its programs, and `call_agent` if it may call another.
@@ -120,6 +119,7 @@ fn told(call: &ToolCall, content: String, is_error: bool) -> ToolAnswer {
         detail,
         run: None,
         tokens: TokenUsage::default(),
+        cost: Cost::default(),
         retries: 0,
     }
 }
@@ -217,11 +217,13 @@ fn call_agent(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: 
     };
     ToolAnswer {
         tokens: stats.tokens,
+        cost: stats.cost,
         retries: stats.retries,
         run: Some(SubAgentRun {
             name: name.to_owned(),
             input_tokens: stats.tokens.input,
             output_tokens: stats.tokens.output,
+            cost: stats.cost.amount(),
             duration_ms,
             error,
             sub_agents: stats.sub_agents,
@@ -254,8 +256,8 @@ fn run_sub_agent(
     let prepared =
         PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, env, &reporter)?;
     let history = AgentLog::load(&prepared.name, &prepared.agent, scope.deadline, env, &reporter);
-    let system = prepared.system(&history);
-    let reply = run_agent(run, &prepared, system, message, scope, &mut |_| {}, stats)?;
+    let prompt = prepared.prompt(&history, message.to_owned());
+    let reply = run_agent(run, &prepared, prompt, scope, &mut |_| {}, stats)?;
     for warning in reply.warnings.iter().chain(&reply.flaw()) {
         reporter.warn(warning);
     }

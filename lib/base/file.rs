@@ -21,6 +21,7 @@ use crate::base::signal;
 use crate::base::text::base58;
 use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
+use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -131,13 +132,22 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
 /// the file is as it was. For the lock it waits so long at most.
 pub(crate) fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
-    append_with(path, bytes, wait, |_| Ok(()))
+    append_with(path, bytes, 0o644, wait, |_| Ok(()))
 }
 
 /// The same, and it is on disk when this returns.
 pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_durably(path, bytes, 0o644)
+}
+
+/// The same. A new file is closed to others.
+pub(crate) fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_durably(path, bytes, 0o600)
+}
+
+fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
-    append_with(path, bytes, Duration::MAX, |file| file.sync_data())?;
+    append_with(path, bytes, mode, Duration::MAX, |file| file.sync_data())?;
     match path.parent() {
         Some(parent) if is_new => sync_dir(parent),
         _ => Ok(()),
@@ -147,25 +157,25 @@ pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn append_with(
     path: &Path,
     bytes: &[u8],
+    mode: u32,
     wait: Duration,
     sync: fn(&fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_dir(parent)?;
     }
-    let locked = lock_within(path, true, wait)?;
+    let locked = lock_within(path, true, mode, wait)?;
     let mut file = locked.ok_or_else(|| cannot("append to", path, &io::ErrorKind::NotFound.into()))?;
     let before = file.metadata()?.len();
-    let mut whole = Vec::with_capacity(bytes.len() + 1);
+    let mut whole = Cow::Borrowed(bytes);
     if before > 0 {
         let mut last = [0];
         file.seek(SeekFrom::Start(before - 1))?;
         file.read_exact(&mut last)?;
         if last != *b"\n" {
-            whole.push(b'\n');
+            whole.to_mut().insert(0, b'\n');
         }
     }
-    whole.extend_from_slice(bytes);
     let _whole = signal::shield();
     let written = match file.write(&whole) {
         Ok(n) if n == whole.len() => match sync(&file) {

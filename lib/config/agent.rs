@@ -27,24 +27,31 @@ pub(crate) struct AgentName(String);
 
 impl AgentName {
     pub(crate) fn parse(name: &str) -> Result<AgentName> {
-        let why = if name.is_empty() {
-            "it is empty"
-        } else if name.len() > LONGEST_NAME {
-            "it is longer than 200 bytes"
-        } else if name.contains(['/', '\\']) {
-            "it contains a slash"
-        } else if name.starts_with('.') {
-            "it begins with a dot"
-        } else if name.chars().any(char::is_control) {
-            "it contains a control character"
-        } else {
-            return Ok(AgentName(name.to_owned()));
-        };
-        Err(Error::config(format!("invalid agent name \"{}\": {why}", name.escape_debug())))
+        match unsafe_name(name) {
+            None => Ok(AgentName(name.to_owned())),
+            Some(why) => Err(Error::config(format!("invalid agent name \"{}\": {why}", name.escape_debug()))),
+        }
     }
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Why `name` cannot be a file's name without its ending; `None` if it can.
+pub(crate) fn unsafe_name(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("it is empty")
+    } else if name.len() > LONGEST_NAME {
+        Some("it is longer than 200 bytes")
+    } else if name.contains(['/', '\\']) {
+        Some("it contains a slash")
+    } else if name.starts_with('.') {
+        Some("it begins with a dot")
+    } else if name.chars().any(char::is_control) {
+        Some("it contains a control character")
+    } else {
+        None
     }
 }
 
@@ -71,6 +78,8 @@ pub(crate) struct Agent {
     pub(crate) tools: BTreeMap<String, ToolEntry>,
     /// Seconds for a whole run; 0: the default.
     pub(crate) timeout: i64,
+    /// Whether its prompt is marked for the API's cache although a run may send it only once.
+    pub(crate) cache: bool,
     pub(crate) memory: Memory,
     pub(crate) limits: TokenLimits,
     pub(crate) params: Params,
@@ -219,7 +228,7 @@ pub(crate) const KEYS: Keys = &[
         "",
         &[
             "name", "description", "model", "system_prompt", "skill", "schema", "files", "workdir",
-            "sub_agents", "sub_agents_config", "tools", "timeout", "memory", "limits", "params",
+            "sub_agents", "sub_agents_config", "tools", "timeout", "cache", "memory", "limits", "params",
         ],
     ),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),

@@ -1,4 +1,4 @@
-//! `config.toml`: providers, retries and limits. Environment variables override it.
+//! `config.toml`: providers, retries, limits and prices. Environment variables override it.
 
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
@@ -7,6 +7,7 @@ use crate::base::file;
 use crate::base::secret::Secret;
 use crate::config::model::Model;
 use crate::config::preset::{PRESETS, preset};
+use crate::config::prices::{self, Price, Prices};
 use crate::config::toml_file::{self, Keys};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ pub(crate) struct Global {
     providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
     limits: CallLimits,
+    prices: Prices,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -75,9 +77,11 @@ impl ProviderEntry {
 }
 
 pub(crate) const KEYS: Keys = &[
-    ("", &["providers", "retry", "limits"]),
+    ("", &["providers", "retry", "limits", "prices"]),
     ("limits", &["max_calls", "max_tokens_total"]),
     ("retry", &["max"]),
+    ("prices", &["*"]),
+    ("prices.*", prices::KEYS),
     ("providers", &["*"]),
     ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command", "stream"]),
 ];
@@ -167,6 +171,11 @@ impl Global {
     /// How many tokens one run may take, including those of its sub-agents; `None`: no limit.
     pub(crate) fn max_tokens_total(&self) -> Option<u64> {
         self.limits.max_tokens_total.filter(|limit| *limit > 0)
+    }
+
+    /// What the tokens of `model` cost, if config.toml says so.
+    pub(crate) fn price(&self, model: &Model) -> Option<Price> {
+        prices::of(&self.prices, model)
     }
 
     /// How to reach `model`: by the file's entry for its provider, or by a built-in one.

@@ -6,6 +6,7 @@ pub(crate) mod json_file;
 pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod preset;
+pub(crate) mod prices;
 pub(crate) mod scaffold;
 pub(crate) mod schema_file;
 pub(crate) mod skill;

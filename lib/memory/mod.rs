@@ -8,6 +8,7 @@ pub(crate) mod defrag;
 pub(crate) mod doctor;
 pub(crate) mod facts;
 pub(crate) mod hash;
+pub(crate) mod hooks;
 pub(crate) mod links;
 pub(crate) mod pipeline;
 pub(crate) mod recall;

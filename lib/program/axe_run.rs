@@ -3,9 +3,12 @@
 //! Errors in files are found before waiting for stdin, and all errors of the user before a call is paid for. The
 //! answer is printed first, and the entry is written after it, even if printing failed.
 
+mod shown;
+
 use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
 use crate::agent::log::{AgentLog, LoggedRun};
-use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::named::{NamedConversation, with_names};
+use crate::agent::prepare::{Overrides, PreparedAgent, Prompt};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::sub_agent::run_agent;
 use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, apart, flag, text, value};
@@ -17,9 +20,10 @@ use crate::base::{signal, stdin};
 use crate::config::agent::{self, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::prompt;
-use crate::provider::message::Reply;
-use std::fmt::Write;
+use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
+use crate::prompt::{self, attachments};
+use crate::provider::message::{Repeats, Reply};
+use crate::store::conversation::ConversationName;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -31,6 +35,8 @@ pub(super) const ABOUT: About = About {
     commands: &[],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
+        value("attach", "FILE", "show the model an image or a PDF; repeatable"),
+        value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
@@ -62,6 +68,8 @@ struct Args {
     model: Option<String>,
     overrides: Overrides,
     prompt: Option<String>,
+    attach: Vec<String>,
+    conversation: Option<ConversationName>,
     timeout: Option<u64>,
     max_tokens_total: Option<u64>,
     agents_dir: Option<PathBuf>,
@@ -89,6 +97,8 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     while let Some(arg) = p.next()? {
         match arg {
             Short('p') | Long("prompt") => args.prompt = Some(p.text()?),
+            Long("attach") => args.attach.push(p.text()?),
+            Long("conversation") => args.conversation = Some(ConversationName::parse(&p.text()?)?),
             Long("model") => args.model = Some(p.text()?),
             Long("skill") => args.overrides.skill = Some(p.text()?),
             Long("schema") => args.overrides.schema = Some(p.text()?),
@@ -151,22 +161,40 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
     let global = Global::load(env, &reporter)?;
     let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
+    let files = attachments::read(&args.attach, env)?;
+    prepared.check_files(&files)?;
     let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
     if args.skip_empty && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(ExitCode::SUCCESS);
     }
     if reporter.is_verbose() {
-        describe(&prepared, piped.is_some(), timeout, &reporter);
+        describe(&prepared, piped.is_some(), files.len(), timeout, &reporter);
     }
+    // Before the log is read: the run that has the conversation now will add to both.
+    let conversation = match &args.conversation {
+        Some(conversation) => Some(NamedConversation::open(
+            &prepared.name, conversation, args.dry_run, deadline, env, &reporter,
+        )?),
+        None => None,
+    };
     let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, &reporter);
-    let system = prepared.system(&log);
-    if args.dry_run {
-        return dry_run(&prepared, &system, &log, &args, piped.as_deref(), timeout, stdout);
-    }
-
     let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
-    log.weigh(&prepared.name, system.len() + message.len(), &reporter);
+    let prompt = prepared.prompt(&log, message.clone());
+    if args.dry_run {
+        let preview = Preview {
+            system: &prompt.system,
+            log: &log,
+            conversation: conversation.as_ref(),
+            prompt: args.prompt.as_deref(),
+            piped: piped.as_deref(),
+            files: &files,
+            timeout,
+        };
+        dry_run(&prepared, preview, stdout)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    log.weigh(&prepared.name, prompt.system.len() + message.len(), &reporter);
     let limits = [args.max_tokens_total, prepared.agent.limits.max_tokens_total(), global.max_tokens_total()];
     let max_tokens = limits.into_iter().flatten().next();
     let run = RunContext {
@@ -191,7 +219,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
     };
     let scope = Scope { depth: 0, deadline, reporter };
-    let reply = run_agent(&run, &prepared, system, &message, scope, &mut on_text, &mut stats);
+    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    let prompt = match &conversation {
+        Some(conversation) => {
+            Prompt { earlier: conversation.turns(), repeats: Repeats::Everything, files, ..prompt }
+        }
+        None => Prompt { files, ..prompt },
+    };
+    let reply = run_agent(&run, &prepared, prompt, scope, &mut on_text, &mut stats);
     drop(progress);
     let Live { stdout, text_ended: mut streamed, ends_with_newline } = live;
     if !ends_with_newline && (reply.is_err() || args.newline || stdout.is_terminal()) {
@@ -214,6 +249,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
+    let is_kept = !(args.strict && reply.flaw().is_some());
+    // What was printed is in it, whatever happens to this program next.
+    let added = match conversation.filter(|_| is_kept) {
+        Some(conversation) => {
+            conversation.append(&message, names.clone(), &reply, &prepared.model, env, &reporter)
+        }
+        None => Ok(()),
+    };
     let printed = match is_live && reply.was_streamed {
         true => streamed,
         false => print(&args, &prepared, &reply, &stats, started, stdout),
@@ -225,10 +268,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         Some(flaw) => reporter.warn(&flaw),
         None => {}
     }
-    let task = args.prompt.as_deref().unwrap_or(&message);
-    let logged = LoggedRun { task, result: &reply.text };
+    let task = with_names(args.prompt.as_deref().unwrap_or(&message), &names);
+    let logged = LoggedRun { task: &task, result: &reply.text };
     log.append(&prepared.name, &prepared.agent, logged, deadline, env, &reporter);
-    printed?;
+    printed.and(added)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -266,6 +309,7 @@ struct Envelope<'a> {
     cache_read_tokens: u64,
     cache_write_tokens: u64,
     tool_details: &'a [ToolDetail],
+    cost: Option<f64>,
 }
 
 fn print(
@@ -292,6 +336,7 @@ fn print(
             cache_read_tokens: stats.tokens.cache_read,
             cache_write_tokens: stats.tokens.cache_write,
             tool_details: &stats.tool_details,
+            cost: stats.cost.amount(),
         })?;
     } else {
         stdout.text(&reply.text)?;
@@ -302,104 +347,4 @@ fn print(
         }
     }
     stdout.flush()
-}
-
-/// The verbose lines before the call.
-fn describe(prepared: &PreparedAgent, piped: bool, timeout: u64, reporter: &Reporter) {
-    let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
-    reporter.verbose(&format!("Model:    {}", prepared.model));
-    reporter.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
-    reporter.verbose(&format!("Skill:    {skill}"));
-    reporter.verbose(&format!("Files:    {} file(s)", prepared.files.len()));
-    reporter.verbose(&format!("Stdin:    {}", if piped { "yes" } else { "no" }));
-    reporter.verbose(&format!("Timeout:  {timeout}s"));
-    reporter.verbose(&format!("Params:   {}", params(prepared)));
-}
-
-/// The verbose lines after it.
-fn report(reply: &Reply, stats: &RunStats, started: Instant, reporter: &Reporter) {
-    let cumulative = if stats.tool_calls > 0 { " (cumulative)" } else { "" };
-    reporter.verbose(&format!("Duration: {}ms", millis(started.elapsed())));
-    reporter.verbose(&format!(
-        "Tokens:   {} input, {} output{cumulative}",
-        stats.tokens.input, stats.tokens.output
-    ));
-    reporter.verbose(&format!("Stop:     {}", reply.stop_reason));
-    if stats.tokens.cache_read + stats.tokens.cache_write > 0 {
-        reporter.verbose(&format!(
-            "Cache:    {} of the input read, {} written",
-            stats.tokens.cache_read, stats.tokens.cache_write
-        ));
-    }
-}
-
-/// Unset parameters print as 0.
-fn params(prepared: &PreparedAgent) -> String {
-    let params = &prepared.agent.params;
-    let mut text = format!(
-        "temperature={}, max_tokens={}",
-        params.temperature.unwrap_or(0.0),
-        params.max_tokens().unwrap_or(0)
-    );
-    for (name, value) in &params.extra {
-        let _ = write!(text, ", {name}={value}");
-    }
-    text
-}
-
-fn dry_run(
-    prepared: &PreparedAgent,
-    system: &str,
-    log: &AgentLog,
-    args: &Args,
-    piped: Option<&str>,
-    timeout: u64,
-    stdout: &mut Stdout,
-) -> Result<ExitCode> {
-    let mut out = String::new();
-    let mut part = |title: &str, text: &str| {
-        let gap = if out.is_empty() { "" } else { "\n" };
-        // Each part ends with one newline, however many its text has.
-        let _ = writeln!(out, "{gap}{title}\n{}", text.trim_end_matches('\n'));
-    };
-    let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { text.to_owned() };
-    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
-    let (workdir, params) = (workdir.display(), params(prepared));
-    part(
-        "=== Dry Run ===",
-        &format!("\nModel:    {model}\nWorkdir:  {workdir}\nTimeout:  {timeout}s\nParams:   {params}"),
-    );
-    part("--- System Prompt ---", system);
-    part("--- Skill ---", &or_none(skill));
-    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    part(&format!("--- Files ({}) ---", paths.len()), &or_none(&paths.join("\n")));
-    if let Some(prompt) = &args.prompt {
-        part("--- Prompt ---", prompt);
-    }
-    part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
-    if let Some(schema) = &prepared.schema {
-        part("--- Schema ---", &schema.value().to_string());
-    }
-    match log {
-        AgentLog::Off => {}
-        AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
-            part("--- Memory ---", &format!("(error: {why})"));
-        }
-        AgentLog::Loaded { text, .. } => part("--- Memory ---", &or_none(text)),
-    }
-    if !agent.sub_agents.is_empty() {
-        let config = &agent.sub_agents_config;
-        let names = agent.sub_agents.join(", ");
-        let parallel = if config.parallel { "yes" } else { "no" };
-        let (depth, timeout) = (config.depth(), config.timeout_seconds());
-        let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
-        part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
-    }
-    if !prepared.tools.is_empty() {
-        let tools: Vec<_> =
-            prepared.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.shown)).collect();
-        part("--- Tools ---", &tools.join("\n"));
-    }
-    stdout.text(&out)?;
-    Ok(ExitCode::SUCCESS)
 }

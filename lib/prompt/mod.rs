@@ -1,5 +1,6 @@
 //! What the model sees: its parts, and how they are joined.
 
+pub(crate) mod attachments;
 pub(crate) mod files;
 
 use crate::prompt::files::ContextFile;

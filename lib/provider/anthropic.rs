@@ -2,7 +2,8 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
+    Attachment, ChatTurn, Dialect, Media, Repeats, Reply, Request, Stop, TokenUsage, Tool, ToolCall,
+    ToolResult,
 };
 use crate::provider::wire::{
     answer_text, arguments, count, needs_echo, outer, read, system, text_at, wrong_content,
@@ -47,6 +48,7 @@ enum Content<'a> {
     Text(&'a str),
     Raw(&'a RawValue),
     Results(Vec<Block<'a>>),
+    Parts(Vec<Value>),
 }
 
 #[derive(Serialize)]
@@ -55,11 +57,13 @@ struct Block<'a> {
     tool_use_id: &'a str,
     content: &'a str,
     is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
 }
 
 pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    // Cached only if a tool loop may send it again: a cache write costs money, and without a read saves none.
-    let looped = !request.tools.is_empty();
+    // Marked only if it is probably sent again: a cache write costs money, and without a read saves none.
+    let looped = !request.tools.is_empty() || request.repeats != Repeats::Nothing;
     let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
     let mut extra = request.extra.clone();
     if let Some(schema) = schema {
@@ -72,7 +76,14 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     let system = system(request, schema.is_some());
     let system = match &*system {
         "" => None,
-        text if looped => Some(json!([{ "type": "text", "text": text, "cache_control": cached() }])),
+        text if looped => {
+            let (stable, volatile) = text.split_at(request.system.len() - request.volatile);
+            let mut blocks = vec![json!({ "type": "text", "text": stable, "cache_control": cached() })];
+            if !volatile.is_empty() {
+                blocks.push(json!({ "type": "text", "text": volatile }));
+            }
+            Some(Value::Array(blocks))
+        }
         text => Some(json!(text)),
     };
     let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
@@ -84,7 +95,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS),
         temperature: request.temperature.filter(|_| !dialect.no_temperature),
         system,
-        messages: request.turns.iter().map(message).collect(),
+        messages: messages(request),
         tools,
         stream: request.is_streamed.then_some(true),
         extra: &extra,
@@ -102,14 +113,48 @@ fn tool(tool: &Tool) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
 }
 
+/// The last message is marked, too, if the next request continues from it.
+fn messages(request: &Request) -> Vec<Message<'_>> {
+    let mut messages: Vec<Message> = request.turns.iter().map(message).collect();
+    let Some(Message { role: "user", content }) = messages.last_mut() else { return messages };
+    match content {
+        Content::Results(results) => {
+            if let Some(last) = results.last_mut() {
+                last.cache_control = Some(cached());
+            }
+        }
+        Content::Text(text) if request.repeats == Repeats::Everything => {
+            let block = json!({ "type": "text", "text": text, "cache_control": cached() });
+            *content = Content::Parts(vec![block]);
+        }
+        _ => {}
+    }
+    messages
+}
+
 fn message(turn: &ChatTurn) -> Message<'_> {
     match turn {
         ChatTurn::User(text) => Message { role: "user", content: Content::Text(text) },
+        ChatTurn::Attached(text, files) => Message { role: "user", content: with_files(text, files) },
+        ChatTurn::Said(text) => Message { role: "assistant", content: Content::Text(text) },
         ChatTurn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
         ChatTurn::ToolResults(results) => {
             Message { role: "user", content: Content::Results(results.iter().map(result).collect()) }
         }
     }
+}
+
+fn with_files<'a>(text: &str, files: &[Attachment]) -> Content<'a> {
+    let part = |file: &Attachment| {
+        let source = json!({ "type": "base64", "media_type": file.media.name(), "data": file.data });
+        match file.media {
+            Media::Pdf => json!({ "type": "document", "title": file.name, "source": source }),
+            _ => json!({ "type": "image", "source": source }),
+        }
+    };
+    let mut parts: Vec<Value> = files.iter().map(part).collect();
+    parts.push(json!({ "type": "text", "text": text }));
+    Content::Parts(parts)
 }
 
 fn result(result: &ToolResult) -> Block<'_> {
@@ -118,6 +163,7 @@ fn result(result: &ToolResult) -> Block<'_> {
         tool_use_id: &result.id,
         content: &result.content,
         is_error: result.is_error,
+        cache_control: None,
     }
 }
 
@@ -265,7 +311,7 @@ mod tests {
             sent["messages"][2],
             json!({ "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": "a", "content": "1", "is_error": false },
-                { "type": "tool_result", "tool_use_id": "b", "content": "broken", "is_error": true },
+                { "type": "tool_result", "tool_use_id": "b", "content": "broken", "is_error": true, "cache_control": cached() },
             ]})
         );
         let cached = json!({ "type": "ephemeral" });

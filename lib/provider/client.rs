@@ -135,7 +135,7 @@ impl ApiClient {
     ) -> Result<Reply, CallError> {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
-            Api::OpenAi => (openai::PATH, openai::body(request, dialect)),
+            Api::OpenAi => (openai::path(&self.base.path), openai::body(request, dialect)),
             Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
         };
         let url = self.base.at(path);
@@ -179,7 +179,7 @@ impl ApiClient {
             return assembler.end(request).map(|reply| Reply { was_streamed: true, ..reply });
         }
         let mended = mend(&mut response.body);
-        // minreq cannot tell a chunked body that was cut from a complete one. JSON can.
+        // With TLS nobody else can tell a chunked body that was cut from a complete one. JSON can.
         if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
             if e.is_eof() {
                 return Err(CallError::broke_off(response.body.len()));
@@ -188,8 +188,13 @@ impl ApiClient {
             let why = one_line(&e.to_string(), 200);
             return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
         }
+        if response.is_cut {
+            return Err(CallError::cut());
+        }
         if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
-            return Err(CallError::from_response(hidden_status(&error), &response));
+            // Of a list, as Gemini's errors are, this is the first item.
+            let error = error.get("error").unwrap_or(&error);
+            return Err(CallError::from_response(hidden_status(error), &response));
         }
         let mut reply = match self.api {
             Api::Anthropic => anthropic::reply(&response.body, request),

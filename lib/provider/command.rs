@@ -97,13 +97,18 @@ pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
 fn prompt(request: &Request) -> String {
     let system = wire::system(request, false);
     let turns = request.turns.iter().filter_map(|turn| match turn {
-        ChatTurn::User(text) => Some(text.clone()),
+        // A command is never given files.
+        ChatTurn::User(text) | ChatTurn::Attached(text, _) => Some(text.clone()),
+        ChatTurn::Said(text) => Some(answered(text)),
         ChatTurn::Assistant(raw) => {
-            let text: String = serde_json::from_str(raw.get()).unwrap_or_default();
-            Some(format!("Your answer to this was:\n\n{text}"))
+            Some(answered(&serde_json::from_str::<String>(raw.get()).unwrap_or_default()))
         }
         ChatTurn::ToolResults(_) => None,
     });
     let system = Some(system.into_owned()).filter(|system| !system.is_empty());
     system.into_iter().chain(turns).collect::<Vec<_>>().join("\n\n")
+}
+
+fn answered(text: &str) -> String {
+    format!("Your answer to this was:\n\n{text}")
 }

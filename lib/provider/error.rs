@@ -71,6 +71,12 @@ impl CallError {
         CallError { is_transient: true, ..CallError::server(message) }
     }
 
+    /// The connection ended before the last chunk, although what came looks whole.
+    pub(super) fn cut() -> CallError {
+        let message = "the reply broke off: its last chunk is missing";
+        CallError { is_transient: true, ..CallError::server(message) }
+    }
+
     /// An error that came in a stream. What came before it was paid for: the request is not repeated.
     pub(super) fn in_stream(body: &Value) -> CallError {
         let status = body.get("error").map_or(200, hidden_status);
@@ -81,6 +87,8 @@ impl CallError {
     /// A response with this status, or one of 200 whose body is an error.
     pub(crate) fn from_response(status: u16, response: &Response) -> CallError {
         let body = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
+        // Gemini's errors are lists of one.
+        let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
         let message = message_of(&body).unwrap_or_else(|| status_text(status, &response.reason));
         let mut message = one_line(&message, 1000);
         if let Some(id) = &response.request_id {
@@ -207,13 +215,16 @@ fn category(status: u16) -> Category {
     }
 }
 
-/// The message of an error body: `error.message`, `error` or `message`.
+/// The message of an error body: `error.message`, `error` or `message`. OpenRouter adds what the service behind it said.
 fn message_of(body: &Value) -> Option<String> {
-    [body.pointer("/error/message"), body.get("error"), body.get("message")]
-        .into_iter()
-        .flatten()
-        .find_map(|value| value.as_str().map(str::trim).filter(|text| !text.is_empty()))
-        .map(str::to_owned)
+    let text =
+        |value: &Value| value.as_str().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let places = [body.pointer("/error/message"), body.get("error"), body.get("message")];
+    let message = places.into_iter().flatten().find_map(text)?;
+    match body.pointer("/error/metadata/raw").and_then(text) {
+        Some(cause) => Some(format!("{message}: {}", one_line(&cause, 500))),
+        None => Some(message),
+    }
 }
 
 fn status_text(status: u16, reason: &str) -> String {
@@ -291,6 +302,7 @@ mod tests {
             content_type: None,
             content_encoding: None,
             body: body.into(),
+            is_cut: false,
         };
         CallError::from_response(status, &response)
     }

@@ -12,6 +12,9 @@ pub(crate) struct Request {
     pub(crate) model: String,
     /// Empty: none.
     pub(crate) system: String,
+    /// The length of its end that differs from run to run, in bytes.
+    pub(crate) volatile: usize,
+    pub(crate) repeats: Repeats,
     pub(crate) turns: Vec<ChatTurn>,
     pub(crate) tools: Vec<Tool>,
     /// No further tool call can be answered: the model is asked for its answer.
@@ -27,10 +30,19 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// How many tool calls were answered so far.
+    pub(super) fn results(&self) -> usize {
+        let results = |turn: &ChatTurn| if let ChatTurn::ToolResults(all) = turn { all.len() } else { 0 };
+        self.turns.iter().map(results).sum()
+    }
+
     /// The length of everything that the model reads. A token has three to four bytes, rarely over six.
     pub(crate) fn bytes(&self) -> u64 {
         let turns = self.turns.iter().map(|turn| match turn {
-            ChatTurn::User(text) => text.len(),
+            ChatTurn::User(text) | ChatTurn::Said(text) => text.len(),
+            ChatTurn::Attached(text, files) => {
+                text.len() + files.iter().map(Attachment::weight).sum::<usize>()
+            }
             ChatTurn::Assistant(raw) => raw.get().len(),
             ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
         });
@@ -54,9 +66,70 @@ pub(crate) struct Dialect {
 #[derive(Debug)]
 pub(crate) enum ChatTurn {
     User(String),
+    /// A message with files.
+    Attached(String, Vec<Attachment>),
+    /// An answer of an earlier run, maybe of another model.
+    Said(String),
     /// As it came, and sent back byte for byte: thinking blocks are signed.
     Assistant(Box<RawValue>),
     ToolResults(Vec<ToolResult>),
+}
+
+/// What will probably be sent again soon, for APIs whose cache needs marks. A loop of tools always repeats.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    #[default]
+    Nothing,
+    /// The tools and the system prompt.
+    System,
+    /// The whole conversation.
+    Everything,
+}
+
+/// A file that the model is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Attachment {
+    /// Without its directory.
+    pub(crate) name: String,
+    pub(crate) media: Media,
+    /// In bytes.
+    pub(crate) length: usize,
+    /// The file in base64.
+    pub(crate) data: String,
+}
+
+impl Attachment {
+    /// About how much text takes as many tokens, in bytes. Services scale images down to some 1,600 tokens.
+    fn weight(&self) -> usize {
+        if self.media == Media::Pdf { self.length } else { 6400 }
+    }
+
+    /// `data:image/png;base64,…`
+    pub(super) fn url(&self) -> String {
+        format!("data:{};base64,{}", self.media.name(), self.data)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    Png,
+    Jpeg,
+    Gif,
+    WebP,
+    Pdf,
+}
+
+impl Media {
+    /// The media type.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Media::Png => "image/png",
+            Media::Jpeg => "image/jpeg",
+            Media::Gif => "image/gif",
+            Media::WebP => "image/webp",
+            Media::Pdf => "application/pdf",
+        }
+    }
 }
 
 /// A function that the model may call.

@@ -2,10 +2,12 @@
 
 use crate::base::json_schema::Schema;
 use crate::provider::error::CallError;
-use crate::provider::message::{ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall};
+use crate::provider::message::{
+    Attachment, ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall, ToolResult,
+};
 use crate::provider::openai;
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    ChatMessage, answer_text, arguments, count, message_in, messages, needs_echo, outer, system, text_at,
     tool_calls,
 };
 use serde::{Deserialize, Serialize};
@@ -57,11 +59,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
     let offers_tools = !request.tools.is_empty() && !request.is_closing;
     let schema = request.schema.as_ref().filter(|_| !dialect.no_schema && !offers_tools);
     let system = system(request, schema.is_some());
-    let messages = messages(request, &system, |result| ChatMessage::ResultByName {
-        role: "tool",
-        tool_name: &result.name,
-        content: &result.content,
-    });
+    let messages = messages(request, &system, result, with_images);
     let needed = (request.bytes() / 3).saturating_add(request.max_tokens.unwrap_or(0));
     let body = Body {
         model: &request.model,
@@ -79,6 +77,16 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         tools: request.tools.iter().filter(|_| offers_tools).map(openai::tool).collect(),
     };
     serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn result(result: &ToolResult) -> ChatMessage<'_> {
+    ChatMessage::ResultByName { role: "tool", tool_name: &result.name, content: &result.content }
+}
+
+/// The API takes images only, and tells their kind itself.
+fn with_images<'a>(text: &'a str, files: &'a [Attachment]) -> ChatMessage<'a> {
+    let images = files.iter().map(|file| file.data.as_str()).collect();
+    ChatMessage::Images { role: "user", content: text, images }
 }
 
 #[derive(Deserialize)]
@@ -99,7 +107,7 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
-    let message: Value = read(raw.get().as_bytes())?;
+    let message = message_in(raw)?;
     let raw = raw.to_owned();
     from_message(&message, raw, answer, request)
 }
@@ -134,11 +142,7 @@ fn from_message(
     let nothing = || CallError::server("response contains no content");
     let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
-    let before: usize = request
-        .turns
-        .iter()
-        .map(|turn| if let ChatTurn::ToolResults(results) = turn { results.len() } else { 0 })
-        .sum();
+    let before = request.results();
     let calls = tool_calls(message)?;
     let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
@@ -174,7 +178,7 @@ fn call(call: &Value, number: usize) -> ToolCall {
 /// Later turns are not checked unless they exceed the cap: older versions do not count cached tokens.
 fn truncated(request: &Request, counted: u64) -> Option<String> {
     let bytes = request.bytes();
-    let first = request.turns.len() == 1;
+    let first = !request.turns.iter().any(|turn| matches!(turn, ChatTurn::Assistant(_)));
     let suspicious = counted > 0 && bytes > 12 * 1024 && counted < bytes / 8;
     (suspicious && (first || bytes / 6 > CONTEXT_CAP)).then(|| {
         format!("Ollama probably cut the prompt: it read {counted} tokens of a prompt of {bytes} bytes")

@@ -1,16 +1,28 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
 use crate::provider::error::CallError;
-use crate::provider::message::{Dialect, Reply, Request, Stop, TokenUsage, Tool, ToolCall};
+use crate::provider::message::{
+    Attachment, Dialect, Media, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
+};
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, messages, needs_echo, outer, read, system, text_at,
+    ChatMessage, answer_text, arguments, count, message_in, messages, needs_echo, outer, system, text_at,
     tool_calls, wrong_content,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-pub(super) const PATH: &str = "/v1/chat/completions";
+const PATH: &str = "/v1/chat/completions";
+
+/// The path after that of a base URL. One that names a version already, like Gemini's `/v1beta/openai`, needs no other.
+pub(super) fn path(base: &str) -> &'static str {
+    let is_version = |part: &str| {
+        part.strip_prefix('v').is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(|c| c.is_ascii_alphanumeric())
+        })
+    };
+    if base.split('/').any(is_version) { PATH.strip_prefix("/v1").unwrap_or(PATH) } else { PATH }
+}
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -43,11 +55,7 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         extra.insert("response_format".to_owned(), json!({ "type": "json_schema", "json_schema": format }));
     }
     let system = system(request, schema.is_some());
-    let messages = messages(request, &system, |result| ChatMessage::ResultById {
-        role: "tool",
-        tool_call_id: &result.id,
-        content: &result.content,
-    });
+    let messages = messages(request, &system, result, with_files);
     let body = Body {
         model: &request.model,
         messages,
@@ -64,6 +72,21 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
         tool_choice: request.is_closing.then_some("none"),
     };
     serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn result(result: &ToolResult) -> ChatMessage<'_> {
+    ChatMessage::ResultById { role: "tool", tool_call_id: &result.id, content: &result.content }
+}
+
+/// The files first: models read the question better after what it is about.
+fn with_files<'a>(text: &'a str, files: &'a [Attachment]) -> ChatMessage<'a> {
+    let part = |file: &Attachment| match file.media {
+        Media::Pdf => json!({ "type": "file", "file": { "filename": file.name, "file_data": file.url() } }),
+        _ => json!({ "type": "image_url", "image_url": { "url": file.url() } }),
+    };
+    let mut content: Vec<Value> = files.iter().map(part).collect();
+    content.push(json!({ "type": "text", "text": text }));
+    ChatMessage::Parts { role: "user", content }
 }
 
 /// The API enforces a schema only if each object lists its keys: all are required, and there are no others.
@@ -114,17 +137,40 @@ struct Choice<'a> {
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     finish_reason: Option<String>,
+    /// OpenRouter's, if the service behind it failed.
+    error: Option<Value>,
 }
 
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = outer(bytes)?;
     let choice = answer.choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
+    if let Some(error) = choice.error {
+        return Err(CallError::in_stream(&json!({ "error": error })));
+    }
     let nothing = || CallError::server("response contains no content");
     let raw = choice.message.ok_or_else(nothing)?;
-    let message: Value = read(raw.get().as_bytes())?;
+    let mut message = message_in(raw)?;
+    let renamed = if name_calls(&mut message, request) { to_raw_value(&message).ok() } else { None };
     let rest = Rest { finish_reason: choice.finish_reason, model: answer.model, usage: answer.usage };
-    from_message(&message, raw.to_owned(), rest, request)
+    from_message(&message, renamed.unwrap_or_else(|| raw.to_owned()), rest, request)
+}
+
+/// Gives an id to every call that has none, as some of Gemini's do: results are told apart by it. Returns whether
+/// there was one.
+fn name_calls(message: &mut Value, request: &Request) -> bool {
+    let before = request.results();
+    let Some(Value::Array(calls)) = message.get_mut("tool_calls") else { return false };
+    let mut found = false;
+    for (n, call) in calls.iter_mut().enumerate() {
+        if let Value::Object(call) = call
+            && call.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
+        {
+            call.insert("id".to_owned(), json!(format!("call_{}", before + n + 1)));
+            found = true;
+        }
+    }
+    found
 }
 
 /// What a reply has besides its message.
@@ -147,7 +193,8 @@ pub(super) fn streamed(
         }
     }
     message.entry("role").or_insert_with(|| json!("assistant"));
-    let message = Value::Object(message);
+    let mut message = Value::Object(message);
+    name_calls(&mut message, request);
     let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
     let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
     let usage = head.get("usage").cloned().unwrap_or_default();
@@ -166,12 +213,16 @@ fn from_message(
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
     let calls: Vec<_> = tool_calls(message)?.iter().map(call).collect();
     let stop_reason = rest.finish_reason.unwrap_or_default();
+    if stop_reason == "error" {
+        return Err(CallError::server("the service ended its answer with an error"));
+    }
     if text.is_empty() && refusal.is_empty() && calls.is_empty() && stop_reason.is_empty() {
         return Err(nothing());
     }
     let stop = match stop_reason.as_str() {
         _ if !refusal.is_empty() => Stop::Refused,
-        "content_filter" => Stop::Refused,
+        // Gemini's goes on with the reason.
+        reason if reason.starts_with("content_filter") => Stop::Refused,
         "length" => Stop::Cut,
         "tool_calls" | "function_call" => Stop::ToolUse,
         _ => Stop::Complete,
@@ -183,7 +234,8 @@ fn from_message(
         input: count(&rest.usage, "/prompt_tokens"),
         output: count(&rest.usage, "/completion_tokens"),
         cache_read: count(&rest.usage, "/prompt_tokens_details/cached_tokens"),
-        cache_write: 0,
+        // Few services count it.
+        cache_write: count(&rest.usage, "/prompt_tokens_details/cache_write_tokens"),
     };
     let model = rest.model.unwrap_or_else(|| request.model.clone());
     let warnings = Vec::new();

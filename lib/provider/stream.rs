@@ -5,7 +5,7 @@ use crate::base::text::one_line;
 use crate::config::global::Api;
 use crate::provider::error::CallError;
 use crate::provider::message::{Reply, Request};
-use crate::provider::wire::{mend, wrong_content};
+use crate::provider::wire::{mend, wrong_content, wrong_message};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value, json};
 
@@ -221,8 +221,19 @@ impl<'a> Assembler<'a> {
                 self.head.insert(key.to_owned(), value);
             }
         }
-        let Some(Value::Array(choices)) = event.remove("choices") else { return Ok(()) };
-        let Some(Value::Object(mut choice)) = choices.into_iter().next() else { return Ok(()) };
+        let choices = match event.remove("choices") {
+            Some(Value::Array(choices)) => choices,
+            None | Some(Value::Null) => return Ok(()),
+            Some(other) => return Err(wrong_message(&other)),
+        };
+        let mut choice = match choices.into_iter().next() {
+            Some(Value::Object(choice)) => choice,
+            None => return Ok(()),
+            Some(other) => return Err(wrong_message(&other)),
+        };
+        if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
+            return Err(CallError::in_stream(&json!({ "error": error })));
+        }
         if let Some(reason @ Value::String(_)) = choice.remove("finish_reason") {
             self.head.insert("finish_reason".to_owned(), reason);
             self.is_complete = true;
@@ -248,7 +259,11 @@ impl<'a> Assembler<'a> {
             self.is_complete = true;
         }
         self.head.extend(event);
-        let Some(Value::Object(mut message)) = message else { return Ok(()) };
+        let mut message = match message {
+            Some(Value::Object(message)) => message,
+            None | Some(Value::Null) => return Ok(()),
+            Some(other) => return Err(wrong_message(&other)),
+        };
         let text = match message.get("content") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
@@ -327,17 +342,35 @@ fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
     }
 }
 
+/// Adds an item, or a piece of one.
 fn add(items: &mut Vec<Value>, item: Value) {
     let index = item.get("index").and_then(Value::as_u64);
+    let has_index = |known: &&mut Value| known.get("index").and_then(Value::as_u64) == index;
     let known = match index {
-        Some(_) => items.iter_mut().find(|known| known.get("index").and_then(Value::as_u64) == index),
-        // Without an index, a piece without an id belongs to the last item.
-        None if item.get("id").is_none() && item.get("function").is_some() => items.last_mut(),
+        Some(_) => items.iter_mut().rev().find(has_index),
+        None if item.get("type").is_none_or(|of| *of == "function") => items.last_mut(),
         None => None,
     };
-    match (known, item) {
+    match (known.filter(|known| !begins_a_call(&item, known)), item) {
         (Some(Value::Object(known)), Value::Object(item)) => merge(known, item),
         (_, item) => items.push(item),
+    }
+}
+
+/// Is `item` another tool call than `known`? Gemini's parallel calls all have the same index, or none.
+fn begins_a_call(item: &Value, known: &Value) -> bool {
+    let text = |value: &Value, at: &str| {
+        value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    match (text(item, "/id"), text(known, "/id")) {
+        (Some(id), Some(of_known)) => id != of_known,
+        // Nothing can follow whole arguments.
+        _ => {
+            text(item, "/function/name").is_some()
+                && text(item, "/function/arguments").is_some()
+                && text(known, "/function/arguments")
+                    .is_some_and(|all| serde_json::from_str::<Map<String, Value>>(&all).is_ok())
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
-use crate::provider::message::{CallArguments, ChatTurn, Request, ToolResult};
+use crate::provider::message::{Attachment, CallArguments, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,10 +13,32 @@ use std::borrow::Cow;
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum ChatMessage<'a> {
-    Text { role: &'static str, content: &'a str },
+    Text {
+        role: &'static str,
+        content: &'a str,
+    },
+    /// Text and files (openai).
+    Parts {
+        role: &'static str,
+        content: Vec<Value>,
+    },
+    /// The same (ollama).
+    Images {
+        role: &'static str,
+        content: &'a str,
+        images: Vec<&'a str>,
+    },
     Raw(&'a RawValue),
-    ResultById { role: &'static str, tool_call_id: &'a str, content: &'a str },
-    ResultByName { role: &'static str, tool_name: &'a str, content: &'a str },
+    ResultById {
+        role: &'static str,
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+    ResultByName {
+        role: &'static str,
+        tool_name: &'a str,
+        content: &'a str,
+    },
 }
 
 /// The system prompt; if the API cannot be given the schema of the answer, with a description of it.
@@ -40,6 +62,7 @@ pub(super) fn messages<'a>(
     request: &'a Request,
     system: &'a str,
     result: fn(&'a ToolResult) -> ChatMessage<'a>,
+    attached: fn(&'a str, &'a [Attachment]) -> ChatMessage<'a>,
 ) -> Vec<ChatMessage<'a>> {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !system.is_empty() {
@@ -48,6 +71,8 @@ pub(super) fn messages<'a>(
     for turn in &request.turns {
         match turn {
             ChatTurn::User(text) => messages.push(ChatMessage::Text { role: "user", content: text }),
+            ChatTurn::Attached(text, files) => messages.push(attached(text, files)),
+            ChatTurn::Said(text) => messages.push(ChatMessage::Text { role: "assistant", content: text }),
             ChatTurn::Assistant(raw) => messages.push(ChatMessage::Raw(raw)),
             ChatTurn::ToolResults(results) => messages.extend(results.iter().map(result)),
         }
@@ -68,6 +93,18 @@ pub(super) fn outer<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallEr
         Some(b'{') => read(bytes),
         _ => Err(CallError::server("the reply is not a JSON object")),
     }
+}
+
+/// A reply's message, in OpenAI's and Ollama's format. One that is no object must not become an empty answer.
+pub(super) fn message_in(raw: &RawValue) -> Result<Value, CallError> {
+    match read(raw.get().as_bytes())? {
+        message @ Value::Object(_) => Ok(message),
+        other => Err(wrong_message(&other)),
+    }
+}
+
+pub(super) fn wrong_message(message: &Value) -> CallError {
+    CallError::server(format!("the reply's message is {}, not an object", kind(message)))
 }
 
 /// Whether the assistant's turn may have to be sent back: after tool calls, or if the answer does not match its schema.
@@ -190,7 +227,7 @@ mod tests {
 pub(crate) mod examples {
     //! Requests and results that the tests of all three formats use.
 
-    use crate::provider::message::{ChatTurn, Request, Tool, ToolResult};
+    use crate::provider::message::{ChatTurn, Repeats, Request, Tool, ToolResult};
     use serde_json::value::RawValue;
     use serde_json::{Map, json};
 
@@ -198,6 +235,8 @@ pub(crate) mod examples {
         Request {
             model: "m-1".into(),
             system: String::new(),
+            volatile: 0,
+            repeats: Repeats::Nothing,
             turns: vec![ChatTurn::User("hi".into())],
             tools: vec![],
             is_closing: false,

@@ -1,6 +1,7 @@
-//! What we wrote: logs of runs, the queue and the notes.
+//! What we wrote: logs of runs, conversations, the queue and the notes.
 
 pub(crate) mod batch;
+pub(crate) mod conversation;
 pub(crate) mod entry;
 pub(crate) mod history;
 pub(crate) mod history_state;

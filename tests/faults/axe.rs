@@ -12,6 +12,21 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario { name: "axe-run: an entry", make: || run(true), ..RUN },
         Scenario { name: "axe-run: the first entry", make: || run(false), ..RUN },
+        Scenario {
+            name: "axe-run: a conversation",
+            make: || conversation(true),
+            differs: &[".lock"],
+            may_be_empty: true,
+            ..Scenario::PLAIN
+        },
+        Scenario {
+            name: "axe-run: a new conversation",
+            make: || conversation(false),
+            differs: &[".lock"],
+            bare_dirs_may_stay: true,
+            may_be_empty: true,
+            ..Scenario::PLAIN
+        },
         Scenario { name: "axe-run: with sub-agents", make: with_sub_agents, threads: true, ..RUN },
         Scenario {
             name: "axe-gc: a trim",
@@ -44,6 +59,18 @@ fn run(has_log: bool) -> World {
     if has_log {
         // Somebody has taken away the last newline.
         world.sandbox.write_log("a", entries(3).trim_end());
+    }
+    world
+}
+
+/// Nothing but the conversation is written, and that before the answer is printed.
+fn conversation(has_begun: bool) -> World {
+    let world = World::new("axe-run", &["a", "-pt", "--no-stdin", "--newline", "--conversation", "c"]);
+    world.sandbox.agent("a", "cat > /dev/null; echo answer", "");
+    if has_begun {
+        let line = r#"{"time":"t","model":"m","user":"u","assistant":"v"}"#;
+        let path = world.sandbox.home().join(".local/share/axe/conversations/a/c.jsonl");
+        world.sandbox.write(&path, format!("{line}\n"));
     }
     world
 }

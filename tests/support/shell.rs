@@ -91,6 +91,8 @@ impl Stage {
             let path = entry.unwrap().path();
             stage.sandbox.write(&agents.join(path.file_name().unwrap()), std::fs::read(&path).unwrap());
         }
+        stage.sandbox.write(&stage.app().join("shot.png"), b"\x89PNG\r\n\x1a\n");
+        stage.sandbox.write(&stage.app().join("invoice.pdf"), b"%PDF-1.7\n");
         // An agent that the documentation calls and does not define.
         stage.sandbox.write(&agents.join("fixer.toml"), "name = 'fixer'\nmodel = 'command/claude'\n");
         let home = stage.sandbox.home();

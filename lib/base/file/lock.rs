@@ -19,17 +19,22 @@ const SETTLE_WAIT: Duration = Duration::from_secs(1);
 /// If another program has replaced the file in the meantime, the lock is on a file that nobody reads any more, so it
 /// is opened again.
 pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
-    lock_within(path, make, LOCK_WAIT)
+    lock_within(path, make, 0o644, LOCK_WAIT)
 }
 
-/// The same, with a limit for the wait.
+/// The same, with the mode of a new file, and a limit for the wait.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]
-pub(super) fn lock_within(path: &Path, make: bool, wait: Duration) -> io::Result<Option<fs::File>> {
+pub(super) fn lock_within(
+    path: &Path,
+    make: bool,
+    mode: u32,
+    wait: Duration,
+) -> io::Result<Option<fs::File>> {
     regular_or_missing(path)?;
     loop {
         let mut options = fs::OpenOptions::new();
         options.read(true).append(true).create(make);
-        set_mode(&mut options, 0o644);
+        set_mode(&mut options, mode);
         let opened = options.open(path);
         let Some(file) = (if make { opened.map(Some) } else { if_exists(opened) })? else { return Ok(None) };
         lock(&file, path, std::fs::File::try_lock, wait.min(LOCK_WAIT))?;

@@ -2,6 +2,7 @@
 //!
 //! minreq trusts servers and proxies. The checks here catch what it lets through, and each says what that is.
 
+mod chunks;
 pub(crate) mod error;
 pub(crate) mod proxy;
 mod relay;
@@ -14,6 +15,8 @@ use crate::base::http::relay::{reach, relay};
 use crate::base::http::url::Url;
 use crate::base::text::one_line;
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 
 /// The longest body that is read, in bytes. A model's answer is about a thousandth of that.
@@ -42,6 +45,8 @@ pub(crate) struct Response {
     pub(crate) content_type: Option<String>,
     pub(crate) content_encoding: Option<String>,
     pub(crate) body: Vec<u8>,
+    /// The connection ended before the last chunk of the body. Never known of one with TLS.
+    pub(crate) is_cut: bool,
 }
 
 /// Sends `body` to `url` by `route`, and waits for the complete response until `deadline`, to the millisecond.
@@ -89,7 +94,11 @@ pub(crate) fn post(
     let pieces = on_piece.is_some().then(|| sender.clone());
     let thread = std::thread::Builder::new().spawn(move || {
         let request = routed(request, &to, &route, deadline);
-        let ended = request.and_then(|request| exchange(request, &to, pieces));
+        let ended = request.and_then(|(request, is_cut)| {
+            let mut response = exchange(request, &to, pieces)?;
+            response.is_cut = is_cut.is_some_and(|is_cut| is_cut.load(Ordering::SeqCst));
+            Ok(response)
+        });
         let _ = sender.send(Arrival::Ended(ended));
     });
     thread.map_err(HttpError::not_sent)?;
@@ -118,21 +127,25 @@ enum Arrival {
     Ended(HttpResult<Response>),
 }
 
-/// The request with its route.
+/// The request with its route, and what tells whether its response was cut.
 fn routed(
     request: minreq::Request,
     url: &Url,
     route: &Route,
     deadline: Deadline,
-) -> HttpResult<minreq::Request> {
-    let Route::Relayed(proxy) = route else { return Ok(request) };
+) -> HttpResult<(minreq::Request, Option<Arc<AtomicBool>>)> {
+    let proxy = match route {
+        Route::Relayed(proxy) => proxy.as_ref(),
+        Route::Direct if url.https => return Ok((request, None)),
+        Route::Direct => None,
+    };
     let connection = match proxy {
         Some(proxy) => proxy.connect(url, deadline)?,
         None => reach(&url.host, url.port, deadline).map_err(|e| HttpError::from_io(&e, url))?,
     };
-    let port = relay(connection, url, deadline).map_err(HttpError::not_sent)?;
+    let (port, is_cut) = relay(connection, url, deadline).map_err(HttpError::not_sent)?;
     let proxy = minreq::Proxy::new(format!("127.0.0.1:{port}"));
-    Ok(request.with_proxy(proxy.map_err(|e| HttpError::not_sent(io::Error::other(e)))?))
+    Ok((request.with_proxy(proxy.map_err(|e| HttpError::not_sent(io::Error::other(e)))?), Some(is_cut)))
 }
 
 /// May `value` be sent as a header? Visible ASCII and spaces; leading and trailing white space is not sent.
@@ -195,6 +208,7 @@ fn exchange(
         content_type: header("content-type"),
         content_encoding: header("content-encoding"),
         body: Vec::new(),
+        is_cut: false,
     };
     let is_stream = |kind: &String| STREAMS.iter().any(|stream| kind.to_ascii_lowercase().contains(stream));
     if let Some(pieces) = pieces.filter(|_| status < 300 && head.content_type.as_ref().is_some_and(is_stream))

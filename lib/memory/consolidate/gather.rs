@@ -242,15 +242,6 @@ impl Gatherer<'_> {
     }
 }
 
-/// What a `readCommand` printed: turns in JSON Lines, if its first line begins like an object; otherwise text.
-fn printed_format(raw: &Path) -> Result<Format> {
-    let mut start = Vec::new();
-    fs_err::File::open(raw)?.take(64 << 10).read_to_end(&mut start)?;
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
-    let is_json = start.trim_ascii_start().starts_with(b"{");
-    Ok(if is_json { Format::Turns } else { Format::Plain })
-}
-
 /// What `read` returns. A fault of a reader is its session's failed try, and holds up no other session.
 fn or_panicked<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     // What was written so far is thrown away.
@@ -258,6 +249,15 @@ fn or_panicked<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
         let why = format!("the reader of sessions failed at \"{}\"", path.display());
         Err(Error::io(why).hint("this is a fault in this program; please report it"))
     })
+}
+
+/// What a `readCommand` printed: turns in JSON Lines, if its first line begins like an object; otherwise text.
+fn printed_format(raw: &Path) -> Result<Format> {
+    let mut start = Vec::new();
+    fs_err::File::open(raw)?.take(64 << 10).read_to_end(&mut start)?;
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
+    let is_json = start.trim_ascii_start().starts_with(b"{");
+    Ok(if is_json { Format::Turns } else { Format::Plain })
 }
 
 /// Did a person write this note?

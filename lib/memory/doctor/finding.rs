@@ -43,6 +43,7 @@ pub(crate) enum Check {
     History,
     Schedule,
     Recall,
+    Hooks,
     Permissions,
     Name,
     Promoted,

@@ -9,6 +9,7 @@ mod directory;
 mod finding;
 mod fix;
 mod history;
+mod hooks;
 mod leftovers;
 mod links;
 mod notes;
@@ -24,6 +25,7 @@ use crate::memory::doctor::cache::{Cache, Record};
 pub(crate) use crate::memory::doctor::context::CheckContext;
 pub(crate) use crate::memory::doctor::finding::{Check, Finding, Severity};
 pub(crate) use crate::memory::doctor::fix::{Fixes, fix};
+pub(crate) use crate::memory::doctor::hooks::{HarnessState, states};
 
 use crate::store::place::Root;
 
@@ -42,6 +44,7 @@ pub(crate) const CHECKS: &[Checker] = &[
     recall::check,
     leftovers::check,
     history::check,
+    hooks::check,
 ];
 
 pub(crate) struct Report {

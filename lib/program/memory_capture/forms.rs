@@ -115,7 +115,7 @@ impl What {
             | What::Session { harness, .. }
             | What::File { harness, .. }
             | What::Hook { harness, .. } => Some(*harness),
-            What::Past(past) => past.harness,
+            What::Past(sessions) => sessions.harness,
             What::Entry => None,
         }
     }

@@ -1,0 +1,86 @@
+//! A conversation that a run goes on with (`--conversation`): taken before the run, extended before its answer is printed.
+
+use crate::base::cli::Reporter;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file::RunLock;
+use crate::config::agent::AgentName;
+use crate::config::model::Model;
+use crate::provider::message::{ChatTurn, Reply, Stop};
+use crate::store::conversation::{self, ConversationName, Exchange};
+use std::path::PathBuf;
+
+pub(crate) struct NamedConversation {
+    name: ConversationName,
+    path: PathBuf,
+    pub(crate) exchanges: Vec<Exchange<'static>>,
+    /// Held until the run is over. `None` in a dry run.
+    _lock: Option<RunLock>,
+}
+
+impl NamedConversation {
+    /// Waits for other runs of the conversation, then reads it. In a dry run it is only read.
+    pub(crate) fn open(
+        agent: &AgentName,
+        name: &ConversationName,
+        is_dry_run: bool,
+        deadline: Deadline,
+        env: &Env,
+        reporter: &Reporter,
+    ) -> Result<NamedConversation> {
+        let path = conversation::path(agent, name, env)?;
+        let lock = match is_dry_run {
+            true => None,
+            false => Some(conversation::hold(&path, name, env, deadline)?),
+        };
+        let earlier = conversation::read(&path)?;
+        for warning in &earlier.warnings {
+            reporter.warn(warning);
+        }
+        let count = earlier.exchanges.len();
+        reporter.verbose(&format!("Conversation: {count} earlier runs from {}", path.display()));
+        Ok(NamedConversation { name: name.clone(), path, exchanges: earlier.exchanges, _lock: lock })
+    }
+
+    /// The turns that come before the message.
+    pub(crate) fn turns(&self) -> Vec<ChatTurn> {
+        let turns = |exchange: &Exchange| {
+            let user = with_names(&exchange.user, &exchange.attachments);
+            [ChatTurn::User(user), ChatTurn::Said(exchange.assistant.clone().into_owned())]
+        };
+        self.exchanges.iter().flat_map(turns).collect()
+    }
+
+    /// Adds this run, unless a model could not go on from its answer. Returns when it is on disk.
+    pub(crate) fn append(
+        &self,
+        message: &str,
+        attachments: Vec<String>,
+        reply: &Reply,
+        model: &Model,
+        env: &Env,
+        reporter: &Reporter,
+    ) -> Result<()> {
+        if reply.stop == Stop::Refused || reply.text.trim().is_empty() {
+            reporter.warn(&format!("this run is not added to the conversation \"{}\"", self.name));
+            return Ok(());
+        }
+        let exchange = Exchange {
+            time: env.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            model: model.to_string(),
+            user: message.into(),
+            attachments,
+            assistant: reply.text.as_str().into(),
+        };
+        conversation::append(&self.path, &exchange).map_err(|e| {
+            Error::io(format!("the run could not be added to the conversation \"{}\": {e}", self.name))
+                .because(e)
+        })
+    }
+}
+
+/// A message with the names of its files, where the files themselves are not kept.
+pub(crate) fn with_names(message: &str, names: &[String]) -> String {
+    if names.is_empty() { message.to_owned() } else { format!("{message} [attached: {}]", names.join(", ")) }
+}

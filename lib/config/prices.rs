@@ -1,0 +1,99 @@
+//! `[prices]` of config.toml: what a model's tokens cost, in whatever currency the user counts.
+
+use crate::config::model::Model;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+/// Prices by `provider/model`.
+pub(super) type Prices = BTreeMap<PricedModel, Price>;
+
+/// A key of the table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct PricedModel(String);
+
+impl TryFrom<String> for PricedModel {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PricedModel, String> {
+        match Model::parse(&text) {
+            Ok(_) => Ok(PricedModel(text)),
+            Err(error) => Err(error.message().to_owned()),
+        }
+    }
+}
+
+/// The price of `model`, if there is one.
+pub(super) fn of(prices: &Prices, model: &Model) -> Option<Price> {
+    prices.get(&PricedModel(model.to_string())).copied()
+}
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub(crate) struct Price {
+    #[serde(deserialize_with = "amount")]
+    input: f64,
+    #[serde(deserialize_with = "amount")]
+    output: f64,
+    /// Input that came from a cache; without it, the price of input.
+    #[serde(default, deserialize_with = "some_amount")]
+    cache_read: Option<f64>,
+    /// Input that was written to a cache; likewise.
+    #[serde(default, deserialize_with = "some_amount")]
+    cache_write: Option<f64>,
+}
+
+pub(super) const KEYS: &[&str] = &["input", "output", "cache_read", "cache_write"];
+
+impl Price {
+    /// The cost of tokens that were counted: `cache_read` and `cache_write` are parts of `input`.
+    pub(crate) fn cost(&self, input: u64, output: u64, cache_read: u64, cache_write: u64) -> f64 {
+        const MILLION: f64 = 1e6;
+        let plain = input.saturating_sub(cache_read).saturating_sub(cache_write);
+        let parts = [
+            (plain, self.input),
+            (output, self.output),
+            (cache_read, self.cache_read.unwrap_or(self.input)),
+            (cache_write, self.cache_write.unwrap_or(self.input)),
+        ];
+        parts.into_iter().map(|(tokens, price)| tokens as f64 * price / MILLION).sum()
+    }
+
+    /// Does nothing cost anything?
+    pub(crate) fn is_free(&self) -> bool {
+        [Some(self.input), Some(self.output), self.cache_read, self.cache_write]
+            .iter()
+            .flatten()
+            .all(|p| *p == 0.0)
+    }
+}
+
+fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let amount = f64::deserialize(from)?;
+    if amount.is_finite() && amount >= 0.0 {
+        Ok(amount)
+    } else {
+        Err(serde::de::Error::custom("a price is a number from 0"))
+    }
+}
+
+fn some_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    amount(from).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cached_tokens_have_their_own_price() {
+        let price = Price { input: 3.0, output: 15.0, cache_read: Some(0.3), cache_write: Some(3.75) };
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert!(close(price.cost(1_000_000, 0, 0, 0), 3.0));
+        assert!(close(price.cost(1_000_000, 1_000_000, 400_000, 200_000), 1.2 + 15.0 + 0.12 + 0.75));
+        let price = Price { cache_read: None, cache_write: None, ..price };
+        assert!(close(price.cost(1_000_000, 0, 400_000, 200_000), 3.0));
+        // A server may count nonsense.
+        assert!(close(price.cost(1, 0, 5, 5), 30e-6));
+    }
+}

@@ -1,0 +1,69 @@
+//! Files that go to the model as they are: images and PDFs, recognised by their first bytes.
+
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::size;
+use crate::provider::message::{Attachment, Media};
+use base64::prelude::{BASE64_STANDARD, Engine};
+
+/// The largest size of all files together, in bytes. Encoded, they are a third larger, and services take 32 MB.
+const CAP: u64 = 20 * 1024 * 1024;
+
+/// Reads the files, which are relative to the current directory.
+pub(crate) fn read(paths: &[String], env: &Env) -> Result<Vec<Attachment>> {
+    let mut left = CAP;
+    let mut attachments = Vec::with_capacity(paths.len());
+    for path in paths {
+        let failed = |why: String| Error::usage(format!("cannot attach \"{path}\": {why}"));
+        let whole = env.current_dir()?.join(env.expand(path));
+        let bytes = file::read(&whole, CAP).map_err(|e| failed(e.to_string()).because(e))?;
+        left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            failed(format!("the attached files have more than {} together", size(CAP)))
+                .hint("attach fewer or smaller files")
+        })?;
+        let media = media(&bytes).ok_or_else(|| {
+            let what =
+                if bytes.is_empty() { "it is empty" } else { "it is not a PNG, JPEG, GIF, WebP or PDF file" };
+            failed(what.to_owned()).hint("pipe text in, or name it in the agent's files")
+        })?;
+        let name = whole.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+        let data = BASE64_STANDARD.encode(&bytes);
+        attachments.push(Attachment { name, media, length: bytes.len(), data });
+    }
+    Ok(attachments)
+}
+
+/// The kind of a file, whatever its name.
+fn media(bytes: &[u8]) -> Option<Media> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Media::Png),
+        [0xff, 0xd8, 0xff, ..] => Some(Media::Jpeg),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Media::Gif),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Media::WebP),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some(Media::Pdf),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_by_content() {
+        for (bytes, kind) in [
+            (&b"\x89PNG\r\n\x1a\n..."[..], Some(Media::Png)),
+            (b"\xff\xd8\xff\xe0", Some(Media::Jpeg)),
+            (b"GIF89a", Some(Media::Gif)),
+            (b"GIF88a", None),
+            (b"RIFF\0\0\0\0WEBPVP8 ", Some(Media::WebP)),
+            (b"RIFF\0\0\0\0WAVEfmt ", None),
+            (b"%PDF-1.7", Some(Media::Pdf)),
+            (b"<svg>", None),
+            (b"", None),
+        ] {
+            assert_eq!(media(bytes), kind, "{bytes:?}");
+        }
+    }
+}
