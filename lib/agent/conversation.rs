@@ -222,7 +222,6 @@ pub(super) fn converse(
     stats: &mut RunStats,
 ) -> Result<Reply> {
     let provider = run.providers.of(agent, scope.reporter.is_verbose(), run.env, scope.deadline)?;
-    let provider = run.providers.of(agent, run.env, scope.deadline)?;
     let mut turns = prompt.earlier;
     turns.push(match prompt.files {
         files if files.is_empty() => ChatTurn::User(prompt.message),
