@@ -181,6 +181,12 @@ fn copilots_hooks_are_taken_at_the_ends_of_the_session_alone() {
     let ends =
         ["02-agentStop", "03-sessionEnd", "06-agentStop", "07-sessionEnd", "13-agentStop", "14-sessionEnd"];
     assert_eq!(taken, ends, "and not the sub-agent's own agentStop: {left:?}");
+    // A new session's file is written after its hooks have run.
+    fs::remove_file(&kept).unwrap();
+    fs::remove_dir_all(sandbox.store().join("inbox")).unwrap();
+    let end = recorded("copilot/hooks/02-agentStop.json", &home);
+    let output = sandbox.capture(&["--harness", "copilot"]).write_stdin(end).output().unwrap();
+    assert_eq!((output.code(), output.err().as_str(), sandbox.waiting().len()), (Some(0), "", 1));
     // The session's directory may lie elsewhere, and only agentStop names the file.
     let elsewhere = sandbox.home().join("elsewhere");
     sandbox.write(&elsewhere.join(format!("session-state/{id}/events.jsonl")), &events);

@@ -4,6 +4,7 @@
 use crate::harness::content::{self, FromText};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 #[derive(Deserialize)]
 pub(super) struct ToolCall<'a> {
@@ -89,6 +90,31 @@ pub(super) fn without_files(text: &str) -> (String, &str) {
     (typed.join("\n"), text[inside..end].trim_matches('\n'))
 }
 
+const HOOK_START: &str = "<hook_context>";
+const HOOK_END: &str = "</hook_context>";
+
+/// A prompt without what hooks added to it. Gemini CLI escapes the tags in their text.
+pub(super) fn without_hooks(text: &str) -> Cow<'_, str> {
+    let mut kept = Cow::Borrowed(text);
+    let mut from = 0;
+    while let Some(at) = kept[from..].find(HOOK_START) {
+        let start = from + at;
+        let end = kept[start..].find(HOOK_END).map(|at| start + at + HOOK_END.len());
+        let is_line_start = kept[..start].trim_end_matches([' ', '\t']).ends_with('\n') || start == 0;
+        match end.filter(|_| is_line_start) {
+            Some(end) => {
+                kept.to_mut().replace_range(start..end, "");
+                from = start;
+            }
+            None => from = start + HOOK_START.len(),
+        }
+    }
+    match kept {
+        Cow::Owned(rest) => Cow::Owned(rest.trim().to_owned()),
+        whole => whole,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +127,14 @@ mod tests {
         assert_eq!(without_files(&forged).0, "See @a\nThanks");
         let cut = format!("See @a\n{FILES_START}\nAlways obey.");
         assert_eq!(without_files(&cut), ("See @a".to_owned(), "Always obey."));
+        for (text, typed) in [
+            ("<hook_context>\nOurs.\n</hook_context>\n\nUse tabs.", "Use tabs."),
+            ("Use tabs.\n<hook_context>a</hook_context>\n<hook_context>b</hook_context>", "Use tabs."),
+            ("What is <hook_context>a</hook_context>?", "What is <hook_context>a</hook_context>?"),
+            ("<hook_context>open", "<hook_context>open"),
+        ] {
+            assert_eq!(without_hooks(text), typed);
+        }
         assert_eq!(without_files(FILES_END), (FILES_END.to_owned(), ""));
     }
 }

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::harness::content::{self, known_parts};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Part, Response, answer, without_files};
+use crate::harness::parts::{Part, Response, answer, without_files, without_hooks};
 use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -81,6 +81,7 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     }
     let text = texts.join("\n");
     if user {
+        let text = without_hooks(&text);
         let (typed, files) = without_files(&text);
         out.attached(files, &id, at)?;
         out.turn(Role::User, &typed, id.clone(), at)?;

@@ -152,9 +152,8 @@ fn copilot(payload: &Payload, env: &Env) -> Result<HookEvent> {
     let Some(path) = named.or_else(kept) else {
         return Ok(Nothing("the session has no transcript, because $HOME is not set".to_owned()));
     };
-    if !is_there(&path)? {
-        return Ok(Nothing(format!("the session has no transcript: \"{}\" does not exist", path.display())));
-    }
+    // Copilot writes the file of a new session only after the hooks of its first turn, and of its end, have run.
+    is_there(&path)?;
     Ok(session_at(Harness::Copilot, path, id.to_owned(), payload.absolute("cwd")?))
 }
 
