@@ -91,7 +91,7 @@ fn write_by_hand(dir: &Path, n: usize, bytes: &[u8]) {
     File::open(dir).unwrap().sync_all().unwrap();
 }
 
-fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort();
     times[(times.len() * percent).div_ceil(100).saturating_sub(1)]
 }
@@ -148,7 +148,7 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 7] {
 }
 
 /// The cache does not know files that are younger than this.
-const SETTLED: Duration = Duration::from_millis(2100);
+pub(crate) const SETTLED: Duration = Duration::from_millis(2100);
 
 /// What a query of ten thousand notes takes without the cache, with it, and with one that is no longer right.
 fn cache() {

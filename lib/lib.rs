@@ -92,6 +92,7 @@ pub use program::memory_doctor::main as memory_doctor;
 pub use program::memory_install_cron::main as memory_install_cron;
 pub use program::memory_list::main as memory_list;
 pub use program::memory_read::main as memory_read;
+pub use program::memory_recall::main as memory_recall;
 pub use program::memory_remove::main as memory_remove;
 pub use program::memory_review::main as memory_review;
 pub use program::memory_uninstall_cron::main as memory_uninstall_cron;

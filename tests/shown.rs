@@ -262,6 +262,9 @@ fn the_hooks_queue_a_session() {
         stage.run("rm -rf ~/.local/share/agent-memory");
         let output = stage.output(&format!("printf '%s' '{payload}' | {command}"));
         assert_eq!((output.code(), output.err().as_str()), (Some(0), ""), "{command} {payload}");
+        if command.starts_with("memory-recall ") {
+            return;
+        }
         let queued = stage.run("ls ~/.local/share/agent-memory/inbox | wc -l");
         assert_eq!(queued.trim(), "1", "{command} {payload}");
         count += 1;

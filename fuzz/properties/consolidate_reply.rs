@@ -104,6 +104,7 @@ fn work(shown: &EntryId) -> Work {
         second_look: None,
         written: Vec::new(),
         waiting: Vec::new(),
+        committed: (0, 0),
         verdicts: BTreeMap::new(),
     }
 }

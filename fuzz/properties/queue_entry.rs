@@ -5,7 +5,7 @@ use crate::fuzz::is_told;
 use crate::fuzz::scratch::Scratch;
 use crate::store::entry::is_tag;
 use crate::store::journal::Journal;
-use crate::store::journal::entry::{QueueEntry, Retrieval, id_fault};
+use crate::store::journal::entry::{QueueEntry, Retrieval, id_fault, session_mark};
 use crate::store::place::Root;
 
 pub(crate) fn holds(bytes: &[u8]) {
@@ -36,7 +36,7 @@ pub(crate) fn holds(bytes: &[u8]) {
         }
     }
     assert_eq!(entry.session().is_none(), matches!(entry.retrieval, Retrieval::Inline { .. }));
-    assert!(entry.session_mark().is_none_or(|mark| mark.len() == 4));
+    assert!(entry.session().is_none_or(|session| session_mark(&session).len() == 4));
     assert!(entry.context.cwd.iter().all(|cwd| cwd.is_absolute() && cwd.as_os_str().len() <= PATH_CAP));
     assert!(entry.context.repo.iter().all(|repo| !repo.contains("://") && !repo.contains(char::is_control)));
     // Written, it says the same again, but for what is finer than a millisecond.

@@ -117,7 +117,8 @@ impl Env {
         self.os("XDG_CONFIG_HOME").map_or_else(|| self.below_home(".config", "config"), |dir| Ok(dir.into()))
     }
 
-    fn xdg_data(&self) -> Result<PathBuf> {
+    /// `$XDG_DATA_HOME`, else `~/.local/share` on every platform.
+    pub(crate) fn xdg_data(&self) -> Result<PathBuf> {
         self.os("XDG_DATA_HOME").map_or_else(|| self.below_home(".local/share", "data"), |dir| Ok(dir.into()))
     }
 

@@ -71,6 +71,15 @@ impl Fields {
         None
     }
 
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        match self.take(key) {
+            Some(Value::Bool(flag)) => return Some(flag),
+            Some(other) => self.fault(key, &format!("true or false is expected, not {}", kind(&other))),
+            None => self.missing(key),
+        }
+        None
+    }
+
     pub(crate) fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
         match self.take(key) {
             Some(Value::Object(object)) => return Some(object),

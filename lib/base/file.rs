@@ -11,7 +11,7 @@ pub(crate) use crate::base::file::leftovers::{
 pub(crate) use crate::base::file::lock::{
     RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
 };
-pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read, regular_or_missing};
+pub(crate) use crate::base::file::open::{FileId, id, if_exists, open_regular, read};
 pub(crate) use crate::base::file::stamp::{Moment, Stamp, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
@@ -25,12 +25,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Creates a directory and its parents, mode 0755 less the umask.
+/// Creates a directory and its parents, mode 0755 less the umask. They survive a power cut.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o755)
 }
 
-/// Creates a directory and its parents, accessible only to the user.
+/// Creates a directory and its parents, accessible only to the user. They survive a power cut.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o700)
 }
@@ -56,13 +56,22 @@ pub(crate) fn make_private(_dir: &Path) -> io::Result<()> {
 }
 
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let missing = path.ancestors().take_while(|dir| !dir.is_dir()).filter_map(Path::parent);
+    let changed: Vec<&Path> = missing.collect();
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
     #[cfg(not(unix))]
     let _ = mode;
-    builder.create(path).map_err(|e| cannot("create the directory", path, &e))
+    builder.create(path).map_err(|e| cannot("create the directory", path, &e))?;
+    changed.into_iter().try_for_each(|dir| {
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        sync_dir(dir).map_err(|e| cannot("sync", dir, &e))
+    })
 }
 
 /// Creates a file that contains `bytes`. If it exists, it stays as it is: `AlreadyExists`.
@@ -220,6 +229,25 @@ pub(crate) fn install_if(
     installed.map_err(|e| cannot("write", path, &e))
 }
 
+/// Creates or replaces a file, all or nothing as long as the machine runs: nothing is synced. For state that may be lost,
+/// where nobody should wait for a disk.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let _whole = signal::shield();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // The name that `sweep_dir` knows.
+    let beside = path.with_file_name(format!(".{name}.{}", random58(6)?));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    set_mode(&mut options, mode);
+    let written = options.open(&beside).and_then(|mut file| file.write_all(bytes));
+    let installed = written.and_then(|()| fs::rename(&beside, path));
+    if installed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    installed.map_err(|e| cannot("write", path, &e))
+}
+
 /// Syncs the new file, renames it to `path`, syncs the directory.
 fn commit(new: AtomicWriteFile, path: &Path) -> io::Result<()> {
     let twin = new.try_clone()?;
@@ -259,6 +287,20 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
     fs::remove_dir_all(dir)?;
     dir.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    set_mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}
+
+/// Removes such a file.
+pub(crate) fn forget(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
 }
 
 /// A file of ours that is filled step by step, and read only when it is complete. An old one is removed, not

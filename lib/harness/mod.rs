@@ -22,6 +22,7 @@ pub(crate) mod shell;
 pub(crate) mod source;
 mod tool;
 pub(crate) mod turn;
+mod watched;
 
 use crate::base::error::Result;
 use crate::harness::out::{OnTurn, TurnSink};

@@ -26,7 +26,7 @@ const OTHER: &[&str] =
 
 pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
-    let length = reader.get_ref().metadata().map_err(|e| failed(path, &e))?.len();
+    let length = reader.get_ref().length();
     if length > CAP {
         return Err(Error::io(format!(
             "\"{}\" has {length} bytes; an export of more than {} MiB is not read",

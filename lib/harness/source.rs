@@ -1,40 +1,31 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::harness::out::TurnSink;
+use crate::harness::watched::WatchedFile;
 use memchr::memchr;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use std::time::Duration;
 
 /// The longest line that is read, in bytes. Usual ones have up to 150 kB.
 pub(crate) const LINE_CAP: usize = 64 << 20;
 /// A buffer that grew beyond this for a long line is freed.
 const BUFFER_KEEPS: usize = 1 << 20;
 const BLOCK: usize = 64 << 10;
-/// How long a file may take to open and to give its start.
-#[cfg(not(test))]
-const PATIENCE: Duration = Duration::from_secs(20);
-#[cfg(test)]
-const PATIENCE: Duration = Duration::from_millis(300);
-
-pub(super) type Reader = BufReader<fs_err::File>;
+pub(super) type Reader = BufReader<WatchedFile>;
 
 /// Opens a session file. If it cannot be one, the error says what it is instead.
 pub(super) fn open(path: &Path, expected: &str) -> Result<Reader> {
     let wrong = |what: &str| Error::io(format!("\"{}\" {what}, not {expected}", path.display()));
-    let mut reader = match promptly(path, first_read) {
-        Some(Ok(reader)) => reader,
-        Some(Err(e)) if e.kind() == io::ErrorKind::IsADirectory => return Err(wrong("is a directory")),
-        Some(Err(e)) => return Err(failed(path, &e)),
-        None => {
-            let why = format!("\"{}\" does not answer within {} seconds", path.display(), PATIENCE.as_secs());
-            return Err(Error::io(why).hint("its file system hangs, or it is no file of a session"));
-        }
+    let refused = |e: io::Error| match e.kind() {
+        io::ErrorKind::IsADirectory => wrong("is a directory"),
+        _ => failed(path, &e),
     };
+    let watched = WatchedFile::open(path).map_err(refused)?;
+    let mut reader = BufReader::with_capacity(BLOCK, watched);
+    reader.fill_buf().map_err(refused)?;
     let start = reader.buffer();
     if start.is_empty() {
         return Err(wrong("is empty"));
@@ -46,37 +37,6 @@ pub(super) fn open(path: &Path, expected: &str) -> Result<Reader> {
         reader.consume(3);
     }
     Ok(reader)
-}
-
-/// Opens a regular file and reads its start. On a file system that hangs, and for some of the kernel's files, each step
-/// may take for ever.
-fn first_read(path: &Path) -> io::Result<Reader> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    // What the kernel makes up has no end that can be relied on.
-    let real = fs_err::canonicalize(path)?;
-    if ["/proc", "/sys", "/dev"].iter().any(|dir| real.starts_with(dir)) {
-        let why = format!("\"{}\" is not a regular file", path.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
-    file::regular_or_missing(path)?;
-    let mut reader = BufReader::with_capacity(BLOCK, fs_err::File::open(path)?);
-    reader.fill_buf()?;
-    Ok(reader)
-}
-
-/// What `read` returns, if it does so in time. Otherwise its thread is left behind: nothing can end such a wait.
-fn promptly<T: Send + 'static>(path: &Path, read: fn(&Path) -> io::Result<T>) -> Option<io::Result<T>> {
-    let (answer, path) = (std::sync::mpsc::channel(), path.to_path_buf());
-    let (done, waiting) = answer;
-    let thread = std::thread::Builder::new().spawn(move || {
-        let _ = done.send(read(&path));
-    });
-    match thread {
-        Ok(_) => waiting.recv_timeout(PATIENCE).ok(),
-        Err(e) => Some(Err(e)),
-    }
 }
 
 pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
@@ -234,17 +194,6 @@ mod tests {
                 (4, 4, false, false)
             ]
         );
-    }
-
-    #[test]
-    fn a_file_that_never_answers_is_an_error_after_a_while() {
-        let never = |_: &Path| -> io::Result<()> {
-            std::thread::sleep(Duration::from_secs(3600));
-            Ok(())
-        };
-        let begun = std::time::Instant::now();
-        assert!(promptly(Path::new("x"), never).is_none());
-        assert!(begun.elapsed() < Duration::from_secs(60));
     }
 
     #[test]

@@ -73,14 +73,14 @@ pub(crate) struct SessionReport {
     pub(crate) too_long: usize,
     /// Tool calls without a result: the session ended first, or is still running.
     pub(super) open_calls: usize,
-    pub(super) session_id: Option<String>,
+    pub(crate) session_id: Option<String>,
     /// The session that this one was forked from, or that started this sub-agent. A fork in Claude Code begins with
     /// the parent's turns, under the same ids; a fork in Codex does not repeat them.
     pub(crate) parent: Option<String>,
     /// The file belongs to a sub-agent: its turns are not the session's.
     pub(crate) is_sub_agent: bool,
     /// The working directory of the session.
-    pub(super) cwd: Option<String>,
+    pub(crate) cwd: Option<String>,
 }
 
 impl SessionReport {

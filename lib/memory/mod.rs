@@ -10,6 +10,7 @@ pub(crate) mod facts;
 pub(crate) mod hash;
 pub(crate) mod links;
 pub(crate) mod pipeline;
+pub(crate) mod recall;
 pub(crate) mod redact;
 pub(crate) mod review;
 pub(crate) mod search;

@@ -4,6 +4,7 @@
 //! reading the session to `memory-consolidate`. It takes no lock, and runs no LLM or other program.
 
 mod forms;
+mod past;
 
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::deadline::Deadline;
@@ -18,7 +19,9 @@ use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
 use crate::memory::section::refresh_after_change;
 use crate::memory::service::{NewNote, NoteService};
-use crate::program::memory_capture::forms::{Body, Given, Note, What, harness, scope, tags, thread_id};
+use crate::program::memory_capture::forms::{
+    Body, Given, Note, PastSessions, What, harness, scope, tags, thread_id,
+};
 use crate::program::notes::{print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
@@ -41,6 +44,7 @@ pub(super) const ABOUT: About = About {
         "memory-capture --harness amp|opencode --thread-id ID",
         "memory-capture --harness claude-code|codex|cursor|gemini < HOOK",
         "memory-capture --entry < ENTRY",
+        "memory-capture --past PERIOD [--harness H] [--dry-run] [--yes]",
     ],
     commands: &[],
     flags: &[
@@ -52,6 +56,9 @@ pub(super) const ABOUT: About = About {
         value("harness", "H", "the program that the session or note comes from"),
         value("thread-id", "ID", "the session's id"),
         flag("entry", "read a queue entry (JSON, version 1) from stdin"),
+        value("past", "PERIOD", "queue the sessions of this period: 30d, 12h, 2w or all"),
+        flag("dry-run", "with --past: list the sessions, queue nothing"),
+        flag("yes", "with --past: do not ask first"),
         flag("json", "print the entry as JSON, with its id and path"),
         value("config", "FILE", "use this configuration file"),
     ],
@@ -76,6 +83,22 @@ pub(super) const ABOUT: About = About {
          Gemini CLI shows it to you, so their hooks print nothing without --json.\n\n\
          Inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set) nothing is queued. The reason is \
          printed on stderr, and with --json also on stdout: {\"queued\": false, \"reason\": …}.",
+        ),
+        (
+            "PAST SESSIONS",
+            "--past finds the sessions that programs left on this machine and that changed within the period: those of Claude \
+             Code, Codex, Copilot CLI, Cursor, Gemini CLI, Pi and Qwen Code in their directories (CLAUDE_CONFIG_DIR, \
+             CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME, PI_CODING_AGENT_DIR, QWEN_RUNTIME_DIR and QWEN_HOME count), \
+             opencode's by asking \"opencode db\", and Amp's threads where it keeps copies of them. With --harness only \
+             that program's.\n\n\
+             It leaves out what was consumed or is in the queue already, what failed for good, sub-agents, \
+             sessions of LLM commands of these programs, and sessions in which nobody typed anything. \
+             On stderr it says how many sessions, bytes and calls of the LLM that makes. On a terminal it asks \
+             before it queues them, unless --yes is given. It prints the path of each entry, the oldest session \
+             first; a second run finds nothing more.\n\n\
+             memory-consolidate reads what is new before what is past, and the limits on calls hold. \
+             --dry-run prints, for each session, when it changed, the program, its bytes, its repository and where it \
+             is, separated by tabs. With --json it prints one object with sessions, bytes, calls and leftOut.",
         ),
         (
             "AGENTS",
@@ -126,6 +149,9 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("thread-id") => given.thread_id = Some(thread_id(p.text()?)?),
             Long("direct") => given.direct = true,
             Long("entry") => given.entry = true,
+            Long("past") => given.past = Some(p.text()?.parse()?),
+            Long("dry-run") => given.dry_run = true,
+            Long("yes") => given.yes = true,
             Long("json") => json = true,
             Long("config") => config = Some(p.path()?),
             Value(payload) if given.payload.is_none() => given.payload = Some(text(payload)?),
@@ -153,6 +179,7 @@ enum Plan {
     },
     /// Write a note without the queue.
     Write(QueueEntry),
+    Past(PastSessions),
     Nothing(String),
 }
 
@@ -172,6 +199,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
             redact(&mut entry, &config.redact)?;
             write_note(entry, &config, args.json, env, &reporter, stdout)
         }
+        Plan::Past(sessions) => past::queue_past(&sessions, &config()?, args.json, env, &reporter, stdout),
         Plan::Queue { mut entry, quiet } => {
             let config = config()?;
             redact(&mut entry, &config.redact)?;
@@ -188,6 +216,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
 fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
     let here = || env.current_dir().ok();
     match what {
+        What::Past(sessions) => Ok(Plan::Past(sessions)),
         What::Entry => {
             let mut entry = whole_entry(reporter)?;
             entry.harness = harness_here(entry.harness, env);

@@ -8,7 +8,7 @@ use crate::base::{signal, stdin};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{Change, PlannedNote};
-use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, sessions_waiting, waiting};
+use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, waiting};
 use crate::memory::consolidate::work::{Action, Waiting, Written};
 use crate::memory::pipeline::runner::{Applied, Host, Run, Runner};
 use crate::memory::pipeline::saved::Kind;
@@ -47,7 +47,7 @@ pub(super) const ABOUT: About = About {
     more: "llm.command, a setting, gets the prompt on stdin and prints the reply on stdout. Without it, captured notes \
            are written as they are and sessions wait. \
            llm.maxCallsPerRun and llm.maxCallsPerDay limit the calls; at a limit the run \
-           stops, and the next one continues. With \"-\", only the entries on stdin are processed:\n\n    \
+           stops, and the next one continues. New sessions come before past ones, and parts of long sessions take turns. With \"-\", only the entries on stdin are processed:\n\n    \
            memory-capture --title T --body B --json | memory-consolidate - --json\n    \
            memory-consolidate --prompt | claude -p | memory-consolidate --apply -",
     sections: &[
@@ -58,7 +58,7 @@ pub(super) const ABOUT: About = About {
         ),
         (
             "FAILURES",
-            "If a session cannot be read, or its call fails, it is tried again after one hour and after six hours. After \
+            "If a session cannot be read within 60 seconds, if reading it kills the run, or if its call fails, it is tried again after one hour and after six hours. After \
              the third failure it is moved to inbox/.failed, with a file that gives the reason. If a call about several \
              entries fails, the next run asks about each of them separately. A run that was killed is continued by the \
              next one. It waits for an LLM command that is still running, and never pays twice for the same reply.",
@@ -238,7 +238,7 @@ fn consolidate<P: Persistence>(
             Ending::Completed
         }
     };
-    let (run, host) = (&runner.run, &runner.host);
+    let (run, host) = (&runner.run, &mut runner.host);
     let waiting = waiting(run.root)?;
     summary(host, &ending, waiting, args, stdout)?;
     if reply.is_some() {
@@ -263,7 +263,7 @@ fn consolidate<P: Persistence>(
         Ending::Idle | Ending::Completed => {
             let sessions = match run.config.llm.command {
                 Some(_) => 0,
-                None => sessions_waiting(run.root, host.queue.only.as_ref())?,
+                None => host.queue.sessions_without_llm(run)?,
             };
             let sessions = match sessions {
                 0 => return Ok(ExitCode::SUCCESS),

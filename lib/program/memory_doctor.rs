@@ -46,11 +46,12 @@ pub(super) const ABOUT: About = About {
          a note has more than 40 lines (oversized), was neither read nor changed for 180 days (stale), or is past its \
          last day (expired); a note pipes the network into a shell, switches verification off, or tells agents to \
          hide something from you (danger); changes wait for your decision (review); a queue \
-         entry failed or waits for a week (failed, queue); the clock was ahead, or part of the ledger of calls cannot be \
-         read (ledger); a batch was left behind (batch); a target is stale \
-         (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
+         entry failed, or waits for a week, or a session for three days, with the reason (failed, queue); the clock was ahead, or part of the ledger of calls cannot be \
+         read (ledger); a batch was left behind (batch); a target is stale, or another \
+         tool owns it (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
          the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); the timers differ from the \
-         configuration, or have not run for long (schedule).",
+         configuration, or have not run for long (schedule); a hook of memory-recall gave nothing although it should \
+         have (recall).",
     )],
 };
 

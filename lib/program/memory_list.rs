@@ -276,7 +276,7 @@ fn found(
         let phrases = phrases.join(" and ");
         reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
     }
-    let row = |Found { meta, path, line, score }| Row { meta, path, line, score: Some(score) };
+    let row = |Found { meta, path, line, score, .. }| Row { meta, path, line, score: Some(score) };
     let rows = findings.found.into_iter().map(row).collect();
     Ok(match args.sort {
         Some(sort) => ordered(rows, sort, args.limit),

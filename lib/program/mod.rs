@@ -17,6 +17,7 @@ pub(crate) mod memory_doctor;
 pub(crate) mod memory_install_cron;
 pub(crate) mod memory_list;
 pub(crate) mod memory_read;
+pub(crate) mod memory_recall;
 pub(crate) mod memory_remove;
 pub(crate) mod memory_review;
 pub(crate) mod memory_uninstall_cron;

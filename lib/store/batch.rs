@@ -4,7 +4,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::store::journal::{Journal, Waiting};
+use crate::store::journal::{Journal, Read, Waiting, read_at};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -51,9 +51,6 @@ impl Batches {
         let id = format!("{PREFIX}{}", file::random58(DIGITS)?);
         let batch = self.batch(id);
         file::make_private_dir(&batch.claims())?;
-        // An entry that is renamed to there must not go with the directory in a power cut.
-        let above = [batch.dir.clone(), self.dir.clone(), self.root.state()];
-        above.iter().try_for_each(|dir| file::sync_dir(dir))?;
         Ok(batch)
     }
 
@@ -68,8 +65,8 @@ impl Batches {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
         };
-        let names =
-            entries.filter_map(io::Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+        let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let names = names.map_err(failed)?.into_iter().filter_map(|name| name.into_string().ok());
         let mut ids: Vec<String> = names.filter(|name| is_id(name)).collect();
         ids.sort();
         Ok(ids.into_iter().map(|id| self.batch(id)).collect())
@@ -91,7 +88,12 @@ pub(crate) fn bears_an_id(text: &str) -> bool {
 }
 
 impl Batch {
-    fn claims(&self) -> PathBuf {
+    fn journal(&self) -> Journal {
+        Journal::at(&self.root)
+    }
+
+    /// The directory of what it has claimed.
+    pub(crate) fn claims(&self) -> PathBuf {
         self.dir.join("claimed")
     }
 
@@ -100,8 +102,8 @@ impl Batch {
     }
 
     /// Takes an entry out of the queue; `false` if somebody else has.
-    pub(crate) fn claim(&self, waiting: &Waiting) -> Result<bool> {
-        match file::rename(&waiting.path, &self.claims().join(format!("{}.json", waiting.id))) {
+    pub(crate) fn claim(&self, id: &str) -> Result<bool> {
+        match file::rename(&self.journal().path(id), &self.claims().join(format!("{id}.json"))) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(e) => Err(failed(e)),
@@ -121,10 +123,7 @@ impl Batch {
 
     /// Moves an entry out of the batch. One that has gone already stays where it went.
     fn release(&self, id: &str, to: &Path) -> Result<()> {
-        if !to.is_dir() {
-            file::make_private_dir(to)?;
-            to.parent().map_or(Ok(()), file::sync_dir)?;
-        }
+        file::make_private_dir(to)?;
         // A saved state is a file, and may have been tampered with: an id is one name.
         if id.contains('/') || id.starts_with('.') {
             return Err(Error::corrupt(format!("\"{}\" is not the id of a queue entry", one_line(id, 80))));
@@ -138,7 +137,9 @@ impl Batch {
 
     /// Back to the queue.
     pub(crate) fn put_back(&self, id: &str) -> Result<()> {
-        self.release(id, &self.root.inbox())
+        self.release(id, &self.root.inbox())?;
+        self.journal().is_back(id);
+        Ok(())
     }
 
     pub(crate) fn put_all_back(&self) -> Result<()> {
@@ -150,7 +151,15 @@ impl Batch {
     }
 
     pub(crate) fn processed(&self, id: &str) -> Result<()> {
-        self.release(id, &self.root.inbox().join(".processed"))
+        self.release_for_good(id, &self.root.inbox().join(".processed"))
+    }
+
+    fn release_for_good(&self, id: &str, to: &Path) -> Result<()> {
+        self.release(id, to)?;
+        if let Read::Entry(entry) = read_at(&to.join(format!("{id}.json"))) {
+            self.journal().has_left(&entry);
+        }
+        Ok(())
     }
 
     /// Out of the queue for good, with a word why.
@@ -160,7 +169,7 @@ impl Batch {
         let why = json!({"entry": id, "error": error, "tries": tries, "at": now.to_string()});
         let path = dir.join(format!("{id}.error.json"));
         file::install(&path, format!("{why:#}\n").as_bytes(), 0o600)?;
-        self.release(id, &dir)
+        self.release_for_good(id, &dir)
     }
 
     /// Saves where the batch is. From here on a crash is taken up there.
@@ -243,8 +252,8 @@ mod tests {
         let (one, two) = (batches.begin().unwrap(), batches.begin().unwrap());
         let all = ["a", "b", "c"].map(|title| waiting(&root, title));
         for entry in &all {
-            assert!(one.claim(entry).unwrap());
-            assert!(!two.claim(entry).unwrap(), "somebody else has it");
+            assert!(one.claim(&entry.id).unwrap());
+            assert!(!two.claim(&entry.id).unwrap(), "somebody else has it");
         }
         assert_eq!(one.claimed().unwrap().len(), 3);
         one.processed(&all[0].id).unwrap();
@@ -266,7 +275,7 @@ mod tests {
         let (_dir, root) = store();
         let batch = Batches::of_queue(&root).begin().unwrap();
         let entry = waiting(&root, "a");
-        batch.claim(&entry).unwrap();
+        batch.claim(&entry.id).unwrap();
         batch.save(&json!({"state": "x"})).unwrap();
         // A directory in the entry's place: it cannot be put back.
         fs_err::create_dir(&entry.path).unwrap();

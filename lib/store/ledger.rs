@@ -106,6 +106,26 @@ pub(crate) struct Try {
     /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
     #[serde(default)]
     batch: String,
+    /// Its session is being read, and this is how it stood before. The try is counted already, so that one that ends
+    /// the run is counted too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Box<Try>>,
+}
+
+/// What a try came to that ended the run.
+const ENDED_THE_RUN: &str =
+    "the run that read its session did not get to the end of it: it was killed, or it hung";
+
+impl Try {
+    fn count(&mut self, error: &str, batch: &str, now: Timestamp) {
+        batch.clone_into(&mut self.batch);
+        error.clone_into(&mut self.error);
+        // The file may contain any number.
+        self.tries = self.tries.saturating_add(1);
+        let pause = usize::try_from(self.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
+        let after = |hours: &i64| now.saturating_add(jiff::Span::new().hours(*hours)).ok();
+        self.not_before = pause.and_then(after);
+    }
 }
 
 /// Is it later than any of the pauses reaches? Then the clock was ahead when it was written.
@@ -157,19 +177,41 @@ impl Tries {
 
     pub(crate) fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> NextTry {
         let entry = self.0.entry(id.to_owned()).or_default();
-        if entry.batch != batch {
-            batch.clone_into(&mut entry.batch);
-            error.clone_into(&mut entry.error);
-            // The file may contain any number.
-            entry.tries = entry.tries.saturating_add(1);
-            let pause = usize::try_from(entry.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
-            let after = |hours: &i64| now.saturating_add(jiff::Span::new().hours(*hours)).ok();
-            entry.not_before = pause.and_then(after);
+        let is_counted = entry.before.take().is_some() || entry.batch == batch;
+        if !is_counted {
+            entry.count(error, batch, now);
         }
         match entry.not_before {
             Some(time) => NextTry::Again(time),
             None => NextTry::Never(entry.tries),
         }
+    }
+
+    /// Counts a try before a session is read. Saved at once, it counts a reading that ends the run.
+    pub(crate) fn begin_reading(&mut self, id: &str, batch: &str, now: Timestamp) {
+        let entry = self.0.entry(id.to_owned()).or_default();
+        let before = Try { before: None, ..entry.clone() };
+        entry.count(ENDED_THE_RUN, batch, now);
+        entry.before = Some(Box::new(before));
+    }
+
+    /// The reading came to its end, in whatever way: its try counts no more.
+    pub(crate) fn end_reading(&mut self, id: &str) {
+        let before = self.0.get_mut(id).and_then(|entry| entry.before.take());
+        match before {
+            Some(before) if *before == Try::default() => {
+                self.0.remove(id);
+            }
+            Some(before) => {
+                self.0.insert(id.to_owned(), *before);
+            }
+            None => {}
+        }
+    }
+
+    /// Why an entry is not to be read in this run: reading it ended an earlier one.
+    pub(crate) fn ended_a_run(&self, id: &str) -> Option<&str> {
+        self.0.get(id).filter(|entry| entry.before.is_some()).map(|entry| entry.error.as_str())
     }
 
     pub(crate) fn forget(&mut self, id: &str) {
@@ -469,5 +511,32 @@ mod tests {
         file::install(&root.state().join("sessions.json"), b"{\"a\":", 0o600).unwrap();
         let why = Sessions::load(&root).unwrap_err().line();
         assert!(why.contains("sessions.json"), "{why}");
+    }
+
+    #[test]
+    fn a_reading_that_never_ends_counts_as_a_try_and_one_that_ends_does_not() {
+        let now: Timestamp = "2026-02-28T12:00:00Z".parse().unwrap();
+        let mut tries = Tries::default();
+        tries.begin_reading("a", "b1", now);
+        assert!(!tries.may_be_tried("a", now), "counted before it is known how it ends");
+        tries.end_reading("a");
+        assert!(tries.0.is_empty(), "{tries:?}");
+
+        // Ended by reading it: counted once, whoever says so.
+        for (count, batch) in [(1, "b1"), (2, "b2"), (3, "b3")] {
+            tries.begin_reading("a", batch, now);
+            assert!(tries.ended_a_run("a").is_some());
+            let next = tries.fail("a", "x", "b9", now);
+            assert_eq!((tries.0["a"].tries, tries.ended_a_run("a")), (count, None));
+            assert_eq!(next == NextTry::Never(3), count == 3, "{next:?}");
+        }
+        // A clean failure after an earlier one.
+        tries.fail("c", "first", "b1", now);
+        let once = tries.0["c"].clone();
+        tries.begin_reading("c", "b2", now);
+        tries.end_reading("c");
+        assert_eq!(tries.0["c"], once);
+        tries.fail("c", "second", "b2", now);
+        assert_eq!((tries.0["c"].tries, tries.error("c")), (2, Some("second")));
     }
 }

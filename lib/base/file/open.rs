@@ -61,7 +61,7 @@ fn not_regular(path: &Path) -> io::Error {
 }
 
 /// A directory, a pipe or a device is an error before it is opened: opening a pipe would wait.
-pub(crate) fn regular_or_missing(path: &Path) -> io::Result<()> {
+pub(super) fn regular_or_missing(path: &Path) -> io::Result<()> {
     match if_exists(fs::metadata(path))? {
         Some(metadata) if !metadata.is_file() => Err(not_regular(path)),
         _ => Ok(()),

@@ -4,7 +4,9 @@
 //! session, of a context that is about to be compacted. Sub-agents' sessions are not queued, because their results
 //! are in the session that started them.
 
+pub(crate) mod past;
 mod payload;
+pub(crate) mod places;
 mod rollout;
 
 use crate::base::env::Env;
@@ -169,6 +171,7 @@ pub(crate) fn context(cwd: Option<PathBuf>) -> Context {
     Context {
         cwd: cwd.filter(|cwd| cwd.is_absolute() && cwd.to_str().is_some_and(is_fine)),
         repo: repo.filter(|repo| is_fine(repo)),
+        past: false,
     }
 }
 

@@ -63,30 +63,38 @@ fn newest(dir: &Path) -> Vec<PathBuf> {
     names.iter().map(|name| dir.join(name)).collect()
 }
 
+#[derive(Deserialize)]
+struct FirstLine {
+    payload: Meta,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(default)]
+    source: Value,
+    #[serde(default)]
+    thread_source: Value,
+    #[serde(default)]
+    git: Value,
+}
+
+/// The first line of a file; `None` if it cannot be read.
+fn first_line(path: &Path) -> Option<Meta> {
+    let (opened, _) = file::open_regular(path).ok()?;
+    let mut line = Vec::new();
+    BufReader::new(opened.take(FIRST_LINE)).read_until(b'\n', &mut line).ok()?;
+    serde_json::from_slice::<FirstLine>(&line).ok().map(|line| line.payload)
+}
+
 /// Does the first line say that an agent, not a person, started this thread? `false` if it cannot be read.
 pub(super) fn is_sub_agents(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Line {
-        payload: Meta,
-    }
-    #[derive(Deserialize)]
-    struct Meta {
-        #[serde(default)]
-        source: Value,
-        #[serde(default)]
-        thread_source: Value,
-    }
-    if file::regular_or_missing(path).is_err() {
-        return false;
-    }
-    let Ok(opened) = fs_err::File::open(path) else { return false };
-    let mut line = Vec::new();
-    if BufReader::new(opened.take(FIRST_LINE)).read_until(b'\n', &mut line).is_err() {
-        return false;
-    }
-    serde_json::from_slice::<Line>(&line).is_ok_and(|line| {
-        line.payload.source.get("subagent").is_some() || line.payload.thread_source == "subagent"
-    })
+    first_line(path)
+        .is_some_and(|meta| meta.source.get("subagent").is_some() || meta.thread_source == "subagent")
+}
+
+/// The address of the repository that the thread was in.
+pub(super) fn remote(path: &Path) -> Option<String> {
+    first_line(path)?.git.get("repository_url")?.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

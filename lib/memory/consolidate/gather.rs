@@ -19,6 +19,7 @@ use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 /// The largest transcript that a command may print, in bytes.
@@ -155,12 +156,14 @@ impl Gatherer<'_> {
         let mut is_first_prompt = true;
         let mut is_ours = false;
         let mut is_unwritten = false;
-        let read = harness::read(format, path, &mut |turn: Turn| {
-            if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
-                is_ours = bears_an_id(&turn.text);
-            }
-            let (hash, cut) = (hash(&turn.id), turn.cut);
-            writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
+        let read = or_panicked(path, || {
+            harness::read(format, path, &mut |turn: Turn| {
+                if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
+                    is_ours = bears_an_id(&turn.text);
+                }
+                let (hash, cut) = (hash(&turn.id), turn.cut);
+                writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
+            })
         });
         let report = match read {
             Ok(report) => report,
@@ -220,6 +223,15 @@ impl Gatherer<'_> {
             self.sessions.kin(key, parent).flat_map(|session| &session.marks).map(String::as_str).collect();
         (read..turns.len()).filter(|&index| !shared.contains(turns[index].as_str())).collect()
     }
+}
+
+/// What `read` returns. A fault of a reader is its session's failed try, and holds up no other session.
+fn or_panicked<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What was written so far is thrown away.
+    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let why = format!("the reader of sessions failed at \"{}\"", path.display());
+        Err(Error::io(why).hint("this is a fault in this program; please report it"))
+    })
 }
 
 /// Did a person write this note?

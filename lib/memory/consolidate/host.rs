@@ -12,14 +12,15 @@ use crate::memory::consolidate::queue::{Fetched, Queue, entries, waiting};
 use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
 use crate::memory::consolidate::work::{BatchSource, Outcome, Slice, Waiting, Written};
 use crate::memory::consolidate::write::write;
-use crate::memory::consolidate::{Consolidate, Done, Loaded, Task};
-use crate::memory::pipeline::runner::{Host, Run, TakeUp};
+use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task};
+use crate::memory::pipeline::runner::{Host, Rank, Run, TakeUp};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section;
 use crate::memory::service::count_use;
-use crate::store::batch::Batches;
+use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::history as commits;
+use crate::store::journal::Waiting as Claim;
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
@@ -47,7 +48,7 @@ pub(crate) struct ConsolidateHost<'a, P> {
 }
 
 /// Room for sessions in one prompt, and for existing notes, in bytes.
-fn room(max: usize) -> Result<(usize, usize)> {
+pub(super) fn room(max: usize) -> Result<(usize, usize)> {
     let free = max.saturating_sub(OWN_WORDS);
     let (sessions, related) = (free - free / 4, free / 4);
     if sessions < LEAST_ROOM {
@@ -125,6 +126,25 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         self.queue.limit > 0
     }
 
+    fn turn(state: &State) -> Option<usize> {
+        state.next_turn()
+    }
+
+    /// Each is one session in parts: what shares a call has no second part.
+    fn rank(&self, batch: &Batch, part: usize) -> Result<Option<Rank>> {
+        let claimed = batch.claimed()?;
+        let is_meant =
+            |waiting: &&Claim| self.queue.only.as_ref().is_none_or(|only| only.contains(&waiting.id));
+        let Some(first) = claimed.iter().find(is_meant) else { return Ok(None) };
+        let is_past = claimed.iter().all(|waiting| waiting.entry.context.past);
+        Ok(Some(Rank { is_past, part, at: first.entry.timestamp }))
+    }
+
+    /// A session of which nothing has been shown has had the fewest turns.
+    fn queue_goes_first(&mut self, rank: &Rank, run: &Run) -> Result<bool> {
+        Ok(self.queue.is_next_past(run)?.is_some_and(|is_past| is_past <= rank.is_past))
+    }
+
     fn waits_for_stuck(&self) -> bool {
         false
     }
@@ -164,7 +184,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         hints: &RelatedHints,
         run: &Run,
     ) -> Result<Material> {
-        let entries = entries(run)?;
+        let entries = entries(sources, run)?;
         let mut sessions = Vec::new();
         let mut numbers = 0;
         for part in slices {
@@ -196,17 +216,19 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         notes: &[EntryId],
         run: &Run,
     ) -> Result<Known> {
-        let entries = entries(run)?;
+        let entries = entries(sources, run)?;
         let known = |id: &EntryId| {
-            let note = self.notes.find_own(id).ok()?;
-            let is_archived = note.place == Place::Archive;
-            Some((id.clone(), KnownNote { entry: note.entry, is_archived }))
+            let note = self.notes.own(id).transpose()?;
+            Some(note.map(|note| {
+                let is_archived = note.place == Place::Archive;
+                (id.clone(), KnownNote { entry: note.entry, is_archived })
+            }))
         };
         let scan = self.notes.scan(&[Place::Topics], |note| note.entry.into_meta().tags)?;
         Ok(Known {
             at: run.env.now(),
             ids: self.notes.ids()?,
-            notes: notes.iter().filter_map(known).collect(),
+            notes: notes.iter().filter_map(known).collect::<Result<_>>()?,
             tags: scan.found.into_iter().flatten().collect(),
             record: record(sources, slices, &entries, run)?,
             entries,

@@ -3,10 +3,12 @@
 pub(crate) mod ask;
 mod captured;
 mod decide;
+pub(crate) mod forecast;
 mod gather;
 mod history;
 pub(crate) mod host;
 pub(crate) mod judge;
+mod line;
 pub(crate) mod passage;
 pub(crate) mod plan;
 pub(crate) mod queue;
@@ -93,6 +95,8 @@ pub enum State {
 #[serde(rename_all = "camelCase")]
 pub enum Then {
     Complete,
+    /// The next part.
+    GoOn,
     Fail(Failure),
     Pause(Question, Failure),
 }
@@ -218,6 +222,19 @@ impl State {
     }
 }
 
+impl State {
+    /// The part that is to be asked about next, where an earlier one has been and nothing of this one is paid for:
+    /// others may have their turn first.
+    pub(crate) fn next_turn(&self) -> Option<usize> {
+        let work = match self {
+            State::RunAgent { work, question: None } if work.second_look.is_none() => work,
+            State::Paused { work, question, .. } if !question.is_follow_up() => work,
+            _ => return None,
+        };
+        Some(work.next).filter(|next| *next > 0)
+    }
+}
+
 /// What is to be done in a state.
 fn effect(state: &State) -> Effect<Task> {
     Effect::Perform(match state {
@@ -243,7 +260,8 @@ fn effect(state: &State) -> Effect<Task> {
             Task::MarkProcessed { sources: work.sources.clone(), verdicts: work.verdicts.clone() }
         }
         State::CommitChanges { work, is_committed: false, .. } => {
-            Task::Commit { written: work.written.clone(), waiting: work.waiting.clone() }
+            let (written, waiting) = work.uncommitted();
+            Task::Commit { written: written.to_vec(), waiting: waiting.to_vec() }
         }
         State::CommitChanges { .. } => Task::Refresh,
         State::Completed { work: None } => return Effect::End(Ending::Idle),
@@ -308,21 +326,20 @@ impl Consolidate<'_> {
                 work.second_look = None;
                 work.next = work.next.saturating_add(1);
                 match is_alive && work.next < work.parts.len() {
-                    true => State::RunAgent { work, question: None },
+                    true => to_commit(work, Then::GoOn),
                     false => State::MarkProcessed { work, failure: None },
                 }
             }
             (State::MarkProcessed { work, failure }, Event::Done(Done::Marked)) => {
                 to_commit(work, failure.map_or(Then::Complete, Then::Fail))
             }
-            (State::CommitChanges { work, then, .. }, Event::Done(Done::Committed)) => {
+            (State::CommitChanges { mut work, then, .. }, Event::Done(Done::Committed)) => {
+                work.is_committed();
                 State::CommitChanges { work, then, is_committed: true }
             }
-            (State::CommitChanges { work, then, .. }, Event::Done(Done::Refreshed)) => match then {
-                Then::Complete => State::Completed { work: Some(work) },
-                Then::Fail(failure) => State::Failed { failure },
-                Then::Pause(question, failure) => State::Paused { work, question, failure },
-            },
+            (State::CommitChanges { work, then, .. }, Event::Done(Done::Refreshed)) => {
+                after_commit(work, then)
+            }
             (State::Paused { work, question, .. }, Event::Resumed) => {
                 State::RunAgent { work, question: Some(question) }
             }
@@ -415,11 +432,18 @@ fn failed(mut work: Work, failure: Failure, question: Question) -> State {
 
 /// Where nothing was written, there is nothing to commit or to show.
 fn to_commit(work: Work, then: Then) -> State {
-    match (work.written.is_empty() && work.waiting.is_empty(), then) {
-        (true, Then::Complete) => State::Completed { work: Some(work) },
-        (true, Then::Fail(failure)) => State::Failed { failure },
-        (true, Then::Pause(question, failure)) => State::Paused { work, question, failure },
-        (false, then) => State::CommitChanges { work, then, is_committed: false },
+    match work.has_uncommitted() {
+        true => State::CommitChanges { work, then, is_committed: false },
+        false => after_commit(work, then),
+    }
+}
+
+fn after_commit(work: Work, then: Then) -> State {
+    match then {
+        Then::Complete => State::Completed { work: Some(work) },
+        Then::GoOn => State::RunAgent { work, question: None },
+        Then::Fail(failure) => State::Failed { failure },
+        Then::Pause(question, failure) => State::Paused { work, question, failure },
     }
 }
 

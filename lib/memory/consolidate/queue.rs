@@ -4,20 +4,21 @@ use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
 use crate::memory::consolidate::history::{self, History, facts_name, history_name};
+use crate::memory::consolidate::line::Line;
 use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
 use crate::memory::pipeline::runner::Run;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
-use crate::store::journal::entry::{QueueEntry, Retrieval};
-use crate::store::journal::{Journal, Waiting};
+use crate::store::journal::entry::QueueEntry;
+use crate::store::journal::{Journal, Read};
 use crate::store::ledger::{NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many entries are claimed at once, at most.
-const CLAIMED: usize = 32;
+pub(super) const CLAIMED: usize = 32;
 /// What stands around a session in the prompt takes so many bytes, at most.
-const FRAME: usize = 250;
+pub(super) const FRAME: usize = 250;
 
 /// The queue, as one run sees it.
 pub(crate) struct Queue {
@@ -25,8 +26,10 @@ pub(crate) struct Queue {
     pub(super) limit: usize,
     /// Only these entries; `None`: all.
     pub(crate) only: Option<BTreeSet<String>>,
-    /// The entries and the unreadable files that this run has dealt with: none is taken up twice.
-    seen: BTreeSet<String>,
+    /// The entries that this run may take up; none is taken up twice.
+    line: Line,
+    /// The sessions that wait for an LLM while none is configured.
+    sessions: usize,
     pub(crate) processed: usize,
     /// The entries that failed, and why.
     pub(crate) failed: Vec<(String, String)>,
@@ -41,61 +44,53 @@ pub(crate) struct Fetched {
 
 impl Queue {
     pub(crate) fn new(limit: usize, only: Option<BTreeSet<String>>) -> Queue {
-        Queue { limit, only, seen: BTreeSet::new(), processed: 0, failed: Vec::new() }
+        Queue { limit, only, line: Line::default(), sessions: 0, processed: 0, failed: Vec::new() }
     }
 
-    /// The entries that may be taken up now, in order.
-    fn candidates(&mut self, run: &Run, tries: &Tries) -> Result<Vec<Waiting>> {
-        let (waiting, unreadable) = Journal::at(run.root).waiting()?;
-        for file in &unreadable {
-            // The queue is read once for each batch, and the file is still in it.
-            let name = file.path.display().to_string();
-            if self.seen.insert(name.clone()) {
-                run.reporter.warn(&format!("\"{name}\" is {}", file.error.message()));
-            }
-        }
-        let now = run.env.now();
-        let has_llm = has_llm(run);
-        let is_possible = |waiting: &Waiting| {
+    /// Looks at what has come into the queue since the last time.
+    fn update(&mut self, tries: &Tries, run: &Run) -> Result<()> {
+        let (now, has_llm) = (run.env.now(), has_llm(run));
+        let (only, sessions) = (&self.only, &mut self.sessions);
+        self.line.update(&Journal::at(run.root), run.reporter, |id, entry| {
+            let is_meant = only.as_ref().is_none_or(|only| only.contains(id));
             // Without an LLM only what a person wrote can be filed.
-            let is_note = waiting.entry.session().is_none();
-            (is_note || has_llm)
-                && tries.may_be_tried(&waiting.id, now)
-                && !self.seen.contains(&waiting.id)
-                && self.only.as_ref().is_none_or(|only| only.contains(&waiting.id))
-        };
-        Ok(waiting.into_iter().filter(is_possible).collect())
+            let has_to_wait = entry.session().is_some() && !has_llm;
+            *sessions += usize::from(is_meant && has_to_wait);
+            is_meant && !has_to_wait && tries.may_be_tried(id, now)
+        })
+    }
+
+    /// Is the next entry to be taken one of the past? `None`: there is none.
+    pub(super) fn is_next_past(&mut self, run: &Run) -> Result<Option<bool>> {
+        self.update(&Tries::load(run.root)?, run)?;
+        Ok(self.line.is_next_past())
+    }
+
+    /// How many sessions wait for an LLM, of the entries that are asked for.
+    pub(crate) fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
+        self.update(&Tries::load(run.root)?, run)?;
+        Ok(self.sessions)
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
     pub(super) fn claim(&mut self, run: &mut Run) -> Result<Option<Claimed>> {
         let tries = Tries::load(run.root)?;
-        let mut chosen: Vec<Waiting> = Vec::new();
-        for waiting in self.candidates(run, &tries)? {
-            let Some(first) = chosen.first() else {
-                chosen.push(waiting);
-                continue;
-            };
-            if tries.is_alone(&first.id) || chosen.len() >= CLAIMED.min(self.limit) {
-                break;
-            }
-            // Each repository is asked about apart, so that none gets into another's notes.
-            let is_apart = waiting.entry.context.repo != first.entry.context.repo;
-            if !is_apart && !tries.is_alone(&waiting.id) {
-                chosen.push(waiting);
-            }
+        self.update(&tries, run)?;
+        if self.limit == 0 {
+            return Ok(None);
         }
-        if chosen.is_empty() || self.limit == 0 {
+        let chosen = self.line.take(CLAIMED.min(self.limit), |id| tries.is_alone(id));
+        if chosen.is_empty() {
             return Ok(None);
         }
         let batch = Batches::of_queue(run.root).begin()?;
         let mut queue_ids = Vec::new();
-        for waiting in chosen {
-            self.seen.insert(waiting.id.clone());
-            if run.is_dry() || batch.claim(&waiting)? {
-                queue_ids.push(waiting.id);
+        for id in chosen {
+            if run.is_dry() || batch.claim(&id)? {
+                queue_ids.push(id);
             }
         }
+        self.limit = self.limit.saturating_sub(queue_ids.len());
         let claimed = Claimed { batch: batch.id.clone(), queue_ids, has_llm: has_llm(run) };
         run.batch = Some(batch);
         Ok(Some(claimed))
@@ -105,7 +100,9 @@ impl Queue {
     /// batch.
     pub(super) fn fetch(&mut self, sources: Vec<BatchSource>, room: usize, run: &Run) -> Result<Fetched> {
         let batch = run.batch()?;
-        let entries = entries(run)?;
+        let entries = entries(&sources, run)?;
+        let mut tries = Tries::load(run.root)?;
+        let mut is_counted = false;
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
         // second leaves out. Only what a reply has answered is saved.
         let mut sessions = Sessions::load(run.root)?;
@@ -116,10 +113,26 @@ impl Queue {
         for mut source in sources {
             let id = source.queue_id.clone();
             let Some(entry) = entries.get(&id) else { continue };
+            if let Some(why) = tries.ended_a_run(&id) {
+                verdicts.insert(id, Verdict::Failed(why.to_owned()));
+                kept.push(source);
+                continue;
+            }
             let gathered = match used > room {
                 // There is enough for one call.
                 true => None,
-                false => Some(gatherer(run, &sessions, room).gather(entry, batch, &id)?),
+                false => {
+                    // Counted first: a session that ends the run has had its try.
+                    let is_risky = entry.session().is_some() && !run.is_dry();
+                    if is_risky {
+                        tries.begin_reading(&id, &batch.id, run.env.now());
+                        tries.save(run.root)?;
+                        is_counted = true;
+                    }
+                    let gathered = gatherer(run, &sessions, room).gather(entry, batch, &id)?;
+                    tries.end_reading(&id);
+                    Some(gathered)
+                }
             };
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
             match gathered {
@@ -138,7 +151,10 @@ impl Queue {
                 Some(Gathered::History(_)) | None => {
                     used = room + 1;
                     batch.put_back(&id)?;
-                    self.seen.remove(&id);
+                    if self.line.has_taken(&id) {
+                        self.limit = self.limit.saturating_add(1);
+                        self.line.put_back(&id);
+                    }
                     continue;
                 }
                 Some(Gathered::Nothing(why)) => {
@@ -149,6 +165,9 @@ impl Queue {
                 }
             }
             kept.push(source);
+        }
+        if is_counted {
+            tries.save(run.root)?;
         }
         let lengths: Vec<&[usize]> =
             kept.iter().map(|source| lengths.get(&source.queue_id).map_or(&[][..], Vec::as_slice)).collect();
@@ -163,7 +182,9 @@ impl Queue {
         verdicts: &BTreeMap<String, Verdict>,
         run: &Run,
     ) -> Result<()> {
-        self.limit = self.limit.saturating_sub(sources.len());
+        // What this run claimed has been counted.
+        let of_others = sources.iter().filter(|source| !self.line.has_taken(&source.queue_id)).count();
+        self.limit = self.limit.saturating_sub(of_others);
         if run.is_dry() {
             return Ok(());
         }
@@ -228,6 +249,7 @@ impl Queue {
                 let mut here = BTreeSet::new();
                 let path = batch.file(&history_name(&stretch.queue_id));
                 history::read(&path, &history, (stretch.from, stretch.to), true, |passage, is_here| {
+                    earlier.extend(passage.counted());
                     if is_here { &mut here } else { &mut earlier }.extend(passage.cited());
                 })?;
                 cited.extend(here.difference(&earlier).cloned());
@@ -280,12 +302,18 @@ fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions, room: usize) -> Gatherer<'
 }
 
 /// What the claimed entries are, by queue id. A dry run has claimed none.
-pub(super) fn entries(run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
-    let mut all = run.batch()?.claimed()?;
+pub(super) fn entries(sources: &[BatchSource], run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
+    let claimed = run.batch()?.claimed()?;
+    let mut all: BTreeMap<_, _> = claimed.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect();
     if run.is_dry() {
-        all.extend(Journal::at(run.root).waiting()?.0);
+        let journal = Journal::at(run.root);
+        for BatchSource { queue_id: id, .. } in sources {
+            if let Read::Entry(entry) = journal.read(id) {
+                all.insert(id.clone(), entry);
+            }
+        }
     }
-    Ok(all.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect())
+    Ok(all)
 }
 
 /// A dry run has claimed nothing: now that its reply is applied, its entries are.
@@ -293,18 +321,17 @@ pub(super) fn entries(run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
 /// # Errors
 /// `Conflict`: an entry has been consumed since.
 pub(crate) fn claim_for(batch: &Batch, sources: &[BatchSource], root: &Root) -> Result<()> {
-    let (waiting, _) = Journal::at(root).waiting()?;
+    let journal = Journal::at(root);
     // Those that it has already, because this is not the first attempt.
     let claimed = batch.claimed()?;
-    for source in sources {
-        let is_this = |waiting: &&Waiting| waiting.id == source.queue_id;
-        let is_claimed = match waiting.iter().find(is_this) {
-            Some(waiting) => batch.claim(waiting)?,
-            None => claimed.iter().any(|claimed| is_this(&claimed)),
+    for BatchSource { queue_id: id, .. } in sources {
+        let is_claimed = match journal.read(id) {
+            Read::Entry(_) => batch.claim(id)?,
+            Read::Gone | Read::Unreadable(_) => claimed.iter().any(|claimed| claimed.id == *id),
         };
         if !is_claimed {
             batch.put_all_back()?;
-            return Err(Error::conflict(format!("\"{}\" no longer waits in the queue", source.queue_id))
+            return Err(Error::conflict(format!("\"{id}\" no longer waits in the queue"))
                 .hint("another run has taken it; run again without --apply"));
         }
     }
@@ -313,20 +340,11 @@ pub(crate) fn claim_for(batch: &Batch, sources: &[BatchSource], root: &Root) -> 
 
 /// How many entries wait, claimed ones included.
 pub(crate) fn waiting(root: &Root) -> Result<usize> {
-    let (waiting, unreadable) = Journal::at(root).waiting()?;
-    let mut count = waiting.len() + unreadable.len();
+    let mut count = Journal::at(root).ids()?.len();
     for batch in Batches::of_queue(root).all()? {
         count += batch.claimed()?.len();
     }
     Ok(count)
-}
-
-/// How many sessions wait, of those that are asked for.
-pub(crate) fn sessions_waiting(root: &Root, only: Option<&BTreeSet<String>>) -> Result<usize> {
-    let (waiting, _) = Journal::at(root).waiting()?;
-    let is_session = |retrieval: &Retrieval| !matches!(retrieval, Retrieval::Inline { .. });
-    let is_meant = |waiting: &&Waiting| only.is_none_or(|only| only.contains(&waiting.id));
-    Ok(waiting.iter().filter(is_meant).filter(|waiting| is_session(&waiting.entry.retrieval)).count())
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.

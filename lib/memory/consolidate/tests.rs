@@ -313,7 +313,7 @@ fn each_part_is_consumed_before_the_next_is_asked_about() {
         .map(String::as_str)
         .collect();
     assert_eq!(order, ["ask 0 0", "consume 1", "ask 1 0", "consume 1", "ask 2 0", "consume 1"]);
-    assert_eq!((script.notes.len(), script.count("commit 3")), (3, 1));
+    assert_eq!((script.notes.len(), script.count("commit 1"), script.count("refresh")), (3, 3, 3));
 }
 
 #[test]

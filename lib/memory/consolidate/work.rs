@@ -29,6 +29,9 @@ pub struct Work {
     /// What waits for a person.
     #[serde(default)]
     pub waiting: Vec<Waiting>,
+    /// How many of both were committed after earlier parts.
+    #[serde(default)]
+    pub committed: (usize, usize),
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
     pub verdicts: BTreeMap<String, Verdict>,
 }
@@ -163,6 +166,7 @@ impl Work {
             second_look: None,
             written: Vec::new(),
             waiting: Vec::new(),
+            committed: (0, 0),
             verdicts: BTreeMap::new(),
         }
     }
@@ -185,6 +189,21 @@ impl Work {
             Outcome::Waits(waiting) => self.waiting.push(waiting),
             Outcome::Unchanged => {}
         }
+    }
+
+    /// What is still to be committed.
+    pub(super) fn uncommitted(&self) -> (&[Written], &[Waiting]) {
+        let (written, waiting) = self.committed;
+        (self.written.get(written..).unwrap_or_default(), self.waiting.get(waiting..).unwrap_or_default())
+    }
+
+    pub(super) fn has_uncommitted(&self) -> bool {
+        let (written, waiting) = self.uncommitted();
+        !written.is_empty() || !waiting.is_empty()
+    }
+
+    pub(super) fn is_committed(&mut self) {
+        self.committed = (self.written.len(), self.waiting.len());
     }
 
     /// The slices that the part under way shows.

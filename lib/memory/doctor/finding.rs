@@ -42,6 +42,7 @@ pub(crate) enum Check {
     GitLock,
     History,
     Schedule,
+    Recall,
     Permissions,
     Name,
     Promoted,

@@ -12,8 +12,10 @@ mod history;
 mod leftovers;
 mod links;
 mod notes;
+mod owners;
 mod prose;
 mod queue;
+mod recall;
 mod review;
 mod setup;
 mod targets;
@@ -32,10 +34,12 @@ pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
 pub(crate) const CHECKS: &[Checker] = &[
     directory::check,
     setup::check,
+    owners::check,
     queue::check_entries,
     queue::check_ledgers,
     queue::check_batches,
     review::check,
+    recall::check,
     leftovers::check,
     history::check,
 ];

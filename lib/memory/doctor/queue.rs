@@ -3,7 +3,7 @@
 use crate::base::error::Error;
 use crate::base::file;
 use crate::base::lookup::on_path;
-use crate::memory::budget::CallBudget;
+use crate::memory::budget::{Allowance, CallBudget};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::pipeline::saved::{Kind, Progress};
@@ -17,8 +17,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Timers run every few hours; an entry that waits for longer is stuck.
+/// Timers run every few hours; a note that waits for longer is stuck.
 const OLD: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// A session of a person that waits for longer is missed by then.
+const OLD_SESSION: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The largest error file of an entry that is read, in bytes.
 const CAP: u64 = 1 << 20;
 
@@ -34,15 +36,20 @@ pub(super) fn check_entries(cx: &CheckContext) -> Vec<Finding> {
     }
     let now = cx.env.now();
     let tries = Tries::load(cx.root).unwrap_or_default();
-    for old in waiting.iter().filter(|waiting| now.duration_since(waiting.entry.timestamp) > OLD) {
-        let days = now.duration_since(old.entry.timestamp).as_hours() / 24;
-        let what = match tries.error(&old.id) {
-            Some(why) => format!("has waited for {days} days; the last try failed: {why}"),
-            None => format!("has waited for {days} days; it was never tried"),
-        };
-        let mend = "run memory-consolidate, or install a timer: memory-install-cron";
+    let (past, new): (Vec<&Waiting>, Vec<&Waiting>) =
+        waiting.iter().partition(|waiting| waiting.entry.context.past);
+    for old in new {
+        let is_session = old.entry.session().is_some();
+        let age = now.duration_since(old.entry.timestamp);
+        if age <= (if is_session { OLD_SESSION } else { OLD }) {
+            continue;
+        }
+        let (why, mend) = reason(old, is_session, &tries, cx);
+        let days = age.as_hours() / 24;
+        let what = format!("has waited for {days} days; {why}");
         findings.push(Finding::warning(Check::Queue, &old.path, what, mend));
     }
+    findings.extend(past_sessions(&past, cx));
     findings.extend(readers(&waiting, cx));
     let failed = inbox.join(".failed");
     for id in Journal::at(cx.root).failed().unwrap_or_default() {
@@ -51,6 +58,44 @@ pub(super) fn check_entries(cx: &CheckContext) -> Vec<Finding> {
         findings.push(Finding::warning(Check::Failed, &failed.join(format!("{id}.json")), what, mend));
     }
     findings
+}
+
+/// Why an entry still waits, and what to do.
+fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> (String, &'static str) {
+    let llm = &cx.config.llm;
+    if let Some(why) = tries.error(&old.id) {
+        return (
+            format!("the last try failed: {why}"),
+            "correct what the error names, then run memory-consolidate",
+        );
+    }
+    if is_session && llm.command.is_none() {
+        return ("no LLM command is set".to_owned(), "set llm.command; memory-config init finds one");
+    }
+    let budget = CallBudget::of(cx.root, llm.max_calls_per_run.max(1), llm.max_calls_per_day);
+    if is_session && let Ok(Allowance::Spent(spent)) = budget.allowance(cx.env.now()) {
+        return (spent.to_string(), "raise llm.maxCallsPerDay, or wait: the next day's calls go on");
+    }
+    ("it was never tried".to_owned(), "run memory-consolidate, or install a timer: memory-install-cron")
+}
+
+/// Sessions of the past may wait for long: the caps meter them out.
+fn past_sessions(past: &[&Waiting], cx: &CheckContext) -> Option<Finding> {
+    let oldest = past.iter().map(|waiting| waiting.entry.timestamp).min()?;
+    let age = cx.env.now().duration_since(oldest);
+    if age <= OLD {
+        return None;
+    }
+    let days = age.as_hours() / 24;
+    let wait =
+        if past.len() == 1 { "1 past session waits" } else { &format!("{} past sessions wait", past.len()) };
+    let llm = &cx.config.llm;
+    let what = format!(
+        "{wait}, the oldest for {days} days; they come after what is new, within {} calls a run and {} a day",
+        llm.max_calls_per_run, llm.max_calls_per_day
+    );
+    let mend = "raise llm.maxCallsPerRun and llm.maxCallsPerDay, or run memory-consolidate more often";
+    Some(Finding::warning(Check::Queue, &cx.root.inbox(), what, mend))
 }
 
 /// Sessions that wait although they cannot be read, or although no LLM command is set.

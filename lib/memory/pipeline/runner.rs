@@ -15,6 +15,7 @@ use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Q
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches};
 use crate::store::place::Root;
+use jiff::Timestamp;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,6 +64,21 @@ pub(crate) trait Host {
     /// Is a run to begin another batch after one that ended?
     fn begins_again(&self) -> bool;
 
+    /// The part that is to be asked about next, if other batches may have their turn before it.
+    fn turn(_state: &<Self::Machine as Machine>::State) -> Option<usize> {
+        None
+    }
+
+    /// Where a batch stands among those that take turns; `None`: it is left to another run.
+    fn rank(&self, _batch: &Batch, _part: usize) -> Result<Option<Rank>> {
+        Ok(None)
+    }
+
+    /// Does something that has not been begun come before a batch of this rank?
+    fn queue_goes_first(&mut self, _rank: &Rank, _run: &Run) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Is nothing new to be begun while an earlier batch cannot be brought to its end?
     fn waits_for_stuck(&self) -> bool;
 
@@ -103,6 +119,26 @@ pub(crate) enum Stop {
     End(Ending),
     /// A person is to answer this.
     Asked(Question),
+    /// A part is done with: others may have their turn before the next.
+    Turn,
+}
+
+/// The order among batches in parts: first those of new sessions, then those that have had the fewest turns, then the
+/// oldest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    pub(crate) is_past: bool,
+    pub(crate) part: usize,
+    pub(crate) at: Timestamp,
+}
+
+/// A batch between two of its parts.
+struct OpenBatch<S> {
+    rank: Rank,
+    batch: Batch,
+    saved: Saved<S>,
+    /// An earlier run began it.
+    is_left: bool,
 }
 
 /// What `--apply` came to: how many parts are still to be asked about.
@@ -127,6 +163,10 @@ pub(crate) struct Runner<'a, H: Host> {
     is_on_trial: bool,
     /// How many parts the batch under way has, once it is asked about.
     parts: usize,
+    /// The batches that take turns.
+    open: Vec<OpenBatch<State<H>>>,
+    /// A batch that could not be carried on, and why.
+    stuck: Option<Error>,
 }
 
 /// A batch to carry on, and who answers it.
@@ -137,15 +177,25 @@ type Done<H> = <<H as Host>::Machine as Machine>::Done;
 impl<'a, H: Host> Runner<'a, H> {
     pub(crate) fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
         let progress = Progress::new(run.kind, run.env.now());
-        Runner { run, host, progress, answerer: Answerer::Command, is_on_trial: false, parts: 0 }
+        let (answerer, open) = (Answerer::Command, Vec::new());
+        Runner { run, host, progress, answerer, is_on_trial: false, parts: 0, open, stuck: None }
     }
 
     /// From a state to where the walk ends, or to a question that nobody here answers.
     fn walk(&mut self, mut state: State<H>, mut event: Event<Done<H>>) -> Result<Stop> {
+        let takes_turns = self.progress.kind == Kind::Run && matches!(self.answerer, Answerer::Command);
+        let mut is_first = true;
         loop {
             let (next, effect) = self.host.machine().step(state, event);
             state = next;
             self.before(&effect, &state)?;
+            if takes_turns
+                && !std::mem::take(&mut is_first)
+                && let Some(part) = H::turn(&state)
+                && matches!(effect, Effect::Perform(_))
+            {
+                return self.yields(part, state);
+            }
             event = match effect {
                 Effect::Ask(question) => match self.answer(&question)? {
                     Some(answer) => Event::Answered(answer),
@@ -158,6 +208,22 @@ impl<'a, H: Host> Runner<'a, H> {
                 }
             };
         }
+    }
+
+    /// Lets others have their turn. What is to be done next is saved.
+    fn yields(&mut self, part: usize, state: State<H>) -> Result<Stop> {
+        let Some(batch) = self.run.batch.take() else { return Ok(Stop::Turn) };
+        let saved = Saved { progress: self.progress.clone(), state };
+        self.take_in(part, batch, saved, false)?;
+        Ok(Stop::Turn)
+    }
+
+    /// From now on this batch takes turns.
+    fn take_in(&mut self, part: usize, batch: Batch, saved: Saved<State<H>>, is_left: bool) -> Result<()> {
+        if let Some(rank) = self.host.rank(&batch, part)? {
+            self.open.push(OpenBatch { rank, batch, saved, is_left });
+        }
+        Ok(())
     }
 
     /// Saves the state before an effect, from the moment a batch exists.
@@ -243,10 +309,11 @@ impl<'a, H: Host> Runner<'a, H> {
         self.walk(saved.state, Event::Resumed)
     }
 
-    /// Everything that may be done now: what earlier runs left, then what is new.
+    /// Everything that may be done now: what earlier runs left half done, then what is new, and the further parts of
+    /// what is long in turn with it.
     pub(crate) fn run(&mut self) -> Result<Ending> {
-        let (mut last, mut stuck) = self.carry_on(true)?;
-        if let Some(error) = stuck.take_if(|_| self.host.waits_for_stuck()) {
+        let mut last = self.carry_on(true)?;
+        if let Some(error) = self.stuck.take_if(|_| self.host.waits_for_stuck()) {
             self.host.refresh_targets(&self.run)?;
             return Err(error);
         }
@@ -257,65 +324,96 @@ impl<'a, H: Host> Runner<'a, H> {
         }
         // Whoever begins one batch a run has had it.
         if !self.host.begins_again() && last.failure().is_some() {
-            return stuck.map_or(Ok(last), Err);
+            return self.unless_stuck(last);
         }
         let ends_the_run =
             |failure: &Failure| failure.is_of_the_command() || matches!(failure, Failure::Spent(_));
+        let mut may_begin = true;
         while !last.failure().is_some_and(ends_the_run) {
-            match self.begin(Answerer::Command)? {
-                Stop::End(Ending::Idle) => break,
+            let next = (0..self.open.len()).min_by_key(|index| self.open[*index].rank);
+            let begins = match next {
+                None if may_begin => true,
+                None => break,
+                Some(index) => may_begin && self.host.queue_goes_first(&self.open[index].rank, &self.run)?,
+            };
+            let stop = match next.filter(|_| !begins) {
+                None => self.begin(Answerer::Command)?,
+                Some(index) => {
+                    let OpenBatch { batch, saved, is_left, .. } = self.open.swap_remove(index);
+                    self.continued(batch, saved, Answerer::Command, is_left)?
+                }
+            };
+            may_begin &= self.host.begins_again();
+            match stop {
+                Stop::End(Ending::Idle) => may_begin &= !begins,
                 // A later batch that goes well does not make good for one that failed.
                 Stop::End(Ending::Completed) if matches!(last, Ending::Failed(_)) => {}
                 Stop::End(ending) => last = ending,
-                Stop::Asked(_) => {}
-            }
-            if !self.host.begins_again() {
-                break;
+                Stop::Asked(_) | Stop::Turn => {}
             }
         }
-        stuck.map_or(Ok(last), Err)
+        self.unless_stuck(last)
     }
 
-    /// Brings to its end what earlier runs left. Without `asks`, only as far as no call is needed.
-    ///
-    /// A batch that cannot be carried on is reported, and the others are carried on all the same; its error is returned
-    /// beside how the last one ended.
-    fn carry_on(&mut self, asks: bool) -> Result<(Ending, Option<Error>)> {
+    fn unless_stuck(&mut self, ending: Ending) -> Result<Ending> {
+        self.stuck.take().map_or(Ok(ending), Err)
+    }
+
+    /// Brings to its end what earlier runs left, or to where others may have their turn. Without `asks`, only as far as
+    /// no call is needed.
+    fn carry_on(&mut self, asks: bool) -> Result<Ending> {
         let mut last = Ending::Idle;
-        let mut stuck = None;
         for (batch, saved, answerer) in self.left_behind(asks)? {
             if last.failure().is_some_and(Failure::is_of_the_command) {
                 break;
+            }
+            if saved.progress.kind == Kind::Run
+                && matches!(answerer, Answerer::Command)
+                && let Some(part) = H::turn(&saved.state)
+            {
+                self.take_in(part, batch, saved, true)?;
+                continue;
             }
             let answerer = match answerer {
                 Answerer::Command if !asks => Answerer::Reply(None),
                 answerer => answerer,
             };
-            let (id, dir) = (batch.id.clone(), batch.dir.clone());
-            if asks && !self.run.caller.is_quiet {
-                let state = H::Machine::name(&saved.state);
-                self.run
-                    .reporter
-                    .warn(&format!("continuing {id}, which an earlier run left in state {state}"));
-            }
-            match self.resume(batch, saved, answerer) {
-                Ok(Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_)))) => {
-                    return Ok((ending, stuck));
-                }
-                Ok(Stop::End(ending @ Ending::Failed(_))) => last = ending,
-                Ok(Stop::End(_) | Stop::Asked(_)) => {}
-                // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
-                Err(error) if self.progress.answers == 0 && !self.has_reply()? => {
-                    self.run.reporter.warn(&format!("{id} cannot be continued and starts again: {error}"));
-                    self.run.batch()?.end()?;
-                }
-                Err(error) => {
-                    self.run.reporter.warn(&format!("{id}: {error}"));
-                    stuck = Some(error.hint(format!("to give it up, move \"{}\" away", dir.display())));
-                }
+            match self.continued(batch, saved, answerer, asks)? {
+                Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_))) => return Ok(ending),
+                Stop::End(ending @ Ending::Failed(_)) => last = ending,
+                Stop::End(_) | Stop::Asked(_) | Stop::Turn => {}
             }
         }
-        Ok((last, stuck))
+        Ok(last)
+    }
+
+    /// A walk from where a batch was left. One that cannot be carried on is reported, and is in nobody's way.
+    fn continued(
+        &mut self,
+        batch: Batch,
+        saved: Saved<State<H>>,
+        answerer: Answerer,
+        is_told: bool,
+    ) -> Result<Stop> {
+        let (id, dir) = (batch.id.clone(), batch.dir.clone());
+        if is_told && !self.run.caller.is_quiet {
+            let state = H::Machine::name(&saved.state);
+            self.run.reporter.warn(&format!("continuing {id}, which an earlier run left in state {state}"));
+        }
+        match self.resume(batch, saved, answerer) {
+            // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
+            Err(error) if self.progress.answers == 0 && !self.has_reply()? => {
+                self.run.reporter.warn(&format!("{id} cannot be continued and starts again: {error}"));
+                self.run.batch()?.end()?;
+                Ok(Stop::End(Ending::Idle))
+            }
+            Err(error) => {
+                self.run.reporter.warn(&format!("{id}: {error}"));
+                self.stuck = Some(error.hint(format!("to give it up, move \"{}\" away", dir.display())));
+                Ok(Stop::End(Ending::Idle))
+            }
+            stop => stop,
+        }
     }
 
     /// The batches to carry on, each with who answers it. Those without a future are ended. With `asks`, the command of
@@ -396,8 +494,8 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Brings to its end what earlier runs left half written.
     pub(crate) fn finish_writing(&mut self) -> Result<()> {
-        let (_, stuck) = self.carry_on(false)?;
-        stuck.map_or(Ok(()), Err)
+        self.carry_on(false)?;
+        self.stuck.take().map_or(Ok(()), Err)
     }
 
     /// The next question, for a person to ask; `None` when there is none.
@@ -410,6 +508,7 @@ impl<'a, H: Host> Runner<'a, H> {
         loop {
             match self.begin(Answerer::Reply(None))? {
                 Stop::Asked(question) => return Ok(Some(question)),
+                Stop::Turn => {}
                 // Whoever has asked already may have got no reply.
                 Stop::End(Ending::Idle) => return self.open_question(0),
                 Stop::End(Ending::Completed) if self.host.begins_again() => {}
@@ -476,7 +575,7 @@ impl<'a, H: Host> Runner<'a, H> {
             Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {
                 Err(Error::api(failure.to_string()))
             }
-            Stop::End(Ending::Idle | Ending::Completed) => Ok(Applied { parts_left: 0 }),
+            Stop::End(Ending::Idle | Ending::Completed) | Stop::Turn => Ok(Applied { parts_left: 0 }),
         }
     }
 
@@ -491,7 +590,7 @@ impl<'a, H: Host> Runner<'a, H> {
         };
         match stop {
             Stop::End(ending) => Ok((ending, Previewed { reply, parts: self.parts })),
-            Stop::Asked(_) => Ok((Ending::Idle, Previewed { reply, parts: self.parts })),
+            Stop::Asked(_) | Stop::Turn => Ok((Ending::Idle, Previewed { reply, parts: self.parts })),
         }
     }
 }

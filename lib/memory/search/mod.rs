@@ -28,8 +28,9 @@ pub(crate) mod words;
 pub(crate) use crate::memory::search::cache::{Cache, Part};
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::count::Document;
-pub(crate) use crate::memory::search::find::{Found, Wanted, find, metadata};
+pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, metadata};
 pub(crate) use crate::memory::search::query::Query;
+pub(crate) use crate::memory::search::rank::Strength;
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::rank::Worth;
 

@@ -6,7 +6,7 @@
 //! `cargo test --no-fail-fast`.
 
 use crate::base::text::border;
-use crate::memory::search::language::{Nearness, is_framing, is_stop_word, stem, synonyms};
+use crate::memory::search::language::{Nearness, is_framing, is_stop_word, prompt_weight, stem, synonyms};
 use crate::memory::search::lexicon::{Lexicon, Target, Variant};
 use crate::memory::search::words::{WordKind, each};
 use std::collections::{HashMap, VecDeque};
@@ -80,12 +80,18 @@ impl Query {
             words.push_str(phrase);
             words.push_str(" . ");
         }
-        Query::of_words(&words, phrases, tags)
+        Query::of_words(&words, phrases, tags, weight)
     }
 
     /// All words of a text: to find notes about the same subject.
     pub(crate) fn of_text(text: &str) -> Query {
-        Query::of_words(&text[..border(text, LONGEST_TEXT)], Vec::new(), Vec::new())
+        Query::of_words(&text[..border(text, LONGEST_TEXT)], Vec::new(), Vec::new(), weight)
+    }
+
+    /// What a person says to an agent. Most of its words tell the agent what to do, and say little about the subject.
+    pub(crate) fn of_prompt(text: &str) -> Query {
+        let text = &text[..border(text, LONGEST_TEXT)];
+        Query::of_words(text, Vec::new(), Vec::new(), |word| weight(word) * prompt_weight(word))
     }
 
     /// The query has no words, phrases or tags.
@@ -93,8 +99,8 @@ impl Query {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 
-    fn of_words(text: &str, quoted: Vec<String>, tags: Vec<String>) -> Query {
-        let terms = terms(text);
+    fn of_words(text: &str, quoted: Vec<String>, tags: Vec<String>, weigh: fn(&str) -> f64) -> Query {
+        let terms = terms(text, weigh);
         let typed = terms.len() <= TYPED;
         let mut variants = Vec::new();
         for (index, term) in terms.iter().enumerate() {
@@ -137,7 +143,7 @@ impl Query {
 }
 
 /// The most significant words of the text, each once, in order of first appearance.
-fn terms(text: &str) -> Vec<Candidate> {
+fn terms(text: &str, weigh: fn(&str) -> f64) -> Vec<Candidate> {
     // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
@@ -163,7 +169,7 @@ fn terms(text: &str) -> Vec<Candidate> {
                 let joined = is_next && before.len() > 2 && !is_stop_word(&before);
                 all.push(Candidate {
                     text: word.text.to_owned(),
-                    weight: weight(word.text),
+                    weight: weigh(word.text),
                     times: 1.0,
                     place,
                     joined: joined.then(|| before.clone()),
@@ -279,7 +285,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        terms(text).into_iter().map(|word| word.text).collect()
+        terms(text, weight).into_iter().map(|word| word.text).collect()
     }
 
     #[test]

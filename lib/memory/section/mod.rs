@@ -6,6 +6,7 @@
 
 mod fences;
 pub(crate) mod gather;
+pub(crate) mod here;
 mod note;
 pub(crate) mod projects;
 pub(crate) mod render;

@@ -3,6 +3,8 @@
 use crate::base::cli::apart;
 use crate::base::error::{Error, Result};
 use crate::base::text::{nearest, one_line};
+use crate::memory::capture::past::Period;
+use crate::memory::capture::places::FOUND;
 use crate::store::entry::{Scope, tag};
 use crate::store::journal::entry::{Harness, TAG_FORM, id_fault};
 
@@ -21,6 +23,18 @@ pub(crate) enum What {
     },
     /// A whole queue entry on stdin.
     Entry,
+    /// The sessions that lie on this machine already.
+    Past(PastSessions),
+}
+
+#[derive(Debug)]
+pub(crate) struct PastSessions {
+    pub(super) period: Period,
+    pub(super) harness: Option<Harness>,
+    /// Only shows them.
+    pub(super) is_dry: bool,
+    /// Does not ask first.
+    pub(super) is_sure: bool,
 }
 
 #[derive(Debug)]
@@ -53,6 +67,9 @@ pub(crate) struct Given {
     pub(super) direct: bool,
     pub(super) entry: bool,
     pub(super) payload: Option<String>,
+    pub(super) past: Option<Period>,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
 }
 
 pub(super) fn tags(list: &str) -> Result<Vec<String>> {
@@ -107,6 +124,19 @@ impl Given {
             ("--direct", self.direct),
         ];
         let of_note = for_notes.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
+        if let Some(period) = self.past {
+            let others = [("--entry", self.entry), ("--thread-id", self.thread_id.is_some())];
+            let of_session = others.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
+            if let Some(other) = of_note.or(of_session) {
+                return Err(apart("--past", other).hint("--past finds sessions by itself"));
+            }
+            return past(period, self.harness, self.dry_run, self.yes);
+        }
+        let for_past = [("--dry-run", self.dry_run), ("--yes", self.yes)];
+        if let Some((option, _)) = for_past.iter().find(|(_, is_given)| *is_given) {
+            return Err(Error::usage(format!("option \"{option}\" is only for --past"))
+                .hint("add --past PERIOD, or leave it out"));
+        }
         if self.entry {
             let others = [("--harness", self.harness.is_some()), ("--thread-id", self.thread_id.is_some())];
             let of_session = others.iter().find(|(_, is_given)| *is_given).map(|(name, _)| *name);
@@ -139,6 +169,14 @@ impl Given {
             },
         }
     }
+}
+
+fn past(period: Period, harness: Option<Harness>, is_dry: bool, is_sure: bool) -> Result<What> {
+    if let Some(harness) = harness.filter(|harness| !FOUND.contains(&harness.name())) {
+        return Err(Error::usage(format!("sessions of \"{harness}\" are not found on this machine"))
+            .hint(format!("--past finds those of {}", FOUND.join(", "))));
+    }
+    Ok(What::Past(PastSessions { period, harness, is_dry, is_sure }))
 }
 
 fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {

@@ -94,6 +94,9 @@ pub struct Context {
     pub cwd: Option<PathBuf>,
     /// `host/owner/name`, or `local:PATH`.
     pub repo: Option<String>,
+    /// It was found on the machine by `memory-capture --past`: it waits until nothing new does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub past: bool,
 }
 
 impl QueueEntry {
@@ -146,13 +149,16 @@ impl QueueEntry {
         let Value::Object(object) = json else { return Ok(()) };
         from_object(object).map(drop)
     }
+}
 
-    /// Four characters of base58, the same in all entries for one session.
-    pub(crate) fn session_mark(&self) -> Option<String> {
-        let digest = Sha256::digest(self.session()?);
-        let head: [u8; 8] = digest[..8].try_into().ok()?;
-        Some(base58(u64::from_be_bytes(head), 4))
-    }
+/// Four characters of base58, in the names of all entries for one session.
+pub(crate) fn session_mark(session: &str) -> String {
+    base58(head(session), 4)
+}
+
+/// A number that stands for a session.
+pub(super) fn head(session: &str) -> u64 {
+    Sha256::digest(session).iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
 /// What the message of a malformed entry begins with.
@@ -211,6 +217,7 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry> {
         // The URL of a remote may contain a password.
         context.repo =
             repo.and_then(|repo| if repo.contains("://") { name_of_url(&repo) } else { Some(repo) });
+        context.past = fields.nullable("past") && fields.flag("past").unwrap_or_default();
         top.faults.extend(fields.end());
     }
     let faults = top.end();

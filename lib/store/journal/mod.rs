@@ -3,4 +3,4 @@
 pub(crate) mod entry;
 mod queue;
 
-pub(crate) use queue::{Journal, Waiting};
+pub(crate) use queue::{Journal, Put, Read, Waiting, read_at};

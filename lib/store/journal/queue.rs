@@ -2,13 +2,16 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry};
+use crate::base::text::base58;
+use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, head, session_mark};
 use crate::store::place::Root;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The largest entry that is read, in bytes: the largest body, with every character escaped.
 const CAP: u64 = 8 << 20;
+/// The longest name of an entry, in bytes.
+const HINT_CAP: u64 = 4 << 10;
 
 pub(crate) struct Journal {
     root: Root,
@@ -46,6 +49,14 @@ pub(crate) struct UnreadableEntry {
     pub(crate) error: Error,
 }
 
+/// What the file of an id turned out to be.
+pub(crate) enum Read {
+    Entry(QueueEntry),
+    /// Another process claimed it since the directory was read.
+    Gone,
+    Unreadable(UnreadableEntry),
+}
+
 impl Journal {
     pub(crate) fn at(root: &Root) -> Journal {
         Journal { root: root.clone() }
@@ -57,45 +68,114 @@ impl Journal {
         self.root.make()?;
         let inbox = self.root.inbox();
         let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
-        // Entries for one session share a mark in their names, so that it is found without reading all files.
-        let mark = entry.session_mark().unwrap_or_default();
-        if !mark.is_empty()
-            && let Some(waiting) = self.waiting_session(entry, &mark)
+        let session = entry.session();
+        if let Some(session) = &session
+            && let Some(waiting) = self.waiting_session(session)?
         {
             return Ok(Put::Waits(waiting));
         }
         let text = serde_json::to_string_pretty(&entry.json())
             .map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         loop {
+            // Entries for one session share a mark in their names: --past finds them by it among many.
+            let mark = session.as_deref().map(session_mark).unwrap_or_default();
             let random = file::random58(8 - mark.len())?;
             let id = format!("{stamp}_{}_{mark}{random}", entry.harness);
             let path = inbox.join(format!("{id}.json"));
             if !path.exists() {
                 file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
+                if let Some(session) = &session {
+                    self.remember(session, &id);
+                }
                 return Ok(Put::Queued(Waiting { id, path, entry: entry.clone() }));
             }
         }
     }
 
-    /// The oldest entry for the same session that is in the queue already.
-    fn waiting_session(&self, entry: &QueueEntry, mark: &str) -> Option<Waiting> {
-        let start = format!("_{}_{mark}", entry.harness);
-        let session = entry.session();
-        let inbox = self.root.inbox();
-        let mut names = names(&inbox).ok()?;
-        names.retain(|name| name.contains(&start));
-        names.sort();
-        let same = names.into_iter().filter_map(|name| {
-            let path = inbox.join(&name);
-            let entry = read(&path).ok()?;
-            Some(Waiting { id: id_of(&name), path, entry })
-        });
-        same.into_iter().find(|waiting| waiting.entry.session() == session)
+    /// Where it is remembered which entry waits for a session. A hook must not take longer because the queue is long.
+    fn hint(&self, session: &str) -> PathBuf {
+        self.hints().join(base58(head(session), 11))
+    }
+
+    fn hints(&self) -> PathBuf {
+        self.root.state().join("queued")
+    }
+
+    /// The entry for this session that is in the queue already.
+    fn waiting_session(&self, session: &str) -> Result<Option<Waiting>> {
+        let hints = self.hints();
+        if !hints.is_dir() {
+            // The queue is of an earlier version, or new.
+            let (waiting, _) = self.waiting()?;
+            file::make_private_dir(&hints)?;
+            for waiting in &waiting {
+                if let Some(session) = waiting.entry.session() {
+                    self.remember(&session, &waiting.id);
+                }
+            }
+        }
+        Ok(self.hinted(session))
+    }
+
+    /// A hint may be torn, or tell of what has long been claimed: only the entry itself counts.
+    fn hinted(&self, session: &str) -> Option<Waiting> {
+        let id = String::from_utf8(file::read(&self.hint(session), HINT_CAP).ok()?).ok()?;
+        let id = id.trim_end();
+        if id.is_empty() || id.contains('/') || id.starts_with('.') {
+            return None;
+        }
+        let Read::Entry(entry) = self.read(id) else { return None };
+        let is_same = entry.session().as_deref() == Some(session);
+        is_same.then(|| Waiting { id: id.to_owned(), path: self.path(id), entry })
+    }
+
+    /// At worst a session is queued twice without it, so trouble with it is none of the caller's.
+    fn remember(&self, session: &str, id: &str) {
+        let _ = file::make_private_dir(&self.hints());
+        let _ = file::hint(&self.hint(session), format!("{id}\n").as_bytes());
+    }
+
+    /// An entry is in the queue again: a hook finds it there, unless a newer one about the same session waits.
+    pub(crate) fn is_back(&self, id: &str) {
+        if let Read::Entry(entry) = self.read(id)
+            && let Some(session) = entry.session()
+            && self.hinted(&session).is_none()
+        {
+            self.remember(&session, id);
+        }
+    }
+
+    /// An entry has left the queue for good.
+    pub(crate) fn has_left(&self, entry: &QueueEntry) {
+        if let Some(session) = entry.session()
+            && self.hinted(&session).is_none()
+        {
+            let _ = file::if_exists(file::forget(&self.hint(&session)));
+        }
+    }
+
+    pub(crate) fn path(&self, id: &str) -> PathBuf {
+        self.root.inbox().join(format!("{id}.json"))
+    }
+
+    /// The names of all entries in the queue, readable or not.
+    pub(crate) fn ids(&self) -> Result<Vec<String>> {
+        Journal::ids_in(&self.root.inbox())
+    }
+
+    /// One entry of the queue.
+    pub(crate) fn read(&self, id: &str) -> Read {
+        read_at(&self.path(id))
+    }
+
+    /// Removes what killed programs left half written.
+    pub(crate) fn sweep(&self) {
+        file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
     }
 
     /// The entries in the queue, oldest first, and the files that are not entries. Those stay where they are.
     pub(crate) fn waiting(&self) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
-        file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
+        self.sweep();
         Journal::entries_in(&self.root.inbox())
     }
 
@@ -104,11 +184,10 @@ impl Journal {
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for id in Journal::ids_in(dir)? {
             let path = dir.join(format!("{id}.json"));
-            match read(&path) {
-                Ok(entry) => waiting.push(Waiting { id, path, entry }),
-                // Another process claimed it since the directory was read.
-                Err(_) if !path.exists() => {}
-                Err(error) => unreadable.push(UnreadableEntry { path, error }),
+            match read_at(&path) {
+                Read::Entry(entry) => waiting.push(Waiting { id, path, entry }),
+                Read::Gone => {}
+                Read::Unreadable(file) => unreadable.push(file),
             }
         }
         waiting.sort_by(|a, b| (a.entry.timestamp, &a.id).cmp(&(b.entry.timestamp, &b.id)));
@@ -134,6 +213,7 @@ impl Journal {
                 removed => removed,
             });
             removed?;
+            self.is_back(id);
         }
         Ok(())
     }
@@ -152,7 +232,9 @@ fn names(inbox: &Path) -> io::Result<Vec<String>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(e),
     };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    // A queue that cannot be read to its end is not one without entries.
+    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect())
 }
 
@@ -160,9 +242,13 @@ fn id_of(name: &str) -> String {
     name.strip_suffix(".json").unwrap_or(name).to_owned()
 }
 
-fn read(path: &Path) -> Result<QueueEntry> {
-    let bytes = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY))?;
-    QueueEntry::parse(&bytes)
+pub(crate) fn read_at(path: &Path) -> Read {
+    let read = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY));
+    match read.and_then(|bytes| QueueEntry::parse(&bytes)) {
+        Ok(entry) => Read::Entry(entry),
+        Err(_) if !path.exists() => Read::Gone,
+        Err(error) => Read::Unreadable(UnreadableEntry { path: path.to_path_buf(), error }),
+    }
 }
 
 #[cfg(test)]

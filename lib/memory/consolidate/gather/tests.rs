@@ -192,3 +192,10 @@ fn secrets_do_not_get_into_the_text() {
     let text = texts.concat();
     assert!(!text.contains(&secret) && text.contains("the key is"), "{text}");
 }
+
+#[test]
+fn a_reader_that_panics_is_its_session_s_failed_try() {
+    let error = or_panicked::<()>(Path::new("/a/session"), || panic!("as a test wants it")).unwrap_err();
+    assert!(error.line().contains("failed at \"/a/session\""), "{}", error.line());
+    assert_eq!(or_panicked(Path::new("x"), || Ok(7)).unwrap(), 7);
+}

@@ -231,13 +231,13 @@ fn entries_about_one_session_bear_one_mark() {
         parsed(&value).unwrap()
     };
     let thread = |harness, id| of(harness, json!({"method": "amp-thread", "threadId": id}));
-    let mark = thread("amp", "T-1").session_mark().unwrap();
+    let mark = session_mark(&thread("amp", "T-1").session().unwrap());
     assert_eq!(mark.len(), 4);
-    assert_eq!(thread("amp", "T-1").session_mark().unwrap(), mark);
-    assert_ne!(thread("amp", "T-2").session_mark().unwrap(), mark);
+    assert_eq!(session_mark(&thread("amp", "T-1").session().unwrap()), mark);
+    assert_ne!(session_mark(&thread("amp", "T-2").session().unwrap()), mark);
     assert_ne!(thread("manual", "T-1").session(), thread("amp", "T-1").session());
     // A note is no session, wherever it is from.
-    assert_eq!((of("amp", note()).session(), of("amp", note()).session_mark()), (None, None));
+    assert_eq!(of("amp", note()).session(), None);
     assert_eq!(of("amp", note()).thread_id(), Some("T-1"));
     let cursor = of("cursor", json!({"method": "cursor-session", "sessionPath": "/x/c-1.jsonl"}));
     assert_eq!(cursor.thread_id(), Some("c-1"));
