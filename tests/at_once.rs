@@ -82,6 +82,19 @@ fn a_target_that_cannot_be_written_is_a_warning_and_the_change_stands() {
 }
 
 #[test]
+fn a_name_that_the_doctor_mends_shows_at_once() {
+    let (store, path) = aimed();
+    let note = store.note("AAAAAA", "One");
+    fs::rename(&note, note.with_file_name("odd.md")).unwrap();
+    store.out("memory-agents-md", &[]);
+    assert!(fs::read_to_string(&path).unwrap().contains("\n- odd.md: "));
+    let (code, out, err) = store.run("memory-doctor", &["--fix"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    assert!(fs::read_to_string(&path).unwrap().contains("\n- one -- id__AAAAAA.md: "), "{out}");
+    assert!(!out.contains("out of date"), "{out}");
+}
+
+#[test]
 fn sixteen_changes_at_once_leave_a_section_that_is_right() {
     let (store, path) = aimed();
     let id = |n: u8| format!("AAAAA{}", char::from(b'a' + n).to_string().replace('l', "z"));

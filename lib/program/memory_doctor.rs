@@ -34,7 +34,8 @@ pub(super) const ABOUT: About = About {
            the first few are printed; --json prints all. Without --fix nothing is changed, and no note is \
            counted as read. Exit 1 if there are errors, else 0.\n\n\
            --fix renames files to match their front matter, sets the status to match the tier, and removes files that \
-           killed programs left half written. It does not touch files that do not parse.\n\n    \
+           killed programs left half written. It does not touch files that do not parse. Where it changed a note, the AGENTS.md \
+           files are refreshed.\n\n    \
            memory-doctor --json | jq -r '.findings[] | select(.check == \"link\").file'",
     sections: &[(
         "CHECKS",
@@ -97,6 +98,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let patient = CheckContext::new(&store.config, config_files, &store.root, env)?;
     let mended = if args.fix { doctor::fix(&patient) } else { doctor::Fixes::default() };
     if !mended.notes.is_empty() {
+        // They name the files.
+        store.refresh(env, &reporter);
         store.commit(
             format!("doctor: {} fixed", counted(mended.notes.len(), "note")),
             &mended.notes,

@@ -1,7 +1,6 @@
 //! The checkouts in which a person ran `memory-agents-md --project`: their AGENTS.md is refreshed from then on.
 //!
-//! Markers that merely stand in a file are nobody's consent: they may have come with a clone. So the list is kept on
-//! this machine. A checkout leaves it when the person removes the section from its AGENTS.md, or when it has been gone
+//! Markers in a file are not consent: they may have come with a clone. So the list is kept on this machine. A checkout leaves it when the person removes the section from its AGENTS.md, or when it has been gone
 //! for so long that it is not on a disk which is only unplugged.
 
 use crate::base::error::{Error, Result};
@@ -14,7 +13,7 @@ use crate::store::projects::{Project, Projects};
 use jiff::civil::Date;
 use std::path::{Path, PathBuf};
 
-/// A checkout that was not found for so many days is forgotten.
+/// After how many days a missing checkout leaves the list.
 pub(crate) const FORGOTTEN_AFTER_DAYS: i32 = 30;
 /// The largest `HEAD` that is read, in bytes.
 const CAP: u64 = 4096;
