@@ -26,7 +26,9 @@ fn queue_transcript(sandbox: &Sandbox, path: &Path) -> String {
 #[test]
 fn what_is_no_file_ends_among_the_failed_and_the_entry_beside_it_is_filed() {
     let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-    let make: [(&str, &dyn Fn(&Path), &str); 7] = [
+    // What it is called, how it is made, and what is said about it.
+    type Poison<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
+    let make: [Poison; 7] = [
         ("a FIFO", &fifo, "is not a regular file"),
         (
             "a link to a FIFO",
