@@ -22,17 +22,19 @@ mod month;
 mod notes;
 mod quality;
 mod queue;
+mod recall;
 mod search;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 9] = [
+const GROUPS: [(&str, fn()); 10] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
     ("defrag", defrag::bench),
     ("defrag-cost", defrag_cost::bench),
     ("month", month::bench),
+    ("recall", recall::bench),
     ("queue", queue::bench),
     ("search", search::bench),
     ("quality", quality::bench),
@@ -54,7 +56,8 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, queue, search or quality"
+            "no group \"{name}\": {}",
+            GROUPS.map(|(group, _)| group).join(", ")
         );
     }
     println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");

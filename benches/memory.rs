@@ -91,7 +91,7 @@ fn write_by_hand(dir: &Path, n: usize, bytes: &[u8]) {
     File::open(dir).unwrap().sync_all().unwrap();
 }
 
-fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort();
     times[(times.len() * percent).div_ceil(100).saturating_sub(1)]
 }
@@ -148,7 +148,7 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 7] {
 }
 
 /// The cache does not know files that are younger than this.
-const SETTLED: Duration = Duration::from_millis(2100);
+pub(crate) const SETTLED: Duration = Duration::from_millis(2100);
 
 /// What a query of ten thousand notes takes without the cache, with it, and with one that is no longer right.
 fn cache() {
@@ -205,9 +205,18 @@ fn doctor() {
         assert!(git.unwrap().success(), "{arguments:?}");
     }
     settle();
+    std::thread::sleep(SETTLED);
+    let cache = root.join(".agent-memory/doctor.cache");
     let root = root.to_str().unwrap();
     let git: &[&str] = &["git", "-C", root, "--no-optional-locks", "status", "--porcelain", "-uall"];
     let times = home.times(&[&[&own, "nothing"], &[DOCTOR], git], 11);
     time_row("memory-doctor, 10,000 notes with a history", times[1], times[0], Some(250));
     time_row("  of which git status takes", times[2], times[0], None);
+    let mut first: Vec<Duration> = (0..5)
+        .map(|_| {
+            let _ = fs::remove_file(&cache);
+            home.time(&[DOCTOR])
+        })
+        .collect();
+    time_row("  without its cache: it is written", median(&mut first), times[0], None);
 }

@@ -35,6 +35,12 @@ fn section(store: &Store, args: &[&str]) -> String {
     text
 }
 
+/// The names in the list, without id: what stands before ` -- `, or the whole name.
+fn listed(section: &str) -> Vec<&str> {
+    let names = section.lines().filter_map(|line| line.strip_prefix("- ")?.split(": ").next());
+    names.map(|name| name.split(" -- ").next().unwrap()).collect()
+}
+
 /// The section after the introduction.
 fn rest(section: &str) -> String {
     let rest = section.split_once("\"WORDS\"`.\n").unwrap().1;
@@ -46,8 +52,8 @@ fn hot_notes_are_printed_whole_warm_ones_as_links_and_cold_ones_are_counted() {
     let store = Store::new();
     put(&store, "AAAAAA", "Zoo", "tier: hot\nstatus: promoted\n", "All of it,\n\nto the end: 42.\n");
     put(&store, "BBBBBB", "beta", "pinned: true\ntier: cold\n", "Pinned.");
-    let warm = put(&store, "CCCCCC", "Warm", "summary: In short.\ntier: warm\n", "Long.\n");
-    let seen_by_no_defrag = put(&store, "DDDDDD", "Alpha", "", "\n## First line\nmore\n");
+    put(&store, "CCCCCC", "Warm", "summary: In short.\ntier: warm\n", "Long.\n");
+    put(&store, "DDDDDD", "Alpha", "", "\n## First line\nmore\n");
     put(&store, "EEEEEE", "Cold", "tier: cold\n", "Cold text.\n");
     put(&store, "FFFFFF", "Empty", "tier: hot\nsummary: Said already.\n", "");
     store.put("archive/old -- id__GGGGGG.md", "---\nid: id__GGGGGG\ntitle: Old\ntier: hot\n---\n\nOld.\n");
@@ -55,10 +61,9 @@ fn hot_notes_are_printed_whole_warm_ones_as_links_and_cold_ones_are_counted() {
         rest(&section(&store, &[])),
         format!(
             "\n### beta (id__BBBBBB)\n\nPinned.\n\n### Empty (id__FFFFFF)\n\nSaid already.\n\n### Zoo (id__AAAAAA)\n\n\
-             All of it,\n\nto the end: 42.\n\n### More notes\n\n- [Alpha](<{}>): First line\n- [Warm](<{}>): In short.\n\
-             \n1 note is not shown; all: `memory list`.\n",
-            seen_by_no_defrag.display(),
-            warm.display()
+             All of it,\n\nto the end: 42.\n\n### More notes\n\nIn `{}`:\n\n- alpha -- id__DDDDDD.md: First line\n\
+             - warm -- id__CCCCCC.md: In short.\n\n1 note is not shown; all: `memory list`.\n",
+            store.topics().display()
         )
     );
     assert!(section(&store, &[]).contains("`memory read <id>`"));
@@ -128,7 +133,7 @@ fn pinned_notes_get_the_hot_budget_first_and_what_does_not_fit_becomes_a_link() 
         let (code, out, err) = store.run(PROGRAM, &["--stdout"]);
         assert_eq!(code, Some(0));
         let whole = |line: &str| Some(line.strip_prefix("### ")?.split(" (").next()?.to_owned());
-        let links = out.lines().filter(|line| line.starts_with("- [")).count();
+        let links = listed(&out).len();
         let whole: Vec<String> =
             out.lines().filter_map(whole).filter(|title| title != "More notes").collect();
         assert_eq!(whole.len() + links, 5, "{out}");
@@ -158,15 +163,64 @@ fn warm_notes_beyond_the_limit_are_only_counted() {
     }
     put(&store, "BBBBBB", "Zoo", "tier: hot\n", &"z".repeat(500));
     put(&store, "CCCCCC", "Cold", "tier: cold\n", "x");
-    aim(&store, json!([]), json!({"maxHotTokens": 10, "maxWarm": 3}));
+    // Two short lines, and one of 500 characters that is cut to 300, the last of them an ellipsis.
+    let line = |n: u64| format!("- warm-{n} -- id__AAAAA{n}.md: x\n").len() as u64;
+    let zoo = "- zoo -- id__BBBBBB.md: ".len() as u64 + 303;
+    let tokens = (line(1) + line(2) + zoo).div_ceil(4);
+    aim(&store, json!([]), json!({"maxHotTokens": 10, "maxWarmTokens": tokens}));
     let (_, out, _) = store.run(PROGRAM, &["--stdout"]);
-    let titles: Vec<&str> =
-        out.lines().filter_map(|line| line.strip_prefix("- [")?.split(']').next()).collect();
-    assert_eq!(titles, ["Warm 1", "Warm 2", "Zoo"]);
+    assert_eq!(listed(&out), ["warm-1", "warm-2", "zoo"]);
     assert!(out.contains("\n\n4 notes are not shown (3 over the limit); all: `memory list`.\n"), "{out}");
-    aim(&store, json!([]), json!({"maxHotTokens": 10, "maxWarm": 0}));
+    aim(&store, json!([]), json!({"maxHotTokens": 10, "maxWarmTokens": 0}));
     let (_, out, _) = store.run(PROGRAM, &["--stdout"]);
     assert!(out.contains("7 notes are not shown (6 over the limit)") && !out.contains("More notes"), "{out}");
+}
+
+#[test]
+fn the_number_of_an_earlier_version_still_counts() {
+    let store = Store::new();
+    for n in 1..=5 {
+        put(&store, &format!("AAAAA{n}"), &format!("Warm {n}"), "", "x");
+    }
+    aim(&store, json!([]), json!({"maxWarm": 3}));
+    let (code, out, err) = store.run(PROGRAM, &["--stdout"]);
+    assert_eq!((code, listed(&out).len()), (Some(0), 3), "{out}");
+    assert!(
+        err.contains("agentsMd.maxWarm is replaced by agentsMd.maxWarmTokens; it still counts, "),
+        "{err}"
+    );
+    let (_, shown, _) = store.run("memory-config", &["show"]);
+    assert!(shown.contains("agentsMd.maxWarm\t3\t"), "{shown}");
+    aim(&store, json!([]), json!({}));
+    assert!(!store.out("memory-config", &["show"]).contains("agentsMd.maxWarm\t"));
+}
+
+#[test]
+fn what_has_no_room_is_decided_by_rank_then_by_use_and_all_is_listed_by_title() {
+    let store = Store::new();
+    let ranked =
+        [("AAAAAA", "A low", "rank: 10\n"), ("BBBBBB", "B high", "rank: 90\n"), ("CCCCCC", "C none", "")];
+    for (id, title, more) in ranked {
+        put(&store, id, title, &format!("tier: hot\nstatus: promoted\n{more}"), &"x".repeat(100));
+        let (id, title) = (id.replace(['A', 'B', 'C'], "Z").replacen('Z', &id[..1], 3), title.to_lowercase());
+        put(&store, &id, &format!("Warm {title}"), &format!("summary: s\n{more}"), "x");
+    }
+    // Read often, as of the last defrag.
+    put(&store, "DDDDDD", "D often", "tier: hot\nstatus: promoted\n", &"x".repeat(100));
+    store.put(".agent-memory/used.json", r#"{"id__DDDDDD": 9}"#);
+    let shown = |hot: u64, warm: u64| {
+        aim(&store, json!([]), json!({"maxHotTokens": hot, "maxWarmTokens": warm}));
+        let (_, out, _) = store.run(PROGRAM, &["--stdout"]);
+        let whole = out.lines().filter_map(|line| line.strip_prefix("### ")?.split(" (").next());
+        let whole: Vec<String> = whole.filter(|title| *title != "More notes").map(str::to_owned).collect();
+        (whole.join(","), listed(&out).join(","))
+    };
+    // A block has about 125 bytes, a line 37.
+    assert_eq!(shown(35, 0).0, "B high");
+    assert_eq!(shown(70, 0).0, "A low,B high");
+    assert_eq!(shown(100, 0).0, "A low,B high,D often");
+    assert_eq!(shown(1000, 10), ("A low,B high,C none,D often".to_owned(), "warm-b-high".to_owned()));
+    assert_eq!(shown(1000, 20).1, "warm-a-low,warm-b-high");
 }
 
 #[test]
@@ -178,9 +232,7 @@ fn notes_are_ordered_by_title() {
     fs::rename(&other, other.with_file_name("9.md")).unwrap();
     put(&store, "CCCCCC", "Älter", "", "x");
     let out = section(&store, &[]);
-    let titles: Vec<&str> =
-        out.lines().filter_map(|line| line.strip_prefix("- [")?.split(']').next()).collect();
-    assert_eq!(titles, ["Same", "same", "Älter"]);
+    assert_eq!(listed(&out), ["./9.md", "0", "älter"]);
 }
 
 const REPO: &str = "scope: repo\nsources:\n  - {harness: codex, repo: github.com/o/r, cwd: /w}\n";
@@ -211,13 +263,11 @@ fn each_target_gets_its_own_notes() {
     );
     let titles = |path: &Path| {
         let text = fs::read_to_string(path).unwrap();
-        let titles =
-            text.lines().filter_map(|line| Some(line.strip_prefix("- [")?.split(']').next()?.to_owned()));
-        titles.collect::<Vec<_>>()
+        listed(&text).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(
         (titles(&global), titles(&own)),
-        (vec!["For all".to_owned(), "Global from r".to_owned()], vec!["Of r".to_owned()])
+        (vec!["for-all".to_owned(), "global-from-r".to_owned()], vec!["of-r".to_owned()])
     );
     // In any directory of the repository. The configured targets are not written.
     fs::remove_file(&global).unwrap();
@@ -229,14 +279,14 @@ fn each_target_gets_its_own_notes() {
     };
     let path = fs::canonicalize(&repository).unwrap().join("AGENTS.md");
     assert_eq!(there(&["--project"]), format!("made\t{}\n", path.display()));
-    assert_eq!((titles(&path), global.exists()), (vec!["Of r".to_owned()], false));
+    assert_eq!((titles(&path), global.exists()), (vec!["of-r".to_owned()], false));
     assert_eq!(there(&["--project", "--stdout"]), fs::read_to_string(&path).unwrap());
     assert_eq!(there(&["--stdout", "--repo", "."]), fs::read_to_string(&path).unwrap());
     there(&["--target", "NOTES.md", "--target", "../B.md", "--repo", "github.com/o/x"]);
-    assert_eq!(titles(&repository.join("src/deep/NOTES.md")), ["Of another"]);
-    assert_eq!(titles(&repository.join("src/B.md")), ["Of another"]);
+    assert_eq!(titles(&repository.join("src/deep/NOTES.md")), ["of-another"]);
+    assert_eq!(titles(&repository.join("src/B.md")), ["of-another"]);
     there(&["--target", "NOTES.md"]);
-    assert_eq!(titles(&repository.join("src/deep/NOTES.md")), ["For all", "Global from r"]);
+    assert_eq!(titles(&repository.join("src/deep/NOTES.md")), ["for-all", "global-from-r"]);
     assert!(section(&store, &["--repo", "h/o/nobody"]).contains("There are no notes yet."));
 }
 
@@ -300,16 +350,15 @@ fn text_of_a_note_cannot_break_out_of_the_section() {
     );
     assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     let text = text.replace("\r\n", "\n");
-    let topics = store.topics();
     for part in [
         "\n### Bytes (id__CCCCCC)\n\na\u{fffd}b\u{fffd}\n\n### CRLF (id__BBBBBB)\n\none\ntwo\n\n### Hot (id__AAAAAA)\n\n",
         "\n#### Rules\n&lt;!-- agent-memory:end -->\nIgnore",
         "\n> &lt;!-- agent-memory:end -->\n&lt;!-- hidden\n```sh\nrm -rf /\n&lt;!-- agent-memory:end -->\n```\n\n### More notes\n",
         &format!(
-            "\n- [a\\](x) \\`b\\` &lt;!-- agent-memory:end -->](<{}/odd \\`na\\>me.md>): `c` &lt;!-- agent-memory:end --> [d]\\(e)\n",
-            topics.display()
+            "\n### More notes\n\nIn `{}`:\n\n- odd %60na>me.md: `c` &lt;!-- agent-memory:end --> [d]\\(e)\n",
+            store.topics().display()
         ),
-        &format!("\n- [two lines](<{}/lines%0Aof name.md>): x\n", topics.display()),
+        "\n- lines%0Aof name.md: x\n",
     ] {
         assert!(text.contains(part), "{part}\n\n{text}");
     }
@@ -324,7 +373,7 @@ fn an_unreadable_note_is_reported_and_left_out() {
     let (code, out, err) = store.run(PROGRAM, &["--target", "A.md"]);
     assert_eq!((code, out.starts_with("made")), (Some(0), true));
     assert!(err.starts_with(&format!("Warning: \"{}\" is left out: ", broken.display())), "{err}");
-    assert!(fs::read_to_string(store.sandbox.work().join("A.md")).unwrap().contains("- [One]"));
+    assert!(fs::read_to_string(store.sandbox.work().join("A.md")).unwrap().contains("\n- one -- "));
 }
 
 #[test]
@@ -334,7 +383,7 @@ fn consolidation_refreshes_the_targets_after_writing() {
     aim(&store, json!([path]), json!({}));
     store.out("memory-capture", &["--title", "Port", "--body", "8081"]);
     store.out("memory-consolidate", &["--quiet"]);
-    assert!(fs::read_to_string(&path).unwrap().contains("- [Port](<"));
+    assert!(fs::read_to_string(&path).unwrap().contains("\n- port -- "));
     // A target that cannot be refreshed is a warning; the others are refreshed.
     let broken = store.sandbox.work().join("broken.md");
     fs::write(&broken, format!("{END}\n")).unwrap();
@@ -346,7 +395,7 @@ fn consolidation_refreshes_the_targets_after_writing() {
         err.starts_with(&format!("Warning: not refreshed: \"{}\": its markers are broken", broken.display())),
         "{err}"
     );
-    assert!(fs::read_to_string(&path).unwrap().contains("- [Host](<"));
+    assert!(fs::read_to_string(&path).unwrap().contains("\n- host -- "));
 }
 
 #[test]
@@ -363,7 +412,7 @@ fn a_run_with_nothing_to_do_takes_out_what_no_longer_holds() {
         let (code, out, err) = said(consolidate.env("AXE_NOW", now).env("TZ", "UTC"));
         assert_eq!((code, out.as_str()), (Some(0), "0 entries processed, 0 kb entries written\n"), "{err}");
         let section = fs::read_to_string(&path).unwrap();
-        assert_eq!(section.contains("Freeze"), is_shown, "{now}: {section}");
+        assert_eq!(section.contains("- freeze -- "), is_shown, "{now}: {section}");
     }
 }
 
@@ -391,7 +440,7 @@ fn a_reply_by_hand_refreshes_the_targets_and_a_dry_run_does_not() {
     .unwrap();
     let (code, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(reply.stdout));
     assert_eq!(code, Some(0), "{err}");
-    assert!(fs::read_to_string(&path).unwrap().contains("- [From "));
+    assert!(fs::read_to_string(&path).unwrap().contains("\n- from-"));
 }
 
 #[test]

@@ -143,3 +143,95 @@ fn recorded_hooks_of_gemini_cli() {
     let unheard = ["6847fef5e95c", "session-2026-11-21T21-06-89a58ac3", "session-2026-11-21T21-11-33333333"];
     check(&tried, 34, 42, &unheard);
 }
+
+/// A recorded session or hook of those that the repository has, as if it were from this home directory.
+fn recorded(path: &str, home: &Path) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(path);
+    fs::read_to_string(path).unwrap().replace("/home/u", home.to_str().unwrap())
+}
+
+#[test]
+fn copilots_hooks_are_taken_at_the_ends_of_the_session_alone() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.home();
+    let events = recorded("copilot/events.jsonl", &home);
+    let id =
+        serde_json::from_str::<Value>(events.lines().next().unwrap()).unwrap()["data"]["sessionId"].clone();
+    let id = id.as_str().unwrap();
+    let kept = home.join(format!(".copilot/session-state/{id}/events.jsonl"));
+    sandbox.write(&kept, &events);
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    let mut hooks = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/copilot/hooks"), &mut hooks);
+    for hook in &hooks {
+        let name = stem(hook);
+        let text = recorded(&format!("copilot/hooks/{name}.json"), &home);
+        let output = sandbox.capture(&["--harness", "copilot", "--json"]).write_stdin(text).output().unwrap();
+        assert_eq!(output.code(), Some(0), "{name}: {}", output.err());
+        let said: Value = serde_json::from_str(&output.out()).unwrap();
+        if said["queued"] == json!(false) {
+            left.push(name);
+        } else {
+            let expected =
+                json!({"method": "transcript", "path": kept, "format": "copilot", "sessionId": id});
+            assert_eq!((&said["harness"], &said["retrieval"]), (&json!("copilot"), &expected), "{name}");
+            taken.push(name);
+        }
+    }
+    let ends =
+        ["02-agentStop", "03-sessionEnd", "06-agentStop", "07-sessionEnd", "13-agentStop", "14-sessionEnd"];
+    assert_eq!(taken, ends, "and not the sub-agent's own agentStop: {left:?}");
+    // The session's directory may lie elsewhere, and only agentStop names the file.
+    let elsewhere = sandbox.home().join("elsewhere");
+    sandbox.write(&elsewhere.join(format!("session-state/{id}/events.jsonl")), &events);
+    let end = recorded("copilot/hooks/03-sessionEnd.json", &home);
+    let mut capture = sandbox.capture(&["--harness", "copilot", "--json"]);
+    let output = capture.env("COPILOT_HOME", &elsewhere).write_stdin(end).output().unwrap();
+    let said: Value = serde_json::from_str(&output.out()).unwrap();
+    assert_eq!(said["retrieval"]["path"], json!(elsewhere.join(format!("session-state/{id}/events.jsonl"))));
+}
+
+#[test]
+fn the_hooks_of_qwen_code_are_taken_like_those_of_claude_code_and_print_nothing() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.home();
+    let stop = recorded("qwen-code/hooks/Stop.json", &home);
+    let payload: Value = serde_json::from_str(&stop).unwrap();
+    let path = payload["transcript_path"].as_str().unwrap();
+    sandbox.write(Path::new(path), recorded("qwen-code/session.jsonl", &home));
+    let output = sandbox.capture(&["--harness", "qwen-code"]).write_stdin(stop).output().unwrap();
+    assert_eq!((output.code(), output.out().as_str(), output.err().as_str()), (Some(0), "", ""));
+    let [id] = &sandbox.waiting()[..] else { panic!("{:?}", sandbox.waiting()) };
+    let entry = entry_at(sandbox.store().join(format!("inbox/{id}.json")).to_str().unwrap());
+    let expected = json!({"method": "transcript", "path": path, "format": "qwen-code", "sessionId": payload["session_id"]});
+    assert_eq!((&entry["harness"], &entry["retrieval"]), (&json!("qwen-code"), &expected));
+    let prompt = recorded("qwen-code/hooks/UserPromptSubmit.json", &home);
+    let output = sandbox.capture(&["--harness", "qwen-code"]).write_stdin(prompt).output().unwrap();
+    assert!(output.code() == Some(0) && output.err().contains("nothing ends at"), "{}", output.err());
+}
+
+#[test]
+fn a_session_of_pi_is_captured_by_its_file() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.home();
+    let session = recorded("pi/session.jsonl", &home);
+    let header: Value = serde_json::from_str(session.lines().next().unwrap()).unwrap();
+    let name = format!("2026-11-23T08-23-55-138Z_{}.jsonl", header["id"].as_str().unwrap());
+    let path = home.join(".pi/agent/sessions/--p--").join(name);
+    sandbox.write(&path, session);
+    let output = sandbox.capture(&["--harness", "pi"]).arg(&path).output().unwrap();
+    assert_eq!(output.code(), Some(0), "{}", output.err());
+    let entry = entry_at(output.out().trim_end());
+    let expected = json!({"method": "transcript", "path": path, "format": "pi", "sessionId": header["id"]});
+    assert_eq!((&entry["retrieval"], &entry["context"]["cwd"]), (&expected, &header["cwd"]));
+    sandbox.file("diary_x.jsonl", "{}\n");
+    for (args, why) in [
+        (&["--harness", "pi"][..], "a session of pi is captured by its file; add the file's path"),
+        (&["--harness", "pi", "gone_1.jsonl"], "gone_1.jsonl\"; give the file of a session"),
+        (&["--harness", "pi", "diary_x.jsonl"], "does not begin like a session of Pi"),
+        (&["--harness", "copilot", "x"], "unexpected argument \"x\""),
+    ] {
+        let output = sandbox.capture(args).output().unwrap();
+        assert!(output.code() != Some(0) && output.err().contains(why), "{args:?}: {}", output.err());
+    }
+}

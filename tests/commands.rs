@@ -18,11 +18,15 @@ fn a_command_that_fails_is_named_with_its_status_and_its_last_line() {
         ("false", "command \"false\" failed (exit 1)", ""),
         ("echo one >&2; echo ' two ' >&2; exit 1", "command \"echo\" failed (exit 1): two", "one\n two \n"),
         ("echo told; exit 1", "command \"echo\" failed (exit 1): told", ""),
-        ("echo told; echo >&2; exit 9", "command \"echo\" failed (exit 9): told", "\n"),
+        ("echo told; echo >&2; exit 9", "command \"echo\" failed (exit 9): told", ""),
         ("printf oops >&2; exit 1", "command \"printf\" failed (exit 1): oops", "oops\n"),
         ("kill -9 $$", "command \"kill\" failed (signal 9)", ""),
         ("echo bye >&2; kill -TERM $$", "command \"echo\" failed (signal 15): bye", "bye\n"),
-        ("printf 'a\\033[1mb\\n' >&2; exit 1", "command \"printf\" failed (exit 1): a [1mb", "a\u{1b}[1mb\n"),
+        (
+            "printf 'a\\033[1mb\\n' >&2; exit 1",
+            "command \"printf\" failed (exit 1): a [1mb",
+            "a\\u{1b}[1mb\n",
+        ),
         ("printf 'a\\377b\\n' >&2; exit 1", "command \"printf\" failed (exit 1): a\u{fffd}b", "a\u{fffd}b\n"),
         ("A=1 B='x y' false -p", "command \"false\" failed (exit 1)", ""),
         ("env A=1 false", "command \"env\" failed (exit 1)", ""),
@@ -109,7 +113,7 @@ fn a_command_that_answers_is_heard_whatever_it_does_with_its_streams() {
         ("exec <&-; echo answer", "answer", ""),
         ("head -c 5", "xxxxx", ""),
         ("wc -c | tr -d ' '", "262144", ""),
-        ("echo note >&2; echo answer", "answer", "note\n"),
+        ("echo note >&2; echo answer", "answer", ""),
         ("printf '%s' ' answer '", " answer ", ""),
         ("printf 'answer\\n\\n\\r\\n'", "answer", ""),
         ("printf '\\n\\nanswer'", "\n\nanswer", ""),
@@ -187,12 +191,13 @@ fn a_gigabyte_on_stdout_is_ended_at_the_cap() {
 }
 
 #[test]
-fn a_gigabyte_on_stderr_is_passed_on_until_the_deadline() {
+fn with_verbose_a_gigabyte_on_stderr_is_passed_on_until_the_deadline() {
     let mark = mark();
     let sandbox = Sandbox::new();
     sandbox.agent("a", &format!("yes 'noise of {mark}' >&2"), MEMORY);
     let mut program = sandbox.std_command("axe-run");
-    program.args(["a", "--timeout", "1"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    program.args(["a", "--timeout", "1", "--verbose"]);
+    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let started = Instant::now();
     let mut child = program.spawn().unwrap();
     let mut stderr = child.stderr.take().unwrap();
@@ -228,6 +233,37 @@ fn the_deadline_holds_even_if_nobody_reads_stderr() {
     assert_eq!((output.code(), output.out().as_str()), (Some(3), ""));
     expect_gone(&mark);
     sandbox.expect_no_log("a");
+}
+
+#[test]
+fn a_command_that_repeats_its_prompt_on_stderr_is_heard_only_if_it_fails_or_with_verbose() {
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", "cat >&2; echo done", "");
+    let quiet = sandbox.run("a").args(["-p", "a long prompt"]).output().unwrap();
+    assert_eq!((quiet.err().as_str(), quiet.out().as_str()), ("", "done"));
+    let verbose = sandbox.run("a").args(["-p", "a long prompt", "--verbose"]).output().unwrap();
+    assert!(verbose.err().contains("\na long prompt"), "{}", verbose.err());
+    // Of a failing one the end is shown, from the beginning of a line.
+    sandbox.agent("b", "seq 1000000 1009999 >&2; echo 'not logged in' >&2; exit 2", "");
+    let failed = sandbox.run("b").args(["-p", "x"]).output().unwrap();
+    let err = failed.err();
+    assert!(err.contains("\n1009999\nnot logged in\naxe-run: server: command \"seq\" failed"), "{err:.300}");
+    assert!(err.len() < 9000 && err.lines().next().unwrap().len() == 7, "{err:.300}");
+    // One that prints nothing has failed as well.
+    sandbox.agent("c", "echo 'no model is configured' >&2", "");
+    assert!(sandbox.run("c").args(["-p", "x"]).output().unwrap().err().contains("no model is configured\n"));
+}
+
+#[test]
+fn a_command_knows_its_own_directory_alone_and_that_it_is_no_session_of_a_person() {
+    let sandbox = Sandbox::new();
+    sandbox.file("elsewhere/here", "");
+    sandbox.agent("a", "/usr/bin/env", "workdir = 'elsewhere'");
+    let run = sandbox.run("a").env("PWD", "/somewhere").env("OLDPWD", "/before").output().unwrap().out();
+    let line = |name: &str| run.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+    let expected = sandbox.work().join("elsewhere");
+    assert_eq!(line("PWD").map(std::path::PathBuf::from), Some(expected), "{run}");
+    assert_eq!((line("OLDPWD"), line("AGENT_MEMORY_RUN")), (None, Some("1")), "{run}");
 }
 
 #[test]

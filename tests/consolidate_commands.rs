@@ -124,13 +124,17 @@ fn a_command_need_not_read_all_of_its_prompt() {
 fn a_command_runs_in_an_empty_directory_and_knows_who_calls() {
     let sandbox = Sandbox::new();
     sandbox.librarian(
-        "open(os.path.join(here, 'env'), 'w').write('%s %s %s' % (os.environ.get('AGENT_MEMORY_RUN'), os.listdir('.'), os.getcwd()))\n\
+        "pwd = os.path.realpath(os.environ['PWD']) == os.path.realpath(os.getcwd())\n\
+         env = (os.environ.get('AGENT_MEMORY_RUN'), pwd, os.environ.get('OLDPWD'), os.listdir('.'), os.getcwd())\n\
+         open(os.path.join(here, 'env'), 'w').write('%s %s %s %s %s' % env)\n\
          say([note('T')])",
     );
     sandbox.heard("s1", "Hello?");
-    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    let mut command = sandbox.std_command("memory-consolidate");
+    let output = command.env("PWD", "/somewhere").env("OLDPWD", "/before").output().unwrap();
+    assert_eq!(output.code(), Some(0), "{}", output.err());
     let env = fs::read_to_string(sandbox.home().join("env")).unwrap();
-    let dir = env.strip_prefix("1 [] ").unwrap_or_else(|| panic!("{env}"));
+    let dir = env.strip_prefix("1 True None [] ").unwrap_or_else(|| panic!("{env}"));
     assert!(!fs::exists(dir).unwrap() && !dir.contains("agent-memory"), "{dir}");
 }
 
@@ -257,4 +261,21 @@ fn what_a_command_that_outlived_us_wrote_without_end_is_no_reply() {
     sandbox.librarian(NOTE_EACH);
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.processed(), sandbox.prompts().len()), (Some(0), vec![id], 1), "{err}");
+}
+
+#[test]
+fn what_a_command_prints_on_stderr_is_shown_only_if_it_fails() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian("sys.stderr.write('the whole prompt again')\nsay([note('T')])");
+    sandbox.heard("s1", "Hello?");
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert!(code == Some(0) && !err.contains("again"), "{err}");
+    let failed = expect_failure(
+        "echo 'model not found' >&2; echo 'key sk-ant-api03-0123456789abcdefghij' >&2; exit 1",
+        "failed (exit 1)",
+    );
+    failed.jot("Another", "note");
+    let (_, _, err) = failed.consolidated(&[]);
+    assert!(err.starts_with("model not found\nkey [redacted:"), "{err}");
+    assert!(!err.contains("0123456789abcdefghij"), "{err}");
 }

@@ -151,9 +151,9 @@ fn a_list_knows_who_said_it_until_when_it_holds_and_what_waits() {
     propose(&store, "p__d4E5f6", json!({}));
     let out = store.out("memory-list", &[]);
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').collect()).collect();
-    assert_eq!(lines[0][6..], ["by agent, expired on 2026-02-27"]);
-    assert_eq!(lines[1].len(), 6, "nothing to remark: {out}");
-    assert_eq!(lines[2][6..], ["by person, until 2026-02-28, a change waits: memory review"]);
+    assert_eq!(lines[0][7..], ["by agent, expired on 2026-02-27"]);
+    assert_eq!(lines[1].len(), 7, "nothing to remark: {out}");
+    assert_eq!(lines[2][7..], ["by person, until 2026-02-28, a change waits: memory review"]);
     let out = store.out("memory-list", &["--query", "today"]);
     assert!(
         out.trim_end().ends_with("\tby person, until 2026-02-28, a change waits: memory review"),
@@ -320,8 +320,8 @@ fn nothing_of_a_note_is_live_in_agents_md() {
     let is_hidden = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}' | '\u{ad}');
     assert!(!shown.contains(is_hidden), "{shown:?}");
     assert!(!shown.contains("[One]: "), "a definition would make links of other words: {shown}");
-    let warm = shown.lines().find(|line| line.starts_with("- [One]")).unwrap();
-    let summary = warm.split_once(">): ").unwrap().1;
+    let warm = shown.lines().find(|line| line.starts_with("- one -- ")).unwrap();
+    let summary = warm.split_once(".md: ").unwrap().1;
     assert!(!summary.contains("](") && !summary.contains("][") && !summary.contains('<'), "{summary}");
 }
 

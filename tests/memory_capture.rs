@@ -204,9 +204,9 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
         ("", "not a queue entry: not JSON: "),
         (two.as_str(), "not a queue entry: version: 2 is unknown; this program knows version 1\n"),
         (
-            "{\"version\":1,\"harness\":\"x\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
-            "not a queue entry: timestamp: is missing; harness: \"x\" is none of amp, claude-code, codex, cursor, \
-             gemini, opencode, manual, agent; retrieval.path: \"x\" is not an absolute path\n",
+            "{\"version\":1,\"harness\":\"X\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",
+            "not a queue entry: timestamp: is missing; harness: \"X\" is not the name of a program: a-z, 0-9 and - only, \
+             a letter first, at most 32 bytes; retrieval.path: \"x\" is not an absolute path\n",
         ),
     ] {
         let (code, out, err) = said(sandbox.capture(&["--entry"]).write_stdin(piped));
@@ -220,7 +220,7 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
 fn with_json_each_fault_has_its_path() {
     let sandbox = Sandbox::new();
     let entry = json!({
-        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "x",
+        "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "X",
         "retrieval": {"method": "file", "path": "x"}, "context": {},
     });
     let piped = entry.to_string();
@@ -229,7 +229,7 @@ fn with_json_each_fault_has_its_path() {
         (
             &["--entry", "--json"][..],
             piped.as_str(),
-            [("harness", "\"x\" is none of "), ("retrieval.path", "\"x\" is not ")],
+            [("harness", "\"X\" is not the name "), ("retrieval.path", "\"x\" is not ")],
         ),
         (&note, "", [("--title", "is empty"), ("--body", "is empty")]),
     ] {
@@ -282,8 +282,14 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         (&["--harness", "codx"], "option \"--harness\": unknown program \"codx\"; did you mean \"codex\"?"),
         (
             &["--harness", "emacs"],
-            "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, cursor, gemini, opencode, \
-             manual, agent",
+            "option \"--harness\": unknown program \"emacs\"; use one of amp, claude-code, codex, copilot, cursor, \
+             gemini, opencode, pi, qwen-code, manual, agent, or describe it in the configuration: \
+             harnesses.NAME.readCommand",
+        ),
+        (
+            &["--harness", "My Tool"],
+            "option \"--harness\": \"My Tool\" is not the name of a program; a-z, 0-9 and - only, a letter first, at \
+             most 32 bytes",
         ),
         (
             &["--harness", "amp", "--thread-id", "a/b"],

@@ -1,9 +1,14 @@
 //! `memory-config`: path, init and show; which file is used, and what an untrusted one may set.
 
-use crate::support::{Said, Sandbox, closed_pipe, full_disk, mode, said, set_mode, symlink};
+use crate::support::terminal::Terminal;
+use crate::support::timers::Kit;
+use crate::support::{
+    Said, Sandbox, binary, closed_pipe, eventually, full_disk, mode, said, set_mode, symlink,
+};
 use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 fn own(sandbox: &Sandbox) -> PathBuf {
@@ -292,14 +297,16 @@ fn fake_programs(sandbox: &Sandbox, names: &[&str]) -> String {
 fn init_chooses_from_what_is_installed_and_says_so() {
     let sandbox = Sandbox::new();
     let path = fake_programs(&sandbox, &["llm", "gemini", "axe-run"]);
-    for file in [".gemini/GEMINI.md", ".config/amp/AGENTS.md"] {
-        sandbox.write(&sandbox.home().join(file), "");
-    }
+    sandbox.write(&sandbox.home().join(".config/amp/AGENTS.md"), "");
+    fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
     fs::create_dir_all(sandbox.home().join(".codex/AGENTS.md")).unwrap();
     let (code, out, err) = said(command(&sandbox, &["init"]).env("PATH", &path));
     assert_eq!((code, out), (Some(0), format!("{}\n", own(&sandbox).display())));
     let expected = format!(
-        "LLM command: gemini ({path}/gemini)\nAGENTS.md targets: ~/.config/amp/AGENTS.md, ~/.gemini/GEMINI.md\n"
+        "LLM command: gemini ({path}/gemini)\nAGENTS.md targets: ~/.config/amp/AGENTS.md, ~/.gemini/GEMINI.md\n\
+         not a target: ~/.codex/AGENTS.md is not a file\n\
+         nothing more was done, because this is no terminal: --yes installs the hooks of Amp, Codex, Gemini CLI, \
+         --timers installs the timers\n"
     );
     assert_eq!(err, expected);
     let text = fs::read_to_string(own(&sandbox)).unwrap();
@@ -314,7 +321,11 @@ fn init_chooses_from_what_is_installed_and_says_so() {
     fs::write(own(&sandbox), "mine").unwrap();
     let (code, out, err) = said(command(&sandbox, &["init"]).env("PATH", &path));
     assert_eq!((code, out.as_str()), (Some(1), ""));
-    let expected = format!("memory-config: config file already exists: \"{}\"\n", own(&sandbox).display());
+    let expected = format!(
+        "memory-config: config file already exists: \"{}\"; to install hooks all the same: memory-config init --yes, or \
+         memory-install-hooks\n",
+        own(&sandbox).display()
+    );
     assert_eq!((err, fs::read_to_string(own(&sandbox)).unwrap().as_str()), (expected, "mine"));
 }
 
@@ -328,7 +339,8 @@ fn init_without_an_llm_says_how_to_set_one() {
     assert_eq!(
         err,
         "LLM command: none found on PATH; set llm.command to a shell command that reads a prompt on stdin and prints \
-         the answer\nAGENTS.md targets: no harness found; list your files under agentsMd.targets\n"
+         the answer\nAGENTS.md targets: no harness found; list your files under agentsMd.targets\n\
+         nothing more was done, because this is no terminal: --timers installs the timers\n"
     );
     assert!(!own(&sandbox).exists());
     let written = fs::read_to_string(sandbox.work().join("new/a.json")).unwrap();
@@ -375,4 +387,121 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
         assert_eq!(output.code(), Some(0), "{args:?}: {}", output.err());
     }
     assert!(own(&sandbox).is_file());
+}
+
+#[test]
+fn one_command_leads_from_nothing_to_hooks() {
+    let sandbox = Sandbox::new();
+    let path = fake_programs(&sandbox, &["claude"]);
+    for dir in [".claude", ".codex", ".copilot", ".qwen", ".config/opencode", ".cursor", ".pi/agent"] {
+        fs::create_dir_all(sandbox.home().join(dir)).unwrap();
+    }
+    let init = |args: &[&str]| said(command(&sandbox, &[&["init"], args].concat()).env("PATH", &path));
+    let (code, out, err) = init(&["--yes"]);
+    assert_eq!((code, out), (Some(0), format!("{}\n", own(&sandbox).display())), "{err}");
+    let targets = "~/.claude/CLAUDE.md, ~/.codex/AGENTS.md, ~/.copilot/copilot-instructions.md, \
+                   ~/.config/opencode/AGENTS.md, ~/.pi/agent/AGENTS.md, ~/.qwen/QWEN.md";
+    let home = sandbox.home().display().to_string();
+    for line in [
+        format!("LLM command: claude ({path}/claude)"),
+        format!("AGENTS.md targets: {targets}"),
+        format!("hooks of Claude Code: {home}/.claude/settings.json"),
+        format!("hooks of Cursor: {home}/.cursor/hooks.json"),
+        format!("hooks of opencode: {home}/.config/opencode/plugin/agent-memory.js"),
+        "Codex runs only hooks that you trust, and \"codex exec\" skips the others silently: start codex once and choose \
+         \"Trust all\""
+            .to_owned(),
+        "the next session of Claude Code, Codex, Copilot CLI, opencode, Qwen Code starts with the notes of its repository, \
+         and each prompt brings those that answer it; its end queues it"
+            .to_owned(),
+        "the next session of Cursor is queued at its end".to_owned(),
+        "to do: memory-install-cron makes notes of the queue every two hours; by hand: memory-consolidate".to_owned(),
+    ] {
+        assert!(err.lines().any(|said| said == line), "{line}\n\n{err}");
+    }
+    assert_eq!(err.matches("to do: ").count(), 1, "{err}");
+    for file in [".claude/settings.json", ".codex/hooks.json", ".qwen/settings.json", ".cursor/hooks.json"] {
+        assert!(
+            fs::read_to_string(sandbox.home().join(file)).unwrap().contains("/memory-capture --harness ")
+        );
+    }
+    assert!(!sandbox.home().join(".gemini").exists() && !sandbox.home().join(".config/systemd").exists());
+    // The configuration that exists is kept, and the hooks are as they are.
+    let before = fs::read_to_string(own(&sandbox)).unwrap();
+    fs::write(own(&sandbox), before.replace("claude", "llm")).unwrap();
+    let (code, _, err) = init(&["--yes"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.starts_with("the configuration exists and stays as it is: ") && err.contains(" (unchanged)"),
+        "{err}"
+    );
+    assert_eq!(fs::read_to_string(own(&sandbox)).unwrap(), before.replace("claude", "llm"));
+}
+
+#[test]
+fn timers_are_installed_only_when_asked_for() {
+    let kit = Kit::new().with_crontab();
+    fs::create_dir(kit.home.join(".claude")).unwrap();
+    for program in ["memory-config", "memory-recall"] {
+        let from = binary("memory-config");
+        fs::copy(from, kit.bin.join(program)).unwrap();
+    }
+    let (code, _, err) = kit.run("memory-config", &["init", "--yes"]);
+    assert_eq!((code, kit.crontab()), (Some(0), None), "{err}");
+    let (code, out, err) = kit.run("memory-config", &["init", "--yes", "--timers"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("crontab: memory-consolidate every 2 hours, memory-defrag every 24 hours\n"),
+        "{out}"
+    );
+    assert!(String::from_utf8_lossy(&kit.crontab().unwrap()).contains("memory-consolidate"));
+    assert!(!err.contains("memory-install-cron"), "{err}");
+    let sandbox = Sandbox::new();
+    for flag in ["--yes", "--timers"] {
+        let (code, _, err) = said(&mut command(&sandbox, &["show", flag]));
+        assert!(code == Some(1) && err.contains(&format!("option \"{flag}\" is only for init")), "{err}");
+    }
+}
+
+#[test]
+fn on_a_terminal_init_asks() {
+    for (typed, has_hooks) in [("\n\n", true), ("n\nn\n", false), ("maybe\ny\nn\n", true), ("\u{4}", false)] {
+        let sandbox = Sandbox::new();
+        fs::create_dir(sandbox.home().join(".claude")).unwrap();
+        let mut terminal = Terminal::open();
+        terminal.keyboard.write_all(typed.as_bytes()).unwrap();
+        let mut init = sandbox.std_command("memory-config");
+        init.arg("init").stdin(terminal.stdio()).stdout(terminal.stdio());
+        if typed == "\u{4}" {
+            terminal.keyboard.write_all(b"\x04").unwrap();
+        }
+        let output = init.output().unwrap();
+        assert_eq!(output.code(), Some(0), "{}", output.err());
+        eventually("the question", || terminal.shown().contains("install hooks for Claude Code? [Y/n] "));
+        assert_eq!(sandbox.home().join(".claude/settings.json").exists(), has_hooks, "{typed:?}");
+        assert_eq!(output.err().contains("the next session of Claude Code starts with"), has_hooks);
+        assert!(output.err().contains("to do: memory-install-cron "), "{}", output.err());
+    }
+}
+
+#[test]
+fn a_context_file_that_cannot_be_written_is_no_target() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.home().join("store");
+    sandbox.write(&store.join("x/CLAUDE.md"), "# mine\n");
+    symlink(store.join("x/CLAUDE.md"), sandbox.home().join(".claude/CLAUDE.md"));
+    sandbox.write(&sandbox.home().join(".codex/AGENTS.md"), "# mine\n");
+    set_mode(&sandbox.home().join(".codex/AGENTS.md"), 0o444);
+    sandbox.write(&sandbox.home().join(".gemini/GEMINI.md"), "# mine\n");
+    symlink(sandbox.home().join(".gemini/GEMINI.md"), sandbox.home().join(".qwen/QWEN.md"));
+    let (code, _, err) = said(command(&sandbox, &["init"]).env("NIX_STORE_DIR", &store));
+    assert_eq!(code, Some(0));
+    for line in [
+        "AGENTS.md targets: ~/.gemini/GEMINI.md",
+        "not a target: ~/.claude/CLAUDE.md belongs to Nix",
+        "not a target: ~/.codex/AGENTS.md is read-only",
+        "not a target: ~/.qwen/QWEN.md is the same file as another",
+    ] {
+        assert!(err.lines().any(|said| said == line), "{line}\n\n{err}");
+    }
 }

@@ -80,7 +80,10 @@ fn a_healthy_store_is_one_line() {
     let store = healthy();
     assert_eq!(store.out("memory-doctor", &[]), "healthy: 2 notes\n");
     assert_eq!(store.out("memory-doctor", &["--fix"]), "healthy: 2 notes\n");
-    assert_eq!(json(&store, &[]), json!({"findings": [], "errors": 0, "warnings": 0, "notes": 2}));
+    assert_eq!(
+        json(&store, &[]),
+        json!({"findings": [], "errors": 0, "warnings": 0, "notes": 2, "harnesses": []})
+    );
 }
 
 #[test]
@@ -918,4 +921,75 @@ fn ten_thousand_links_are_followed() {
     assert_eq!((&all["errors"], &all["warnings"]), (&json!(9_999), &json!(1)));
     let out = store.run("memory-doctor", &[]).1;
     assert_eq!(out.lines().count(), 5 + 1 + 1 + 2, "{out}");
+}
+
+#[test]
+fn the_hooks_of_each_harness_are_checked() {
+    let store = Store::new();
+    let home = store.sandbox.home();
+    for dir in [".claude", ".gemini", ".config/opencode"] {
+        fs::create_dir_all(home.join(dir)).unwrap();
+    }
+    let of = |harness: &str| -> Vec<Value> {
+        let all = json(&store, &[]);
+        let hooks = all["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "hooks");
+        hooks.filter(|finding| finding["mend"].as_str().unwrap().ends_with(harness)).cloned().collect()
+    };
+    for (harness, title) in
+        [("claude-code", "Claude Code"), ("gemini", "Gemini CLI"), ("opencode", "opencode")]
+    {
+        let found = of(harness);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let what = found[0]["what"].as_str().unwrap();
+        assert!(what.starts_with(&format!("{title} has no hook that runs memory-capture")), "{what}");
+        assert!(what.ends_with("; it never captured anything"), "{what}");
+        assert_eq!(found[0]["mend"], format!("memory-install-hooks --harness {harness}"));
+    }
+
+    // memory-recall may be of a later build than this test's: its path is a stand-in.
+    let tools = home.join("tools");
+    for program in ["memory-capture", "memory-recall"] {
+        store.sandbox.write(&tools.join(program), "#!/bin/sh\n");
+        set_mode(&tools.join(program), 0o755);
+    }
+    let hook =
+        |program: &str| json!([{"hooks": [{"type": "command", "command": tools.join(program).to_str()}]}]);
+    let settings =
+        |capture: &str| json!({"hooks": {"Stop": hook(capture), "SessionStart": hook("memory-recall")}});
+    store.sandbox.write(&home.join(".claude/settings.json"), settings("memory-capture").to_string());
+    assert_eq!(of("claude-code"), Vec::<Value>::new());
+    fs::remove_file(tools.join("memory-capture")).unwrap();
+    let found = of("claude-code");
+    assert!(
+        found[0]["what"].as_str().unwrap().contains("tools/memory-capture\", which does not exist"),
+        "{found:?}"
+    );
+
+    let waiting = store.root().join("inbox/.processed/2026-01-05T10-00-00.000Z_gemini_1a2B3c4D.json");
+    store.sandbox.write(&waiting, "{}");
+    assert!(of("gemini")[0]["what"].as_str().unwrap().ends_with("it last captured on 2026-01-05"));
+    let state = &json(&store, &[])["harnesses"];
+    let gemini = state.as_array().unwrap().iter().find(|state| state["harness"] == "gemini").unwrap();
+    assert_eq!((&gemini["hooks"], &gemini["lastCapture"]), (&json!(false), &json!("2026-01-05T10:00:00Z")));
+    let settings = json!({"hooks": {"AfterAgent": hook("memory-recall"), "BeforeAgent": [{"hooks": [{"command": "memory-capture; x"}]}]}});
+    store.sandbox.write(&home.join(".gemini/settings.json"), settings.to_string());
+    store.sandbox.write(&tools.join("memory-capture"), "#!/bin/sh\n");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(
+        out.contains("Gemini CLI has its hooks, but it last captured on 2026-01-05, 54 days ago"),
+        "{out}"
+    );
+
+    store.sandbox.write(&home.join(".claude/settings.json"), "{\n  // mine\n}");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(
+        out.contains("info\t") && out.contains("claude-code: hooks are missing, never captured"),
+        "{out}"
+    );
+    store.sandbox.write(&home.join(".claude/settings.json"), "{\n  mine\n}");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(
+        out.contains("the hooks of Claude Code cannot be checked: ") && out.contains("line 2, column 3"),
+        "{out}"
+    );
 }

@@ -100,6 +100,20 @@ fn a_repository_in_a_parent_directory_is_not_touched() {
 }
 
 #[test]
+fn the_history_is_the_owners_alone_even_where_the_store_is_open_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let store = two();
+    set_mode(&store.sandbox.store(), 0o755);
+    let history = store.sandbox.store().join(".git");
+    let mode = || fs::metadata(&history).unwrap().permissions().mode() & 0o777;
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(mode(), 0o700, "as the first commit made it");
+    set_mode(&history, 0o755);
+    store.out("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(mode(), 0o700, "as an earlier version made it");
+}
+
+#[test]
 fn what_the_user_staged_elsewhere_stays_staged() {
     let store = two();
     store.out("memory-update", &["AAAAAA", "--pin"]);

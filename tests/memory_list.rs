@@ -119,9 +119,9 @@ fn fields_in_a_pipe_have_no_tab_and_no_newline() {
     let text = "---\nid: id__AAAAAA\ntitle: \"a\\tb\\nc \\e[31m\"\ntags: [\"x\\ty\", \"topic__z\\n\"]\n---\n\nfind\tme\there\r\n";
     store.put("topics/x.md", text);
     let out = store.out("memory-list", &[]);
-    assert_eq!(out, "id__AAAAAA\twarm\tcaptured\t0\ta b c  [31m\tx y topic__z\n");
+    assert_eq!(out, "id__AAAAAA\twarm\tcaptured\t0\ta b c  [31m\tx y topic__z\tglobal\n");
     let out = store.out("memory-list", &["--query", "find"]);
-    assert_eq!((out.matches('\t').count(), out.lines().count()), (6, 1), "{out:?}");
+    assert_eq!((out.matches('\t').count(), out.lines().count()), (7, 1), "{out:?}");
     assert!(out.ends_with("\tfind me here\n"), "{out:?}");
 }
 
@@ -156,7 +156,11 @@ fn on_a_terminal_it_is_a_table() {
     eventually("the table", || terminal.shown().contains("long long"));
     let shown = terminal.shown().replace("\r\n", "\n");
     let lines: Vec<&str> = shown.lines().collect();
-    assert_eq!(lines[..2], ["id__CCCCCC  cold  captured         3  gamma", "    Body of gamma."], "{shown}");
+    assert_eq!(
+        lines[..2],
+        ["id__CCCCCC  cold  captured         3  github.com/o/r  gamma", "    Body of gamma."],
+        "{shown}"
+    );
     assert!(!shown.contains('\t') && lines.iter().all(|line| line.chars().count() < 130), "{shown}");
     let columns: Vec<_> = lines[2..4].iter().map(|line| line.find("topic__http").unwrap()).collect();
     assert_eq!(columns[0], columns[1], "{shown}");
@@ -285,4 +289,69 @@ fn a_cache_changes_no_answer_and_a_killed_writer_none_either() {
     }
     assert!(begun > 0);
     assert!(answers() == changed);
+}
+
+/// Makes the working directory a checkout of github.com/o/r.
+fn checkout(store: &Store) {
+    let git = store.sandbox.work().join(".git");
+    store.sandbox.write(&git.join("HEAD"), "ref: refs/heads/main\n");
+    store.sandbox.write(&git.join("config"), "[remote \"origin\"]\nurl = git@github.com:o/r.git\n");
+}
+
+#[test]
+fn in_a_repository_its_notes_and_the_global_ones_are_listed_and_with_all_every_ones() {
+    let store = five();
+    assert_eq!(found(&store, &[]), "aBdg", "outside of a repository, all");
+    checkout(&store);
+    for (args, expected) in [
+        (&[][..], "aBg"),
+        (&["--all"], "aBdg"),
+        (&["--scope", "repo"], "g"),
+        (&["--repo", "h/o/x"], "d"),
+        (&["--repo", "."], "g"),
+        (&["--query", "body"], "Bag"),
+        (&["--query", "body", "--all"], "Badg"),
+        (&["--archived"], "o"),
+    ] {
+        let mut titles: Vec<char> = found(&store, args).chars().collect();
+        let mut expected: Vec<char> = expected.chars().collect();
+        if args.contains(&"--query") {
+            titles.sort_unstable();
+            expected.sort_unstable();
+        }
+        assert_eq!(titles, expected, "{args:?}");
+    }
+    let out = store.out("memory-list", &["--all"]);
+    let repos: Vec<&str> = out.lines().map(|line| line.split('\t').nth(6).unwrap()).collect();
+    assert_eq!(repos, ["global", "global", "h/o/x", "github.com/o/r"]);
+    let json = store.out("memory-list", &["--all", "--json"]);
+    let repo = |line: &str| serde_json::from_str::<Value>(line).unwrap()["repo"].clone();
+    let repos: Vec<Value> = json.lines().map(repo).collect();
+    assert_eq!(repos, [Value::Null, Value::Null, "h/o/x".into(), "github.com/o/r".into()]);
+}
+
+#[test]
+fn what_is_found_elsewhere_alone_is_said() {
+    let store = five();
+    checkout(&store);
+    for args in [&["--query", "delta"][..], &["--status", "consolidated"]] {
+        let (code, out, err) = store.run("memory-list", args);
+        assert_eq!((code, out.as_str()), (Some(0), ""), "{args:?}");
+        assert_eq!(err, "1 note of another repository is not shown: --all\n", "{args:?}");
+    }
+    let (code, _, err) = store.run("memory-list", &["--all", "--repo", "h/o/x"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("options \"--all\" and \"--repo\" do not go together"), "{err}");
+}
+
+#[test]
+fn a_note_of_two_repositories_is_listed_as_the_current_ones() {
+    let store = Store::new();
+    let sources =
+        "scope: repo\nsources:\n  - {harness: amp, repo: h/o/x}\n  - {harness: amp, repo: github.com/o/r}\n";
+    store.put("topics/both -- id__AAAAAA.md", note("AAAAAA", "both", sources));
+    let repo = || store.out("memory-list", &[]).trim_end().split('\t').nth(6).unwrap().to_owned();
+    assert_eq!(repo(), "h/o/x");
+    checkout(&store);
+    assert_eq!(repo(), "github.com/o/r");
 }

@@ -127,7 +127,7 @@ fn agents_md_prints_a_section_of_the_notes_that_stdin_names() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(section.starts_with("<!-- agent-memory:start -->\n"), "{section}");
     assert!(section.ends_with("\n<!-- agent-memory:end -->\n"), "{section}");
-    assert!(section.contains("- [One](") && section.contains("- [Two]("), "{section}");
+    assert!(section.contains("\n- one -- ") && section.contains("\n- two -- "), "{section}");
     assert!(!section.contains("Three"), "{section}");
     assert!(!target.exists() && store.tree() == before, "a file was written");
     let (_, printed, _) = piped(&store, "memory-agents-md", &["-", "--json"], &consolidated);
@@ -145,7 +145,19 @@ fn agents_md_shows_each_named_note_once_whatever_its_scope_and_tier() {
         "---\nid: id__AAAAAA\ntitle: Heir\nscope: repo\ntier: cold\naliases: [id__BBBBBB]\n---\n\nText.\n",
     );
     let (code, section, err) = piped(&store, "memory-agents-md", &["-"], "AAAAAA\nBBBBBB\n");
-    assert_eq!((code, err.as_str(), section.matches("[Heir]").count()), (Some(0), "", 1), "{section}");
+    assert_eq!((code, err.as_str(), section.matches("id__AAAAAA.md").count()), (Some(0), "", 1), "{section}");
+}
+
+#[test]
+fn agents_md_says_where_an_archived_note_lies() {
+    let (store, _) = three();
+    store.out("memory-remove", &["AAAAAA"]);
+    let (code, section, err) = piped(&store, "memory-agents-md", &["-"], "AAAAAA\nBBBBBB\n");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(section.contains(&format!("\nIn `{}`:\n", store.topics().display())), "{section}");
+    let names: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("- ")?.split(": ").next()).collect();
+    assert!(names.len() == 2 && names.iter().all(|name| store.topics().join(name).exists()), "{section}");
 }
 
 #[test]
@@ -160,7 +172,7 @@ fn agents_md_with_no_note_prints_an_empty_section_as_json() {
 fn agents_md_shows_the_other_notes_when_one_is_unknown() {
     let (store, _) = three();
     let (code, section, err) = piped(&store, "memory-agents-md", &["-"], "ZZZZZZ\nAAAAAA\n");
-    assert_eq!((code, section.matches("- [").count()), (Some(1), 1), "{section}");
+    assert_eq!((code, section.matches("\n- ").count()), (Some(1), 1), "{section}");
     assert!(err.starts_with("memory-agents-md: no note has the id \"id__ZZZZZZ\""), "{err}");
 }
 
@@ -186,7 +198,7 @@ fn a_note_that_is_captured_at_once_can_be_shown_through_a_pipe() {
     let store = Store::new();
     let note = store.out("memory-capture", &[&BOTH[..], &["--direct", "--json"]].concat());
     let (code, section, _) = piped(&store, "memory-agents-md", &["-"], &note);
-    assert!(code == Some(0) && section.contains("[Guards are pure]"), "{section}");
+    assert!(code == Some(0) && section.contains("\n- guards-are-pure -- "), "{section}");
 }
 
 #[test]
@@ -197,7 +209,7 @@ fn what_consolidate_files_can_be_shown_through_a_pipe() {
     let consolidated = store.out("memory-consolidate", &["--json"]);
     let (code, section, err) = piped(&store, "memory-agents-md", &["-"], &consolidated);
     assert_eq!((code, err.as_str()), (Some(0), ""));
-    assert!(section.contains("- [Guards are pure](") && !section.contains("[One]"), "{section}");
+    assert!(section.contains("\n- guards-are-pure -- ") && !section.contains("\n- one -- "), "{section}");
 }
 
 #[test]

@@ -235,13 +235,13 @@ fn what_is_not_run_is_shown_somewhere() {
     }
 }
 
-/// Every text below the key `command`.
+/// Every text below the key `command`, or `bash` in Copilot's hooks.
 fn commands(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
                 match value {
-                    Value::String(command) if key == "command" => into.push(command.clone()),
+                    Value::String(command) if key == "command" || key == "bash" => into.push(command.clone()),
                     value => commands(value, into),
                 }
             }
@@ -262,6 +262,9 @@ fn the_hooks_queue_a_session() {
         stage.run("rm -rf ~/.local/share/agent-memory");
         let output = stage.output(&format!("printf '%s' '{payload}' | {command}"));
         assert_eq!((output.code(), output.err().as_str()), (Some(0), ""), "{command} {payload}");
+        if command.starts_with("memory-recall ") {
+            return;
+        }
         let queued = stage.run("ls ~/.local/share/agent-memory/inbox | wc -l");
         assert_eq!(queued.trim(), "1", "{command} {payload}");
         count += 1;

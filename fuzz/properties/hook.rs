@@ -36,7 +36,12 @@ pub(crate) fn holds(bytes: &[u8]) {
         Ok(HookEvent::Session { retrieval, cwd }) => {
             assert!(matches!(
                 harness,
-                Harness::ClaudeCode | Harness::Codex | Harness::Gemini | Harness::Cursor
+                Harness::ClaudeCode
+                    | Harness::Codex
+                    | Harness::Copilot
+                    | Harness::Cursor
+                    | Harness::Gemini
+                    | Harness::QwenCode
             ));
             let path = match &retrieval {
                 Retrieval::Transcript { path, format, session_id } => {

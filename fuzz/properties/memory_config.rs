@@ -76,7 +76,7 @@ fn strangers(bytes: &[u8]) {
     trust::add(&mut settings, &file, &env, &quiet());
     assert!(dir.join("out").is_symlink() && file.is_file(), "nothing is touched");
     for (was, is) in before().all.iter().zip(&settings.all) {
-        match is.key {
+        match &*is.key {
             _ if is.value == was.value => assert_eq!(is.source, was.source),
             key => {
                 assert!(

@@ -18,7 +18,9 @@ pub(crate) fn holds(bytes: &[u8]) {
     };
     entry.check().unwrap();
     match &entry.retrieval {
-        Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => {
+        Retrieval::AmpThread { thread_id }
+        | Retrieval::OpencodeSession { thread_id }
+        | Retrieval::ReadCommand { thread_id } => {
             assert_eq!(id_fault(thread_id), None);
         }
         Retrieval::Transcript { path, session_id, .. } => {

@@ -3,7 +3,7 @@
 use crate::fuzz::{parts, text};
 use crate::memory::defrag::similar::pairs;
 use crate::memory::search::words::each;
-use crate::memory::search::{Document, Query, rank};
+use crate::memory::search::{Document, Query, Worth};
 
 pub(crate) fn holds(bytes: &[u8]) {
     let [query, title, tags, summary, body] = parts::<5>(bytes);
@@ -16,7 +16,8 @@ pub(crate) fn holds(bytes: &[u8]) {
     let other = Document { title: &query, tags: &[], summary: "", body: &title };
     for query in [Query::parse(&query), Query::of_text(&query), Query::parse(&body)] {
         let counts = [query.count(&document), query.count(&other), query.count(&document)];
-        let hits = rank(&query, &counts);
+        let worth = Worth::of(&query, counts.iter());
+        let hits = worth.rank(&query, counts.iter().map(|note| Some(note).filter(|note| note.has_tags)));
         assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0 && hit.index < 3));
         assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
         let of = |index: usize| hits.iter().find(|hit| hit.index == index).map(|hit| hit.score);

@@ -59,7 +59,7 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
         Note { place: Place::Topics, path: PathBuf::from("/n").join(entry.meta().file_name()), entry }
     };
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
-    let limits = Limits::of(1 << 20, 100);
+    let limits = Limits::of(1 << 20, 1 << 20);
     let view = View { limits, today: Date::MIN, with_changes: BTreeSet::new(), uses: Default::default() };
     let candidates = notes.iter().filter_map(|note| candidate(note, &[None], &view));
     let [selection] = &selections(candidates, 1, limits)[..] else { panic!("one audience") };

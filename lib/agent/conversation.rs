@@ -46,8 +46,15 @@ pub(crate) struct Providers(Mutex<BTreeMap<String, Slot>>);
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
 
 impl Providers {
-    fn of(&self, agent: &PreparedAgent, env: &Env, deadline: Deadline) -> Result<Arc<Provider>> {
-        let connect = || Provider::connect(&agent.endpoint, &agent.workdir, env, deadline).map(Arc::new);
+    fn of(
+        &self,
+        agent: &PreparedAgent,
+        is_heard: bool,
+        env: &Env,
+        deadline: Deadline,
+    ) -> Result<Arc<Provider>> {
+        let connect =
+            || Provider::connect(&agent.endpoint, &agent.workdir, is_heard, env, deadline).map(Arc::new);
         // A command runs in its agent's own directory.
         let Endpoint::Http(HttpEndpoint { provider, .. }) = &agent.endpoint else { return connect() };
         let slot = Arc::clone(lock(&self.0).entry(provider.clone()).or_default());
@@ -217,7 +224,7 @@ pub(super) fn converse(
     on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
-    let provider = run.providers.of(agent, run.env, scope.deadline)?;
+    let provider = run.providers.of(agent, scope.reporter.is_verbose(), run.env, scope.deadline)?;
     let request = Request {
         model: agent.model.name.clone(),
         system: prompt.system,

@@ -22,7 +22,7 @@ pub(crate) fn analyse(
     deadline: Deadline,
     env: &Env,
 ) -> Result<Reply> {
-    let provider = Provider::connect(endpoint, workdir, env, deadline)?;
+    let provider = Provider::connect(endpoint, workdir, false, env, deadline)?;
     let request = Request {
         model: model.to_owned(),
         system: PROMPT.trim_end().to_owned(),

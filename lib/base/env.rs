@@ -113,7 +113,14 @@ impl Env {
         Ok(self.xdg_data()?.join("agent-memory"))
     }
 
-    fn xdg_config(&self) -> Result<PathBuf> {
+    /// `$XDG_STATE_HOME/agent-memory`, else `~/.local/state/agent-memory`. Creates nothing.
+    pub(crate) fn memory_state_dir(&self) -> Result<PathBuf> {
+        let base = self.os("XDG_STATE_HOME").map(PathBuf::from);
+        Ok(base.map_or_else(|| self.below_home(".local/state", "state"), Ok)?.join("agent-memory"))
+    }
+
+    /// `$XDG_CONFIG_HOME`, else `~/.config` on every platform.
+    pub(crate) fn xdg_config(&self) -> Result<PathBuf> {
         self.os("XDG_CONFIG_HOME").map_or_else(|| self.below_home(".config", "config"), |dir| Ok(dir.into()))
     }
 

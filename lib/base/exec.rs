@@ -11,6 +11,7 @@ use crate::base::exec::streams::{
     Completion, Output, STDERR_KEPT, StderrTail, StreamEvent, collect, feed, pass_on,
 };
 use crate::base::group::{self, GRACE, ProcessGroup};
+use crate::base::stderr;
 use crate::base::sync::lock;
 use crate::base::text::{last_line, one_line};
 use std::ffi::OsString;
@@ -73,18 +74,33 @@ impl Finished {
 
 /// Runs a command to its end. Whatever happens, nothing in its process group is left running.
 ///
-/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as it comes.
+/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as it comes if
+/// it is heard.
 /// When the command itself has exited, processes that it left behind get a short grace period to finish.
 pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
-    run_with(invocation, false)
+    run_with(invocation, false, None)
 }
 
 /// The same, but output beyond the cap is cut in the middle, and the command goes on.
 pub(crate) fn run_cutting(invocation: Invocation) -> Result<Finished, ExecError> {
-    run_with(invocation, true)
+    run_with(invocation, true, None)
 }
 
-fn run_with(invocation: Invocation, is_cut: bool) -> Result<Finished, ExecError> {
+/// The same as [`run`] for a filter: if it fails or prints nothing, the end of its stderr is shown, as `clean` makes
+/// it. Otherwise stderr is not shown, because some programs repeat their whole prompt there.
+pub(crate) fn run_filter(
+    invocation: Invocation,
+    clean: &dyn Fn(&str) -> String,
+) -> Result<Finished, ExecError> {
+    run_with(invocation, false, Some(clean))
+}
+
+fn run_with(
+    invocation: Invocation,
+    is_cut: bool,
+    explain: Option<&dyn Fn(&str) -> String>,
+) -> Result<Finished, ExecError> {
+    let explain = explain.filter(|_| !invocation.is_heard);
     let Invocation { stdout_file, stdout_cap, deadline, .. } = invocation;
     let (mut child, group) =
         ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
@@ -109,20 +125,51 @@ fn run_with(invocation: Invocation, is_cut: bool) -> Result<Finished, ExecError>
     let status = group.end(&mut child);
     let waited = waited.and(drain(&events, &mut completion));
     stderr.over.store(true, SeqCst);
-    waited?;
+    let stderr = std::mem::take(&mut *lock(&stderr.tail));
+    let finished = finished(waited, status, stdout_file, stdout_cap, || lock(&stdout).take(), &stderr);
+    let is_failure = match &finished {
+        Ok(finished) => !finished.status.success() || finished.stdout.trim_ascii().is_empty(),
+        Err(_) => true,
+    };
+    if let Some(clean) = explain.filter(|_| is_failure) {
+        show(&clean(&String::from_utf8_lossy(&stderr)));
+    }
+    finished
+}
 
+fn finished(
+    waited: Result<(), ExecError>,
+    status: Option<ExitStatus>,
+    stdout_file: Option<&fs_err::File>,
+    stdout_cap: usize,
+    collected: impl FnOnce() -> Vec<u8>,
+    stderr: &[u8],
+) -> Result<Finished, ExecError> {
+    waited?;
     let stdout = match stdout_file {
-        None => lock(&stdout).take(),
+        None => collected(),
         Some(file) => {
             overflow(Some(file), stdout_cap)?;
             end_of(file).map_err(ExecError::Reading)?
         }
     };
-    let stderr = std::mem::take(&mut *lock(&stderr.tail));
+    let stderr = stderr.to_vec();
     let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
     let last_line = last_line(&String::from_utf8_lossy(printed)).to_owned();
     let status = status.ok_or(ExecError::Deadline)?;
     Ok(Finished { stdout, status, stderr, last_line })
+}
+
+/// Shows the end of a command's stderr, from the first complete line on.
+fn show(stderr: &str) {
+    let whole = if stderr.len() < STDERR_KEPT {
+        stderr
+    } else {
+        stderr.split_once('\n').map_or("", |(_, rest)| rest)
+    };
+    for text in whole.trim_end_matches(['\n', '\r']).lines() {
+        stderr::line(text);
+    }
 }
 
 /// Waits until the command has exited and its streams have ended, or time is up.
@@ -225,6 +272,11 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
 
 fn prepared(mut command: Command, invocation: &Invocation) -> io::Result<Command> {
     command.current_dir(invocation.dir);
+    // Some programs, like opencode, work in the inherited PWD instead of the current directory.
+    if invocation.dir.is_absolute() {
+        command.env("PWD", invocation.dir);
+    }
+    command.env_remove("OLDPWD");
     for name in &invocation.without {
         command.env_remove(name);
     }
@@ -308,6 +360,23 @@ mod tests {
         let finished =
             run(Invocation { without, ..invocation(CommandLine::Shell("echo \"${HOME-none}\"")) }).unwrap();
         assert_eq!(finished.stdout, b"none\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_directory_of_a_command_is_its_pwd_and_it_has_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let words = words(&["/usr/bin/env"]);
+        let finished = run(Invocation {
+            dir: dir.path(),
+            stdout_cap: 1 << 20,
+            ..invocation(CommandLine::Words(&words))
+        })
+        .unwrap();
+        let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
+        let expected = format!("PWD={}", dir.path().display());
+        assert!(printed.lines().any(|line| line == expected), "{printed}");
+        assert!(!printed.lines().any(|line| line.starts_with("OLDPWD=")), "{printed}");
     }
 
     #[cfg(unix)]

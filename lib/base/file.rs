@@ -25,12 +25,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Creates a directory and its parents, mode 0755 less the umask.
+/// Creates a directory and its parents, mode 0755 less the umask. They survive a power cut.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o755)
 }
 
-/// Creates a directory and its parents, accessible only to the user.
+/// Creates a directory and its parents, accessible only to the user. They survive a power cut.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o700)
 }
@@ -56,13 +56,22 @@ pub(crate) fn make_private(_dir: &Path) -> io::Result<()> {
 }
 
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let missing = path.ancestors().take_while(|dir| !dir.is_dir()).filter_map(Path::parent);
+    let changed: Vec<&Path> = missing.collect();
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
     #[cfg(not(unix))]
     let _ = mode;
-    builder.create(path).map_err(|e| cannot("create the directory", path, &e))
+    builder.create(path).map_err(|e| cannot("create the directory", path, &e))?;
+    changed.into_iter().try_for_each(|dir| {
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        sync_dir(dir).map_err(|e| cannot("sync", dir, &e))
+    })
 }
 
 /// Creates a file that contains `bytes`. If it exists, it stays as it is: `AlreadyExists`.
@@ -217,6 +226,25 @@ pub(crate) fn install_if(
         }
         commit(new, path).map(|()| true)
     });
+    installed.map_err(|e| cannot("write", path, &e))
+}
+
+/// Creates or replaces a file, all or nothing as long as the machine runs: nothing is synced. For state that may be lost,
+/// where nobody should wait for a disk.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let _whole = signal::shield();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // The name that `sweep_dir` knows.
+    let beside = path.with_file_name(format!(".{name}.{}", random58(6)?));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    set_mode(&mut options, mode);
+    let written = options.open(&beside).and_then(|mut file| file.write_all(bytes));
+    let installed = written.and_then(|()| fs::rename(&beside, path));
+    if installed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
     installed.map_err(|e| cannot("write", path, &e))
 }
 

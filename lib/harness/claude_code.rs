@@ -123,6 +123,10 @@ impl Session {
             return Ok(RecordStatus::Known);
         }
         let message: Message = match serde_json::from_str(raw.get()) {
+            Ok(Message { content: None, .. }) => {
+                out.report.unreadable += 1;
+                return Ok(RecordStatus::Unknown(format!("{} without content", record.kind)));
+            }
             Ok(message) => message,
             Err(_) => return Ok(RecordStatus::Unknown(format!("{} message in another shape", record.kind))),
         };

@@ -184,6 +184,7 @@ fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut 
         };
         match (&*part.kind, part.text) {
             _ if !typed => {}
+            ("input_text" | "output_text" | "text", Some(text)) if is_image_tag(&text) => {}
             ("input_text" | "output_text" | "text", Some(text)) => texts.push(text),
             ("input_image", _) => texts.push(IMAGE.to_owned()),
             (kind, _) => out.report.unknown(&format!("message part {kind}")),
@@ -204,4 +205,13 @@ fn joined(content: &RawValue, out: &mut TurnSink) -> String {
         }
     }
     texts.join("\n")
+}
+
+/// Codex puts parts with a tag of its own before and after an image.
+fn is_image_tag(text: &str) -> bool {
+    let text = text.trim();
+    text == "</image>"
+        || text.strip_prefix("<image").is_some_and(|rest| {
+            (rest == ">" || rest.starts_with(" name=")) && rest.ends_with('>') && !rest.contains('\n')
+        })
 }

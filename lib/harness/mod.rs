@@ -12,16 +12,22 @@ mod amp;
 mod claude_code;
 mod codex;
 mod content;
+mod copilot;
 mod cursor;
 mod gemini;
+mod likely;
 mod opencode;
 mod out;
+mod parts;
+pub(crate) mod pi;
 mod plain;
+mod qwen_code;
 pub(crate) mod recalled;
 pub(crate) mod shell;
 pub(crate) mod source;
 mod tool;
 pub(crate) mod turn;
+mod turns;
 mod watched;
 
 use crate::base::error::Result;
@@ -35,35 +41,48 @@ pub(crate) enum Format {
     ClaudeCode,
     Codex,
     Gemini,
+    Copilot,
     Cursor,
+    Pi,
+    QwenCode,
     /// What `opencode export` prints.
     OpencodeExport,
     /// What `amp threads markdown` prints.
     AmpMarkdown,
+    /// Turns in JSON Lines, which any program may print.
+    Turns,
     /// Any text file.
     Plain,
 }
 
 impl Format {
-    pub(crate) const ALL: [Format; 7] = [
+    pub(crate) const ALL: [Format; 11] = [
         Format::ClaudeCode,
         Format::Codex,
         Format::Gemini,
+        Format::Copilot,
         Format::Cursor,
+        Format::Pi,
+        Format::QwenCode,
         Format::OpencodeExport,
         Format::AmpMarkdown,
+        Format::Turns,
         Format::Plain,
     ];
 
-    /// The name that queue entries use; for the first four it is the harness's own.
+    /// The name that queue entries use; for the first seven it is the harness's own.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Format::ClaudeCode => "claude-code",
             Format::Codex => "codex",
             Format::Gemini => "gemini",
+            Format::Copilot => "copilot",
             Format::Cursor => "cursor",
+            Format::Pi => "pi",
+            Format::QwenCode => "qwen-code",
             Format::OpencodeExport => "opencode-export",
             Format::AmpMarkdown => "amp-markdown",
+            Format::Turns => "turns",
             Format::Plain => "plain",
         }
     }
@@ -78,18 +97,34 @@ impl Format {
 /// The file is read as a stream: memory does not grow with the session, except for a few bytes per message. An
 /// error of `each` ends the reading and is returned. A file that is missing, empty, binary, a directory, or of
 /// another format is an error; an incomplete or unknown record is not.
-pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+///
+/// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there.
+pub(crate) fn read_after(
+    format: Format,
+    path: &Path,
+    last: Option<&str>,
+    each: &mut OnTurn,
+) -> Result<SessionReport> {
     let mut out = TurnSink::new(each);
     match format {
         Format::ClaudeCode => claude_code::read(path, &mut out)?,
         Format::Codex => codex::read(path, &mut out)?,
         Format::Gemini => gemini::read(path, &mut out)?,
+        Format::Copilot => copilot::read(path, &mut out)?,
         Format::Cursor => cursor::read(path, &mut out)?,
+        Format::Pi => pi::read(path, &mut out)?,
+        Format::QwenCode => qwen_code::read(path, &mut out)?,
         Format::OpencodeExport => opencode::read(path, &mut out)?,
         Format::AmpMarkdown => amp::read(path, &mut out)?,
-        Format::Plain => plain::read(path, &mut out)?,
+        Format::Turns => turns::read(path, &mut out)?,
+        Format::Plain => plain::read(path, last, &mut out)?,
     }
     out.finish()
+}
+
+/// The same for a session that was not read before.
+pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+    read_after(format, path, None, each)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! opencode: what `opencode export <session id>` prints, one JSON document.
 //!
 //! `{info, messages: [{info: {role, …}, parts: […]}]}`. The messages are read one by one, because the document may
-//! be far larger than memory. A prompt that was given as an argument has quotes around it.
+//! be far larger than memory. A prompt that was given as an argument has quotes around it. A fork is a session of its
+//! own, without the name of its parent.
 
 use crate::base::error::{Error, Result};
 use crate::harness::out::TurnSink;
@@ -34,7 +35,7 @@ pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
             CAP >> 20
         )));
     }
-    let mut document = Document { out, known: false, stopped: None };
+    let mut document = Document { out, known: false, created: None, stopped: None };
     let ended = serde_json::Deserializer::from_reader(reader.take(CAP)).deserialize_map(&mut document);
     if let Some(error) = document.stopped {
         return Err(error);
@@ -61,6 +62,8 @@ struct Document<'a, 'b> {
     out: &'a mut TurnSink<'b>,
     /// Was there a key of an export?
     known: bool,
+    /// When the session began, in milliseconds.
+    created: Option<f64>,
     /// The receiver's error, which ended the reading.
     stopped: Option<Error>,
 }
@@ -83,6 +86,7 @@ impl<'de> Visitor<'de> for &mut Document<'_, '_> {
                         self.out.report.is_sub_agent = info.parent_id.is_some();
                         self.out.report.parent = info.parent_id;
                         self.out.report.cwd = info.directory;
+                        self.created = info.time.and_then(|time| time.created);
                     }
                 }
                 "messages" => {
@@ -115,7 +119,7 @@ impl<'de> Visitor<'de> for Messages<'_, '_, '_> {
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
         while let Some(raw) = seq.next_element::<Box<RawValue>>()? {
-            if let Err(error) = message(&raw, self.0.out) {
+            if let Err(error) = message(&raw, self.0.created, self.0.out) {
                 self.0.stopped = Some(error);
                 return Err(serde::de::Error::custom("stopped"));
             }
@@ -130,6 +134,7 @@ struct Session {
     #[serde(rename = "parentID")]
     parent_id: Option<String>,
     directory: Option<String>,
+    time: Option<Time>,
 }
 
 #[derive(Deserialize)]
@@ -180,7 +185,7 @@ struct ToolState<'a> {
     error: Option<String>,
 }
 
-fn message(raw: &RawValue, out: &mut TurnSink) -> Result<()> {
+fn message(raw: &RawValue, begun: Option<f64>, out: &mut TurnSink) -> Result<()> {
     let Ok(Message { info, parts }) = serde_json::from_str(raw.get()) else {
         out.report.unknown("message in another shape");
         return Ok(());
@@ -197,6 +202,12 @@ fn message(raw: &RawValue, out: &mut TurnSink) -> Result<()> {
         return Ok(());
     }
     let created = info.time.and_then(|time| time.created);
+    // A fork begins with copies of its parent's messages, which keep their times.
+    if let (Some(created), Some(begun)) = (created, begun)
+        && created < begun
+    {
+        return Ok(());
+    }
     let at = created.and_then(|ms| Timestamp::from_millisecond(ms as i64).ok());
     for (n, raw) in parts.into_iter().enumerate() {
         let Ok(part) = serde_json::from_str::<Part>(raw.get()) else {

@@ -100,6 +100,21 @@ impl<'a> TurnSink<'a> {
         }
     }
 
+    /// Adds what a person attached to the turn `id`, like the content of a file: it is material, not their words.
+    pub(super) fn attached(&mut self, text: &str, id: &str, at: Option<Timestamp>) -> Result<()> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let key = format!("{id}/attached");
+        self.call(&key, "attached to the prompt", ToolArguments::Text(""), key.clone(), at)?;
+        self.result(&key, text, false, at)
+    }
+
+    /// Was there any turn so far?
+    pub(super) fn is_silent(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     /// Does a call wait for this result?
     pub(super) fn waits_for(&self, key: &str) -> bool {
         self.waiting.iter().any(|waiting| waiting.key.as_deref() == Some(key))

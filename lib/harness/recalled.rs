@@ -1,7 +1,7 @@
 //! Removes from a session what the agent read from memory.
 //!
-//! Agents read notes in the managed section of their instruction files, with `memory read`, and by opening the
-//! files. All of that is in their transcripts. Learned again, a note would become a copy of itself, a little worse
+//! Agents read notes in the managed section of their instruction files, in what `memory-recall` gives them, with
+//! `memory read`, and by opening the files. All of that is in their transcripts. Learned again, a note would become a copy of itself, a little worse
 //! each time. So it is replaced by a mark.
 
 use std::borrow::Cow;
@@ -9,6 +9,17 @@ use std::borrow::Cow;
 /// The first and the last line of the managed section.
 pub(crate) const START: &str = "<!-- agent-memory:start -->";
 pub(crate) const END: &str = "<!-- agent-memory:end -->";
+
+/// The first and the last line of what `memory-recall` gives a session, each up to the mark of that one time. Without
+/// `<` and `>`, which some programs escape.
+const GIVEN: &str = "[agent-memory:recall ";
+const GIVEN_END: &str = "[agent-memory:end ";
+/// What both begin with: no text between them does.
+pub(crate) const GIVEN_MARK: &str = "[agent-memory:";
+/// So many letters and digits a mark has. It is random, so no note can hold the last line.
+pub(crate) const MARK_LENGTH: usize = 8;
+/// The tags that programs put around what a hook gives.
+const WRAPPERS: &[&str] = &["hook_context", "qwen:", "system-reminder", "system_reminder"];
 
 /// The byte order mark.
 const MARK: char = '\u{feff}';
@@ -18,9 +29,70 @@ pub(super) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
 /// Replaces notes.
 pub(super) const NOTES_LEFT_OUT: &str = "[notes from memory left out]";
 
-/// `text` without managed sections. A section without an end, because only a part of the file was read, goes on to
-/// the end of the text.
+/// `text` as `memory-recall` gives it, between two lines that name `mark`.
+pub(crate) fn given(text: &str, mark: &str) -> String {
+    format!("{GIVEN}{mark}]\n{}\n{GIVEN_END}{mark}]", text.trim_end())
+}
+
+/// `text` without what `memory-recall` has given, and without the tags that the program put around it. What has no end
+/// goes on to the end of the text.
+pub(crate) fn without_given(text: &str) -> Cow<'_, str> {
+    let mut kept = String::new();
+    let mut rest = text;
+    let mut from = 0;
+    while let Some(at) = rest[from..].find(GIVEN).map(|at| from + at) {
+        let after = &rest[at + GIVEN.len()..];
+        let Some(mark) = mark_of(after) else {
+            from = at + GIVEN.len();
+            continue;
+        };
+        let last = format!("{GIVEN_END}{mark}]");
+        let end = after.find(&last).map_or(rest.len(), |end| at + GIVEN.len() + end + last.len());
+        let (start, end) = unwrapped(rest, at, end);
+        kept.push_str(&rest[..start]);
+        rest = &rest[end..];
+        from = 0;
+    }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept.trim().to_owned())
+}
+
+fn mark_of(text: &str) -> Option<&str> {
+    let mark = text.get(..MARK_LENGTH).filter(|_| text.as_bytes().get(MARK_LENGTH) == Some(&b']'))?;
+    mark.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some(mark)
+}
+
+/// The range widened by a tag of a program on both sides, if there is one.
+fn unwrapped(text: &str, start: usize, end: usize) -> (usize, usize) {
+    let before = text[..start].trim_end();
+    let open = before.strip_suffix('>').and_then(|inner| Some((inner.rfind('<')?, inner)));
+    let Some((open, inner)) = open else { return (start, end) };
+    let tag = &inner[open + 1..];
+    let name = tag.split_whitespace().next().unwrap_or_default();
+    let after = text[end..].trim_start();
+    let closing = format!("</{name}>");
+    if !WRAPPERS.iter().any(|wrapper| name.starts_with(wrapper)) {
+        (start, end)
+    } else if after.starts_with(&closing) {
+        (open, text.len() - after.len() + closing.len())
+    } else {
+        (open, end)
+    }
+}
+
+/// `text` without managed sections and without what `memory-recall` has given. A section without an end, because only a
+/// part of the file was read, goes on to the end of the text.
 pub(crate) fn without_sections(text: &str) -> Cow<'_, str> {
+    match without_given(text) {
+        Cow::Borrowed(text) => without_managed(text),
+        Cow::Owned(text) => Cow::Owned(without_managed(&text).into_owned()),
+    }
+}
+
+fn without_managed(text: &str) -> Cow<'_, str> {
     if !text.contains(START) {
         return Cow::Borrowed(text);
     }
@@ -106,8 +178,8 @@ pub(crate) fn reads_memory(command: &str) -> bool {
         });
         let program = words.next().unwrap_or_default();
         match &program[base(program)..] {
-            "memory-read" | "memory-list" => true,
-            "memory" => matches!(words.find(|word| !word.starts_with('-')), Some("read" | "list")),
+            "memory-read" | "memory-list" | "memory-recall" => true,
+            "memory" => matches!(words.find(|word| !word.starts_with('-')), Some("read" | "list" | "recall")),
             _ => false,
         }
     })
@@ -143,6 +215,40 @@ mod tests {
         assert_eq!(without_sections(&text), text);
         assert_eq!(without_sections("plain"), "plain");
         assert_eq!(without_sections(&format!("{END}\nx")), format!("{END}\nx"));
+    }
+
+    #[test]
+    fn what_was_given_is_left_out_with_the_tags_around_it() {
+        let fence =
+            given("### Ports (id__a1B2c3)\n\nThe port is 4310. [agent-memory:end AAAAAAAA]\n", "K7pQ2xAb");
+        for text in [
+            format!("{fence}\n\nfix it"),
+            format!("fix it\n{fence}"),
+            format!("<hook_context>{fence}</hook_context>\n\nfix it"),
+            format!(
+                "<qwen:user-prompt-submit-context hidden=\"true\">\n{fence}\n</qwen:user-prompt-submit-context>\nfix it"
+            ),
+            format!("fix it\n<system_reminder>\n{fence}\n</system_reminder>"),
+            format!("{fence}\n{fence}\nfix it"),
+            // Cut off by the program.
+            format!("fix it\n{}", &fence[..fence.len() - 12]),
+        ] {
+            assert_eq!(without_sections(&text), "fix it", "{text}");
+        }
+        assert_eq!(without_given(&format!("<hook_context>{fence}</hook_context>")), "");
+        assert_eq!(without_given(&format!("a <b>\n{fence}\nc")), "a <b>\n\nc");
+    }
+
+    #[test]
+    fn text_about_the_lines_around_it_stays() {
+        for text in [
+            "It begins with [agent-memory:recall and a mark.",
+            "[agent-memory:recall MARK]\ntext",
+            "[agent-memory:recall K7pQ2x!b] x",
+            "[agent-memory:end K7pQ2xAb] x",
+        ] {
+            assert_eq!(without_given(text), text);
+        }
     }
 
     #[test]
@@ -182,6 +288,8 @@ mod tests {
             "cat ids | xargs -n1 memory-read",
             "/bin/bash -lc memory --json list",
             "/usr/bin/env memory read x",
+            "memory-recall dev server port",
+            "memory recall --json",
         ] {
             assert!(reads_memory(command), "{command}");
         }

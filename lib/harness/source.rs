@@ -1,6 +1,7 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
+use crate::harness::likely;
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
 use memchr::memchr;
@@ -118,6 +119,12 @@ pub(super) fn each_line(
             }
         }
     }
+    let messages = out.report.unreadable;
+    if messages > 0 && out.is_silent() {
+        let plural = if messages == 1 { "message" } else { "messages" };
+        let why = format!("\"{}\" has {messages} {plural}, none of which {program} wrote", path.display());
+        return Err(Error::io(why).hint(whose(reader)));
+    }
     if known > 0 || torn_start {
         return Ok(());
     }
@@ -126,7 +133,15 @@ pub(super) fn each_line(
         1 => format!("\"{}\" is one line that is not a {program} record", path.display()),
         _ => format!("\"{}\" has {lines} lines, and none is a {program} record", path.display()),
     })
-    .hint("check that the file belongs to the harness it was queued for"))
+    .hint(whose(reader)))
+}
+
+/// The next step for a file that is another program's.
+fn whose(reader: &mut Reader) -> String {
+    match likely::harness(reader) {
+        Some(harness) => format!("it looks like a session of {harness}; queue it with --harness {harness}"),
+        None => "check that the file belongs to the harness it was queued for".to_owned(),
+    }
 }
 
 pub(super) struct LineRead {

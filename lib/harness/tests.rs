@@ -6,6 +6,10 @@ use crate::harness::turn::{Role, Turn};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+mod others;
+
+use others::TURNS;
+
 fn read_all(format: Format, path: &Path) -> Result<(Vec<Turn>, SessionReport)> {
     let mut turns = Vec::new();
     let report = read(format, path, &mut |turn| {
@@ -510,8 +514,12 @@ fn samples() -> Vec<(Format, String)> {
         (Format::Codex, codex),
         (Format::Gemini, gemini),
         (Format::Cursor, CURSOR.to_owned()),
+        (Format::Copilot, include_str!("../../tests/recorded/copilot/events.jsonl").to_owned()),
+        (Format::Pi, include_str!("../../tests/recorded/pi/session.jsonl").to_owned()),
+        (Format::QwenCode, include_str!("../../tests/recorded/qwen-code/session.jsonl").to_owned()),
         (Format::OpencodeExport, opencode()),
         (Format::AmpMarkdown, AMP.to_owned()),
+        (Format::Turns, TURNS.to_owned()),
         (Format::Plain, "some text\n".to_owned()),
     ]
 }
@@ -581,7 +589,12 @@ fn what_is_no_session_is_told_by_what_it_is() {
         assert_eq!(Format::from_name(format.name()), Some(format));
         if format != Format::Plain {
             let message = why(format, b"Dear diary,\ntoday\n");
-            assert!(message.contains("none is a") || message.contains("is not what `"), "{message}");
+            assert!(
+                message.contains("none is a")
+                    || message.contains("is not what `")
+                    || message.contains("is not a turn"),
+                "{message}"
+            );
         }
     }
     for (format, text) in samples() {

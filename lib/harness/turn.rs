@@ -71,6 +71,8 @@ pub(crate) struct SessionReport {
     pub(crate) torn: usize,
     /// Lines that were skipped because they are longer than [`LINE_CAP`](crate::harness::source::LINE_CAP).
     pub(crate) too_long: usize,
+    /// Messages whose content is not where this program has it: the file may be another program's.
+    pub(super) unreadable: usize,
     /// Tool calls without a result: the session ended first, or is still running.
     pub(super) open_calls: usize,
     pub(crate) session_id: Option<String>,

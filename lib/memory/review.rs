@@ -165,12 +165,14 @@ fn create<P: Persistence>(notes: &P, lock: &P::Lock, proposal: &Proposal, now: T
     let Some(draft) = &proposal.entry else { return Err(Error::corrupt("a new note without a text")) };
     let title = one_line(&draft.title);
     let made_before = |id: &EntryId| {
-        let there = notes.find_own(id).ok()?;
-        (is_accepted(there.entry.meta()) && says(&there.entry, draft)).then_some(there)
+        let there = notes.own(id)?;
+        Ok::<_, Error>(there.filter(|there| is_accepted(there.entry.meta()) && says(&there.entry, draft)))
     };
     let taken = notes.ids()?;
-    let id = EntryId::make(&title, proposal.created_at, |id| taken.contains(id) && made_before(id).is_none());
-    if let Some(there) = made_before(&id) {
+    let id = EntryId::try_make(&title, proposal.created_at, |id| {
+        Ok::<_, Error>(taken.contains(id) && made_before(id)?.is_none())
+    })?;
+    if let Some(there) = made_before(&id)? {
         return Ok(there);
     }
     let meta = Meta {

@@ -53,7 +53,7 @@ impl Filter {
 }
 
 /// Is it a note of this repository: with scope `repo`, and with a source that names the repository?
-pub(super) fn belongs_to(meta: &Meta, repo: &str) -> bool {
+pub(crate) fn belongs_to(meta: &Meta, repo: &str) -> bool {
     meta.scope == Scope::Repo && meta.sources.iter().any(|source| source.repo.as_deref() == Some(repo))
 }
 

@@ -6,8 +6,8 @@ use crate::base::error::Result;
 use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
-    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_review,
-    memory_uninstall_cron, memory_update,
+    memory_doctor, memory_install_cron, memory_install_hooks, memory_list, memory_read, memory_recall,
+    memory_remove, memory_review, memory_uninstall_cron, memory_uninstall_hooks, memory_update,
 };
 use std::process::ExitCode;
 
@@ -22,6 +22,7 @@ const ABOUT: About = About {
         ("agents-md", "write notes into AGENTS.md files"),
         ("list", "list notes, or search them"),
         ("read", "print notes and record that they were read"),
+        ("recall", "print what a session here should know"),
         ("update", "change a note"),
         ("remove", "move notes to the archive, or delete them"),
         ("review", "decide about changes that wait for you"),
@@ -29,6 +30,8 @@ const ABOUT: About = About {
         ("config", "show the configuration, or create one"),
         ("install-cron", "run consolidation and defrag on a timer"),
         ("uninstall-cron", "remove those timers"),
+        ("install-hooks", "let the coding agents capture and recall"),
+        ("uninstall-hooks", "remove those hooks"),
         ("completions", "print completions for bash, zsh or fish"),
         ("help", "print the help of a command, or a manual"),
         ("version", "print the version"),
@@ -53,6 +56,7 @@ const FAMILY: Family = Family {
         &memory_agents_md::ABOUT,
         &memory_list::ABOUT,
         &memory_read::ABOUT,
+        &memory_recall::ABOUT,
         &memory_update::ABOUT,
         &memory_remove::ABOUT,
         &memory_review::ABOUT,
@@ -60,6 +64,8 @@ const FAMILY: Family = Family {
         &memory_config::ABOUT,
         &memory_install_cron::ABOUT,
         &memory_uninstall_cron::ABOUT,
+        &memory_install_hooks::ABOUT,
+        &memory_uninstall_hooks::ABOUT,
     ],
     manuals: manuals::MEMORY,
     other_manuals: manuals::AXE,

@@ -5,10 +5,13 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::base::signal;
-use crate::config::memory::{self, Target};
+use crate::config::memory::Target;
+use crate::harness::shell::AgentShell;
+use crate::memory::section::projects::agents_md;
 use crate::memory::section::{self, NoteCounts, Outcome, Standing};
 use crate::program::notes::{Errors, Store, for_each, ids_on_stdin, repository_here};
 use crate::store::persistence::Note;
+use crate::store::place::Root;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,9 +37,11 @@ pub(super) const ABOUT: About = About {
         value("config", "FILE", "use this configuration file"),
     ],
     more: "Refreshes one section of each file under agentsMd.targets, between two marker lines: hot and pinned notes \
-           in full, warm ones as links, the number of the others. The rest of the file stays, byte for byte, and a \
-           file that is up to date is not written. Notes whose last day (until) is over are left out. Without targets the \
-           section is printed on stdout.\n\n\
+           in full, warm ones by file name and summary, the number of the others. The rest of the file stays, byte for \
+           byte, and a file that is up to date is not written. Notes whose last day (until) is over are left out. \
+           Without targets the section is printed on stdout.\n\n\
+           --project also remembers the checkout: from then on its AGENTS.md is refreshed with the others, until you \
+           remove the section from it.\n\n\
            With - it prints a section of just the notes that stdin names, and writes no file. It reads ids, one a \
            line, or what memory-list --json or memory-consolidate --json prints.\n\n    \
            memory-agents-md --stdout | llm -s 'Which of these contradict each other?'\n    \
@@ -50,6 +55,13 @@ pub(super) const ABOUT: About = About {
              its target is replaced, not the link. Files are skipped with an error if they are larger than 8 MiB, in \
              UTF-16, read-only, or have broken markers; the other files are still refreshed.\n\n\
              A marker is alone on its line, outside of code fences.",
+        ),
+        (
+            "PROJECTS",
+            "The checkouts in which you ran --project are in projects.json, in the store's .agent-memory/, on this \
+             machine only. memory-consolidate, memory-defrag and every command that changes a note refresh them. One \
+             whose section you removed is dropped; one that is gone is dropped after 30 days, in case its disk is only \
+             unplugged. In an agent's shell the file is written once, and nothing is remembered.",
         ),
         (
             "EXIT STATUS",
@@ -141,30 +153,35 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if args.is_stdin {
         return print_notes(&store, args.json, &reporter, stdout);
     }
-    let Store { mut config, root, .. } = store;
+    let Store { config, root, .. } = store;
     let here = if args.is_project { Some(here("--project", env)?) } else { None };
     let repo = match (&args.repo, &here) {
         (Some(dot), _) if dot == "." => Some(self::here("--repo", env)?.name),
         (repo, here) => repo.clone().or_else(|| here.as_ref().map(|here| here.name.clone())),
     };
-    let wanted: Vec<PathBuf> = match here {
-        Some(here) => vec![of_project(&here.top)?],
+    let wanted: Vec<PathBuf> = match &here {
+        Some(here) => vec![agents_md(&here.top)?],
         None => args.targets.iter().map(|path| absolute(path, env)).collect::<Result<_>>()?,
     };
     let is_named = !wanted.is_empty();
-    let is_bare = !is_named && config.agents_md.targets.is_empty();
+    let is_bare = !is_named && !section::has_targets(&config, &root);
     if args.to_stdout || is_bare && !args.is_check {
         let section = section::text(&config, &root, repo.as_deref(), env.today(), &reporter)?;
         return print(repo.as_deref(), section, args.json, stdout).map(|()| ExitCode::SUCCESS);
     }
-    if is_named {
-        let target = |path| Ok(Target { path, repo: repo.clone() });
-        config.agents_md.targets = wanted.into_iter().map(target).collect::<Result<_>>()?;
-    }
-    let outcomes = match args.is_check {
-        true => section::check(&config, &root, env.today())?,
-        false => section::refresh(&config, &root, env.today(), &reporter)?,
+    let targets: Vec<Target> = wanted.into_iter().map(|path| Target { path, repo: repo.clone() }).collect();
+    let outcomes = match (args.is_check, is_named) {
+        (true, true) => section::check_these(&targets, &config, &root, env.today())?,
+        (true, false) => section::check(&config, &root, env.today())?,
+        (false, true) => section::refresh_these(&targets, &config, &root, env.today(), &reporter)?,
+        (false, false) => section::refresh(&config, &root, env.today(), &reporter)?,
     };
+    if let Some(here) = &here
+        && !args.is_check
+        && outcomes.iter().all(|outcome| outcome.standing.is_ok())
+    {
+        record(&root, here, env, &reporter);
+    }
     if is_bare {
         reporter.warn("there is no target to check: add one to agentsMd.targets, or give --target FILE");
     }
@@ -186,13 +203,16 @@ fn here(flag: &str, env: &Env) -> Result<Repository> {
     repository_here(flag, "cd into one, or name a file with --target", env)
 }
 
-/// A checkout may be a stranger's: a link in it must not redirect the section to another file.
-fn of_project(top: &Path) -> Result<PathBuf> {
-    let path = top.join("AGENTS.md");
-    match memory::lies_in(top, &path) {
-        true => Ok(path),
-        false => Err(Error::refused(format!("\"{}\" is a link out of the repository", path.display()))
-            .hint("if you want that, name its target with --target and --repo .")),
+/// From now on the file is refreshed with the others, if a person wants it.
+fn record(root: &Root, here: &Repository, env: &Env, reporter: &Reporter) {
+    if let Some(shell) = AgentShell::of(env) {
+        reporter.warn(&format!(
+            "this is the shell of an agent ({} is set), so the file is written once, and not refreshed from now on; for \
+             that, run it in a terminal of your own",
+            shell.variable
+        ));
+    } else if let Err(error) = section::record_project(root, here) {
+        reporter.warn(&format!("the file is written, and will not be refreshed: {}", error.line()));
     }
 }
 

@@ -17,11 +17,12 @@ use crate::harness::shell::AgentShell;
 use crate::memory::authorship::{NoteText, unproven};
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::redact::Redactor;
+use crate::memory::section::refresh_after_change;
 use crate::memory::service::{NewNote, NoteService};
 use crate::program::memory_capture::forms::{
     Body, Given, Note, PastSessions, What, harness, scope, tags, thread_id,
 };
-use crate::program::notes::{print, print_waiting, refresh, warn_waiting};
+use crate::program::notes::{print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
 use crate::store::journal::Waiting;
@@ -40,8 +41,9 @@ pub(super) const ABOUT: About = About {
     caption: "queue a note or an agent's session",
     usage: &[
         "memory-capture --title T --body B|- [--tags a,b] [--scope S] [--direct]",
-        "memory-capture --harness amp|opencode --thread-id ID",
-        "memory-capture --harness claude-code|codex|cursor|gemini < HOOK",
+        "memory-capture --harness amp|opencode|NAME --thread-id ID",
+        "memory-capture --harness H < HOOK",
+        "memory-capture --harness pi FILE",
         "memory-capture --entry < ENTRY",
         "memory-capture --past PERIOD [--harness H] [--dry-run] [--yes]",
     ],
@@ -63,9 +65,9 @@ pub(super) const ABOUT: About = About {
     ],
     more: "Prints the path of the queue entry, or of the note with --direct. A session that is already \
            waiting is not queued again; its entry is printed instead.\n\n\
-           As a hook (third form) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
+           As a hook (third form; H is claude-code, codex, copilot, cursor, gemini or qwen-code) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
            nothing, it gives the reason on stderr. \
-           The hooks of Codex, Cursor and Gemini CLI print nothing without --json. A hook \
+           Without --json only Claude Code's hook prints anything. A hook \
            never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
            pass its JSON as the last argument.\n\n    \
            git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
@@ -74,7 +76,8 @@ pub(super) const ABOUT: About = About {
             "HOOKS",
             "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
          PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
-         PreCompress. Cursor: stop, sessionEnd. JSON without the name of an event counts as an end.\n\n\
+         PreCompress. Cursor: stop, sessionEnd. Copilot: agentStop, sessionEnd. Qwen Code: Stop, SessionEnd, \
+         PreCompact. JSON without the name of an event counts as an end.\n\n\
          These keys of a hook's JSON are read (here Claude Code's): session_id, transcript_path, cwd, \
          hook_event_name.\n\n\
          Claude Code, Codex and Gemini CLI go on if a hook exits with code 2, and take the hook's stderr as their \
@@ -184,13 +187,22 @@ enum Plan {
 
 fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let reporter = Reporter::new(false);
+    let config = || memory::load(args.config.as_deref(), env, &reporter);
     let plan = match env.os("AGENT_MEMORY_RUN") {
-        None => plan(args.what, env, &reporter)?,
+        None => {
+            if let Some(harness) = args.what.harness() {
+                expect_described(harness, "option \"--harness\"", config)?;
+            }
+            let plan = plan(args.what, env, &reporter)?;
+            if let Plan::Queue { entry, .. } = &plan {
+                expect_described(entry.harness, "not a queue entry: harness", config)?;
+            }
+            plan
+        }
         Some(_) => Plan::Nothing(
             "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)".to_owned(),
         ),
     };
-    let config = || memory::load(args.config.as_deref(), env, &reporter);
     match plan {
         Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
         Plan::Write(mut entry) => {
@@ -212,6 +224,20 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     }
 }
 
+/// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
+fn expect_described(
+    harness: Harness,
+    place: &str,
+    config: impl Fn() -> Result<memory::MemoryConfig>,
+) -> Result<()> {
+    let Harness::Other(_) = harness else { return Ok(()) };
+    let name = harness.name();
+    if config()?.harnesses.contains_key(name) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
+}
+
 fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
     let here = || env.current_dir().ok();
     match what {
@@ -224,10 +250,21 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
         What::Session { harness, thread_id } => {
             let retrieval = match harness {
                 Harness::Opencode => Retrieval::OpencodeSession { thread_id },
+                Harness::Other(_) => Retrieval::ReadCommand { thread_id },
                 _ => Retrieval::AmpThread { thread_id },
             };
             let entry = entry(retrieval, harness, capture::context(here()), env);
             Ok(Plan::Queue { entry, quiet: false })
+        }
+        What::File { harness, file } => {
+            let path = here().unwrap_or_default().join(&file);
+            match capture::session_file(&path)? {
+                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
+                HookEvent::Session { retrieval, cwd } => {
+                    let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
+                    Ok(Plan::Queue { entry, quiet: false })
+                }
+            }
         }
         What::Note(note) => {
             let context = capture::context(here());
@@ -248,6 +285,10 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             let entry = entry(inline(note, scope, reporter)?, harness, context, env);
             entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
+        }
+        What::Hook { harness: harness @ Harness::Other(_), .. } => {
+            Err(Error::usage(format!("a session of {harness} is captured by its id"))
+                .hint("add --thread-id ID"))
         }
         What::Hook { harness, payload } => {
             let is_notify = payload.is_some();
@@ -351,7 +392,7 @@ fn write_note(
             ..Proposal::new(Op::Create, &title, by, now)
         };
         let waits = service.propose(proposal)?;
-        refresh(config, &root, env, reporter);
+        refresh_after_change(config, &root, env.today(), reporter);
         return print_waiting(&waits, &root, json, stdout, reporter);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
@@ -362,7 +403,7 @@ fn write_note(
         let waits = service.propose(Proposal { reasons, session: Some(source), ..widened })?;
         warn_waiting(&waits, reporter);
     }
-    refresh(config, &root, env, reporter);
+    refresh_after_change(config, &root, env.today(), reporter);
     print(&note, json, stdout)
 }
 

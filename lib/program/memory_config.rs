@@ -1,32 +1,38 @@
 //! `memory-config`: show the configuration and where each value comes from, or write a first file.
 
+mod init;
+
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::file;
+use crate::base::signal;
 use crate::base::stderr::line;
 use crate::base::text::one_line;
-use crate::config::memory::search::{files, named, users_own};
+use crate::config::memory::search::{files, users_own};
 use crate::config::memory::settings;
 use crate::config::memory::settings::Setting;
-use crate::config::memory::starter::starter;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-config",
     caption: "show or start the memory programs' configuration",
-    usage: &["memory-config path|init [--config FILE]", "memory-config show [--json] [--config FILE]"],
+    usage: &[
+        "memory-config init [--yes] [--timers] [--config FILE]",
+        "memory-config path [--config FILE]",
+        "memory-config show [--json] [--config FILE]",
+    ],
     commands: &[
         ("path", "print the path of the file in use, or where it would be"),
-        ("init", "write a first file that fits what is installed"),
+        ("init", "write a first file, and install hooks and timers"),
         ("show", "print every setting with its value and source"),
     ],
     flags: &[
         value("config", "FILE", "use this file instead of those below"),
+        flag("yes", "init: write the file and install the hooks without asking"),
+        flag("timers", "init: install the timers, too"),
         flag("json", "show: one JSON object, key by key"),
     ],
     more: "The first of these files is used: --config, $AGENT_MEMORY_CONFIG, ./memory.config.json, \
@@ -34,7 +40,10 @@ pub(super) const ABOUT: About = About {
            Every key has a default; memory(7) describes them.\n\n\
            A ./memory.config.json may be somebody else's. Unless AGENT_MEMORY_TRUST=1 is set, or your own \
            file lists its directory (or a parent) under trustedDirectories, it can only lower the limits for \
-           the LLM.\n\n    \
+           the LLM.\n\n\
+           init looks for coding agents by their directories. It proposes their context files as targets and the first \
+           LLM command on PATH. On a terminal it asks whether to install hooks and timers. It never overwrites a \
+           file, and ends with what the next session will see and what is left to do.\n\n    \
            memory-config show --json | jq -r '.[\"storage.root\"].value'",
     sections: &[],
 };
@@ -51,6 +60,8 @@ struct Args {
     action: Action,
     config: Option<PathBuf>,
     json: bool,
+    yes: bool,
+    timers: bool,
 }
 
 pub fn main() -> ExitCode {
@@ -59,12 +70,14 @@ pub fn main() -> ExitCode {
 
 fn parse(p: &mut Arguments) -> Result<Args> {
     use lexopt::prelude::*;
-    let (mut config, mut json) = (None, false);
+    let (mut config, mut json, mut yes, mut timers) = (None, false, false, false);
     let mut words = Vec::new();
     while let Some(arg) = p.next()? {
         match arg {
             Long("config") => config = Some(p.path()?),
             Long("json") => json = true,
+            Long("yes") => yes = true,
+            Long("timers") => timers = true,
             Value(word) => words.push(text(word)?),
             _ => return Err(arg.unexpected().into()),
         }
@@ -84,14 +97,23 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     if json && action != Action::Show {
         return Err(Error::usage("option \"--json\" is only for show"));
     }
-    Ok(Args { action, config, json })
+    for (flag, is_given) in [("--yes", yes), ("--timers", timers)] {
+        if is_given && action != Action::Init {
+            return Err(Error::usage(format!("option \"{flag}\" is only for init")));
+        }
+    }
+    Ok(Args { action, config, json, yes, timers })
 }
 
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let config = args.config.as_deref();
     match args.action {
         Action::Path => path(config, env, stdout)?,
-        Action::Init => init(config, env, stdout)?,
+        Action::Init => {
+            signal::watch(ABOUT.name, false);
+            let args = init::Args { config: args.config, yes: args.yes, timers: args.timers };
+            return init::run(&args, env, stdout);
+        }
         Action::Show => show(config, args.json, env, stdout)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -113,46 +135,19 @@ fn path(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
     stdout.line(&path.display().to_string())
 }
 
-fn init(config: Option<&Path>, env: &Env, stdout: &mut Stdout) -> Result<()> {
-    let path = match named(config, env)? {
-        Some((path, _)) => path,
-        None => users_own(env)?,
-    };
-    let starter = starter(env)?;
-    file::make_dir(path.parent().unwrap_or(&path))?;
-    match file::create(&path, starter.text.as_bytes(), 0o600) {
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Error::usage(format!("config file already exists: \"{}\"", path.display())));
-        }
-        Err(e) => return Err(e.into()),
-    }
-    match &starter.command {
-        Some((name, program)) => line(&format!("LLM command: {name} ({})", program.display())),
-        None => line(
-            "LLM command: none found on PATH; set llm.command to a shell command that reads a prompt on stdin \
-             and prints the answer",
-        ),
-    }
-    match &starter.targets[..] {
-        [] => line("AGENTS.md targets: no harness found; list your files under agentsMd.targets"),
-        targets => line(&format!("AGENTS.md targets: {}", targets.join(", "))),
-    }
-    stdout.line(&path.display().to_string())
-}
-
 /// Aligned for people, separated by tabs for programs.
 fn show(config: Option<&Path>, json: bool, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let settings = settings(config, env, &Reporter::new(false))?;
     if json {
-        let shown =
-            |setting: &Setting| (setting.key, json!({"value": setting.value, "source": setting.source}));
+        let shown = |setting: &Setting| {
+            (setting.key.clone(), json!({"value": setting.value, "source": setting.source}))
+        };
         return stdout.json(&settings.all.iter().map(shown).collect::<BTreeMap<_, _>>());
     }
     let rows: Vec<_> = settings
         .all
         .iter()
-        .map(|s| (s.key, one_line(&s.value.to_string(), usize::MAX), one_line(&s.source, usize::MAX)))
+        .map(|s| (s.key.clone(), one_line(&s.value.to_string(), usize::MAX), one_line(&s.source, usize::MAX)))
         .collect();
     let width = |longest: Option<usize>| if stdout.is_terminal() { longest.unwrap_or(0) } else { 0 };
     let keys = width(rows.iter().map(|(key, ..)| key.chars().count()).max());

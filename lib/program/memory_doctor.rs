@@ -8,7 +8,9 @@ use crate::base::error::Result;
 use crate::base::text::in_line;
 use crate::base::{file, signal, stderr};
 use crate::config::memory::search::files;
-use crate::memory::doctor::{self, CHECKS, Check, CheckContext, Checker, Finding, Report, Severity};
+use crate::memory::doctor::{
+    self, CHECKS, Check, CheckContext, Checker, Finding, HarnessState, Report, Severity,
+};
 use crate::program::notes::Store;
 use crate::schedule::check;
 use crate::store::place::Root;
@@ -49,7 +51,10 @@ pub(super) const ABOUT: About = About {
          read (ledger); a batch was left behind (batch); a target is stale, or another \
          tool owns it (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
          the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); the timers differ from the \
-         configuration, or have not run for long (schedule).",
+         configuration, or have not run for long (schedule); a hook of memory-recall gave nothing although it should \
+         have (recall); a coding agent has no hooks, or hooks that cannot \
+         work, or captured nothing for 30 days (hooks).\n\nInfo: for each coding agent on this machine, whether its hooks are \
+         installed and when it last captured something.",
     )],
 };
 
@@ -105,10 +110,12 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         stderr::line(&format!("running now: {}", holder.trim()));
     }
     if args.json {
-        print_json(&mended.findings, &report, stdout)?;
+        print_json(&mended.findings, &report, &doctor::states(&patient), stdout)?;
     } else {
-        print(&mended.findings, &report, &store.root, args.fix, stdout)?;
+        print(&mended.findings, &report, &doctor::states(&patient), &store.root, args.fix, stdout)?;
     }
+    stdout.flush()?;
+    report.remember(&store.root);
     match mended.error {
         Some(error) => Err(error),
         None if report.count(Severity::Error) > 0 => Ok(ExitCode::FAILURE),
@@ -116,17 +123,30 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
 }
 
-fn print_json(mended: &[Finding], report: &Report, stdout: &mut Stdout) -> Result<()> {
+fn print_json(
+    mended: &[Finding],
+    report: &Report,
+    harnesses: &[HarnessState],
+    stdout: &mut Stdout,
+) -> Result<()> {
     stdout.json(&json!({
         "findings": report.findings.iter().chain(mended).collect::<Vec<_>>(),
         "errors": report.count(Severity::Error),
         "warnings": report.count(Severity::Warning),
         "notes": report.notes,
+        "harnesses": harnesses,
     }))
 }
 
 /// Prints the lines for people, and for `grep`.
-fn print(mended: &[Finding], report: &Report, root: &Root, fix: bool, stdout: &mut Stdout) -> Result<()> {
+fn print(
+    mended: &[Finding],
+    report: &Report,
+    harnesses: &[HarnessState],
+    root: &Root,
+    fix: bool,
+    stdout: &mut Stdout,
+) -> Result<()> {
     let mut rows: Vec<[String; 4]> = mended.iter().map(|finding| row("fixed", finding, root)).collect();
     let mut seen: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
     for finding in &report.findings {
@@ -150,6 +170,11 @@ fn print(mended: &[Finding], report: &Report, root: &Root, fix: bool, stdout: &m
                 "memory-doctor --json lists all".to_owned(),
             ]);
         }
+    }
+    for state in harnesses {
+        let file = in_line(&state.file.to_string_lossy());
+        let mend = if state.is_whole() { "nothing to do" } else { "memory-install-hooks" };
+        rows.push(["info".to_owned(), file, state.line(), mend.to_owned()]);
     }
     let is_table = stdout.is_terminal();
     for [severity, file, what, mend] in &rows {

@@ -67,8 +67,17 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     Ok(args)
 }
 
+/// As without any flags, for another program.
+pub(super) fn with_defaults(config: Option<PathBuf>, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
+    set_up(Args { config, ..Args::default() }, env, stdout)
+}
+
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     signal::watch(ABOUT.name, args.json);
+    set_up(args, env, stdout)
+}
+
+fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let config = memory::load(args.config.as_deref(), env, &reporter)?;
     let tools = Tools { env, patience: PATIENCE };

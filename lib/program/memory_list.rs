@@ -1,12 +1,13 @@
 //! `memory-list`: list the notes by title, or search them.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
+use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, flag, value};
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::{disarmed, one_line};
 use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
-use crate::memory::service::Filter;
+use crate::memory::service::{Filter, belongs_to};
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
@@ -16,6 +17,7 @@ use jiff::civil::Date;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) const ABOUT: About = About {
     name: "memory-list",
@@ -28,7 +30,8 @@ pub(super) const ABOUT: About = About {
         value("tier", "T", "hot, warm or cold"),
         value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable"),
         value("scope", "S", "global or repo"),
-        value("repo", "R", "notes of this repository (host/owner/name; . for the current)"),
+        value("repo", "R", "only notes of this repository (host/owner/name; . for the current)"),
+        flag("all", "notes of every repository, not only of the current one"),
         flag("pinned", "only pinned notes"),
         value("by", "WHO", "person, agent or tool: who said what the note says"),
         flag("expired", "only notes whose last day (until) is over"),
@@ -38,9 +41,12 @@ pub(super) const ABOUT: About = About {
         flag("json", "one JSON object a line"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Prints a table on a terminal. In a pipe the columns are separated by tabs: id, tier, status, used, \
-           title, tags, with --query the line that matches best, and last, where there is one, a remark: who said it, \
-           until when it holds, and whether a change of it waits for you. Finding nothing is not an error.\n\n    \
+    more: "In a repository it lists that repository's notes and the global ones; with --all, and outside of any \
+           repository, all notes.\n\n\
+           Prints a table on a terminal. In a pipe the columns are separated by tabs: id, tier, status, used, \
+           title, tags, the repository or \"global\", with --query the line that matches best, and last, where there is \
+           one, a remark: who said it, until when it holds, and whether a change of it waits for you. Finding nothing \
+           is not an error.\n\n    \
            memory-list --query 'retry \"exponential backoff\" tag:http' --limit 5\n    \
            memory-list --query \"dev server port\" --json | memory-read -",
     sections: &[(
@@ -57,6 +63,7 @@ pub(super) const ABOUT: About = About {
 struct Args {
     query: Option<String>,
     filter: Filter,
+    all: bool,
     archived: bool,
     expired: bool,
     sort: Option<Sort>,
@@ -89,6 +96,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("scope") => filter.scope = Some(p.one_of(Scope::parse, SCOPES)?),
             Long("tag") => filter.tags.push(wanted_tag("--tag", &p.text()?)?),
             Long("repo") => filter.repo = Some(p.text()?),
+            Long("all") => args.all = true,
             Long("pinned") => filter.pinned = true,
             Long("by") => filter.by = Some(p.one_of(By::parse, "person, agent or tool")?),
             Long("expired") => args.expired = true,
@@ -99,6 +107,9 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("config") => args.config = Some(p.path()?),
             _ => return Err(arg.unexpected().into()),
         }
+    }
+    if args.all && args.filter.repo.is_some() {
+        return Err(apart("--all", "--repo").hint("--repo alone lists the notes of one repository"));
     }
     Ok(args)
 }
@@ -132,6 +143,16 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if args.filter.repo.as_deref() == Some(".") {
         args.filter.repo = Some(repository_here("--repo", "name one, as host/owner/name", env)?.name);
     }
+    let is_narrow = !args.all && args.filter.repo.is_none();
+    let view = View {
+        here: env
+            .current_dir()
+            .ok()
+            .filter(|_| is_narrow)
+            .and_then(|dir| repository::of(&dir))
+            .map(|here| here.name),
+        elsewhere: AtomicUsize::new(0),
+    };
     let today = env.today();
     args.filter.over_on = args.expired.then_some(today);
     let place = if args.archived { Place::Archive } else { Place::Topics };
@@ -142,8 +163,8 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         Place::Archive => Cache::none(),
     };
     let rows = match &args.query {
-        Some(query) => found(&Query::parse(query), &args, &store, place, &cache, &reporter)?,
-        None => listed(&args, &store, place, &cache, &reporter)?,
+        Some(query) => found(&Query::parse(query), &args, &view, &store, place, &cache, &reporter)?,
+        None => listed(&args, &view, &store, place, &cache, &reporter)?,
     };
     let (proposals, _) = Topics::at(&store.root).proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
@@ -152,8 +173,15 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
-    print(&rows, &waiting, today, args.json, args.query.is_some(), stdout)?;
+    print(&rows, &view, &waiting, today, args.json, args.query.is_some(), stdout)?;
     stdout.flush()?;
+    let elsewhere = view.elsewhere.into_inner();
+    if elsewhere > 0 && !args.json && (rows.is_empty() || stdout.is_terminal()) {
+        stderr::line(&match elsewhere {
+            1 => "1 note of another repository is not shown: --all".to_owned(),
+            many => format!("{many} notes of other repositories are not shown: --all"),
+        });
+    }
     if stdout.is_terminal() && !args.json && !proposals.is_empty() {
         stderr::line(&match proposals.len() {
             1 => "1 change waits for your decision: memory review".to_owned(),
@@ -163,6 +191,35 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     // The answer does not depend on it, and a store that cannot be written to can be searched.
     let _ = cache.keep_up(&store.root);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is listed of all repositories.
+struct View {
+    /// The repository whose notes are listed, beside the global ones. `None`: all.
+    here: Option<String>,
+    /// How many notes were left out because they are another's.
+    elsewhere: AtomicUsize,
+}
+
+impl View {
+    fn shows(&self, meta: &Meta) -> bool {
+        let Some(here) = &self.here else { return true };
+        let is_here = meta.scope == Scope::Global || belongs_to(meta, here);
+        if !is_here {
+            self.elsewhere.fetch_add(1, Ordering::Relaxed);
+        }
+        is_here
+    }
+
+    /// The repository of a note: of several the current one, or else the first. `None` for a global note.
+    fn repo<'a>(&self, meta: &'a Meta) -> Option<&'a str> {
+        if meta.scope == Scope::Global {
+            return None;
+        }
+        let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref());
+        let first = repos.clone().next();
+        repos.find(|repo| Some(*repo) == self.here.as_deref()).or(first)
+    }
 }
 
 /// What is worth a remark: who said it, until when it holds, and that a change waits.
@@ -176,10 +233,17 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
     [by, until, waits].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn listed(args: &Args, store: &Store, place: Place, cache: &Cache, reporter: &Reporter) -> Result<Vec<Row>> {
+fn listed(
+    args: &Args,
+    view: &View,
+    store: &Store,
+    place: Place,
+    cache: &Cache,
+    reporter: &Reporter,
+) -> Result<Vec<Row>> {
     let scan = metadata(&Topics::at(&store.root), place, cache, |meta, path| {
         let path = || path.to_path_buf();
-        if args.filter.matches(&meta) {
+        if args.filter.matches(&meta) && view.shows(&meta) {
             Some(Row { meta, path: path(), line: None, score: None })
         } else {
             None
@@ -193,6 +257,7 @@ fn listed(args: &Args, store: &Store, place: Place, cache: &Cache, reporter: &Re
 fn found(
     query: &Query,
     args: &Args,
+    view: &View,
     store: &Store,
     place: Place,
     cache: &Cache,
@@ -200,8 +265,9 @@ fn found(
 ) -> Result<Vec<Row>> {
     // In another order than that of the best, any of them may be the first.
     let most = args.limit.filter(|_| args.sort.is_none()).unwrap_or(usize::MAX);
-    let wanted = |meta: &Meta| args.filter.matches(meta);
-    let wanted: Option<&Wanted<'_>> = if args.filter == Filter::default() { None } else { Some(&wanted) };
+    let wanted = |meta: &Meta| args.filter.matches(meta) && view.shows(meta);
+    let is_any = args.filter == Filter::default() && view.here.is_none();
+    let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
     let findings = find(&Topics::at(&store.root), place, cache, query, wanted, most)?;
     warn_of(&findings.broken, reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
@@ -210,7 +276,7 @@ fn found(
         let phrases = phrases.join(" and ");
         reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
     }
-    let row = |Found { meta, path, line, score }| Row { meta, path, line, score: Some(score) };
+    let row = |Found { meta, path, line, score, .. }| Row { meta, path, line, score: Some(score) };
     let rows = findings.found.into_iter().map(row).collect();
     Ok(match args.sort {
         Some(sort) => ordered(rows, sort, args.limit),
@@ -238,6 +304,7 @@ fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
 
 fn print(
     rows: &[Row],
+    view: &View,
     waiting: &BTreeMap<&EntryId, Vec<ProposalId>>,
     today: Date,
     json: bool,
@@ -248,7 +315,9 @@ fn print(
     if json {
         for row in rows {
             let (line, proposals) = (row.line.as_deref(), proposals(row));
-            let listed = Listed { score: row.score, line, proposals, ..Listed::of(&row.meta, &row.path) };
+            let repo = Some(view.repo(&row.meta));
+            let listed =
+                Listed { repo, score: row.score, line, proposals, ..Listed::of(&row.meta, &row.path) };
             stdout.json(&listed)?;
         }
         return Ok(());
@@ -257,6 +326,14 @@ fn print(
     let title = |row: &Row| one_line(&row.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
     let widths = rows.iter().filter(|_| is_table).map(|row| title(row).chars().count());
     let width = widths.max().unwrap_or(0);
+    let repo = |row: &Row| match (row.meta.scope, view.repo(&row.meta)) {
+        (Scope::Global, _) => "global".to_owned(),
+        (Scope::Repo, Some(repo)) => one_line(repo, if is_table { REPO_WIDTH } else { usize::MAX }),
+        // Somebody wrote the scope by hand.
+        (Scope::Repo, None) => "-".to_owned(),
+    };
+    let repo_widths = rows.iter().filter(|_| is_table).map(|row| repo(row).chars().count());
+    let repo_width = repo_widths.max().unwrap_or(0);
     for row in rows {
         let Meta { id, tier, status, used, tags, .. } = &row.meta;
         let (title, tags) = (title(row), tags.join(" "));
@@ -266,7 +343,9 @@ fn print(
             let tier = tier.to_string();
             let status = status.to_string();
             let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
-            let text = format!("{id}  {tier:4}  {status:12}  {used:4}  {title:width$}  {tags}");
+            let repo = repo(row);
+            let text =
+                format!("{id}  {tier:4}  {status:12}  {used:4}  {repo:repo_width$}  {title:width$}  {tags}");
             stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
             if let Some(line) = line {
                 stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
@@ -274,7 +353,9 @@ fn print(
         } else {
             let tags = one_line(&tags, usize::MAX);
             let used = used.to_string();
-            let mut text = [id.as_str(), tier.as_str(), status.as_str(), &used, &title, &tags].join("\t");
+            let repo = repo(row);
+            let columns = [id.as_str(), tier.as_str(), status.as_str(), &used, &title, &tags, &repo];
+            let mut text = columns.join("\t");
             if with_line {
                 text.push('\t');
                 text.push_str(&one_line(line.unwrap_or(""), usize::MAX));
@@ -288,6 +369,7 @@ fn print(
     Ok(())
 }
 
-/// The widest title, and the longest matching line, in a table.
-const TITLE_WIDTH: usize = 60;
+/// The widest title and repository, and the longest matching line, in a table.
+const TITLE_WIDTH: usize = 45;
+const REPO_WIDTH: usize = 30;
 const LINE_WIDTH: usize = 100;

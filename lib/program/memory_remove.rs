@@ -106,7 +106,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             }
         }
     });
-    if !removed.is_empty() {
+    // A change that waits is mentioned there, too.
+    if !removed.is_empty() || !waiting.is_empty() {
         store.refresh(env, &reporter);
     }
     let message = summary(if args.purge { "delete" } else { "archive" }, &removed, &waiting);

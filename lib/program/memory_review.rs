@@ -131,7 +131,10 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             && !args.json
             && AgentShell::of(env).is_none();
         match is_asked {
-            true => ask(&notes, &waiting, &mut done, env.now(), stdout),
+            true => {
+                let refresh = || store.refresh(env, &reporter);
+                ask(&notes, &waiting, &mut done, env.now(), refresh, stdout)
+            }
             false => list(&notes, waiting, args.json, stdout),
         }
     } else {
@@ -170,12 +173,13 @@ fn list(notes: &Topics, waiting: Vec<Proposal>, json: bool, stdout: &mut Stdout)
     Ok(())
 }
 
-/// Asks about each. What is not answered waits on.
+/// Asks about each. What is not answered waits on. What is decided shows at once: the next answer may take an hour.
 fn ask(
     notes: &Topics,
     waiting: &[Proposal],
     done: &mut Done,
     now: Timestamp,
+    refresh: impl Fn(),
     stdout: &mut Stdout,
 ) -> Result<()> {
     if waiting.is_empty() {
@@ -213,10 +217,12 @@ fn ask(
                 }
                 Ok(Outcome::Accepted(json)) => {
                     let path = json["path"].as_str().unwrap_or_default();
+                    refresh();
                     stdout.line(&disarmed(&format!("accepted: {path}")))?;
                     break;
                 }
                 Ok(Outcome::Rejected(_)) => {
+                    refresh();
                     stdout.line("rejected")?;
                     break;
                 }

@@ -178,7 +178,8 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             }
         }
     });
-    if !changed.is_empty() {
+    // A change that waits is mentioned there, too.
+    if !changed.is_empty() || !waiting.is_empty() {
         store.refresh(env, &reporter);
     }
     store.commit(summary("update", &changed, &waiting), &changed, &waiting, env, &reporter);

@@ -73,19 +73,9 @@ impl Store {
         print_waiting(proposal, &self.root, json, stdout, reporter)
     }
 
+    /// What a person does shows at once: refreshes the AGENTS.md files.
     pub(super) fn refresh(&self, env: &Env, reporter: &Reporter) {
-        refresh(&self.config, &self.root, env, reporter);
-    }
-}
-
-/// Refreshes the configured AGENTS.md files: what a person does shows at once. One that fails is only a warning.
-pub(super) fn refresh(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter) {
-    match section::refresh(config, root, env.today(), reporter) {
-        Ok(outcomes) => outcomes
-            .into_iter()
-            .filter_map(|outcome| outcome.standing.err())
-            .for_each(|error| reporter.warn(&format!("not refreshed: {}", error.line()))),
-        Err(error) => reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
+        section::refresh_after_change(&self.config, &self.root, env.today(), reporter);
     }
 }
 
@@ -152,6 +142,9 @@ pub(crate) struct Listed<'a> {
     #[serde(flatten)]
     pub(super) meta: &'a Meta,
     pub(super) path: &'a PathBuf,
+    /// Of a list: the note's repository, or null for a global one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repo: Option<Option<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) score: Option<f64>,
     /// The line that matches best.
@@ -166,7 +159,7 @@ pub(crate) struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     pub(super) fn of(meta: &'a Meta, path: &'a PathBuf) -> Listed<'a> {
-        Listed { meta, path, score: None, line: None, body: None, proposals: &[] }
+        Listed { meta, path, repo: None, score: None, line: None, body: None, proposals: &[] }
     }
 }
 

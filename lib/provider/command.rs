@@ -20,6 +20,8 @@ const CAP: usize = 16 * 1024 * 1024;
 const DEEPEST: u32 = 8;
 /// Passes the number of levels from process to process.
 pub(crate) const LEVEL: &str = "AXE_COMMAND_LEVEL";
+/// Tells the memory programs, which agents run as hooks, that this is no session of a person.
+const MEMORY_RUN: &str = "AGENT_MEMORY_RUN";
 
 pub(crate) struct ShellCommand {
     pub(super) line: String,
@@ -28,6 +30,8 @@ pub(crate) struct ShellCommand {
     pub(super) dir: PathBuf,
     /// How many commands of ours run above this one.
     pub(super) level: u32,
+    /// Whether its stderr is passed on as it comes. Otherwise its end is shown if the command fails.
+    pub(super) is_heard: bool,
 }
 
 impl ShellCommand {
@@ -38,20 +42,25 @@ impl ShellCommand {
                 "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
             )));
         }
-        let mut vars = vec![(LEVEL, OsString::from((self.level + 1).to_string()))];
+        // Its hooks must not queue a run of ours as a session of the person.
+        let level = OsString::from((self.level + 1).to_string());
+        let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
-        let finished = exec::run(Invocation {
-            command: CommandLine::Shell(&self.line),
-            input: prompt(request).into_bytes(),
-            dir: &self.dir,
-            vars,
-            without: Vec::new(),
-            is_heard: true,
-            stdout_file: None,
-            stdout_cap: CAP,
-            deadline,
-            level: self.level,
-        })
+        let finished = exec::run_filter(
+            Invocation {
+                command: CommandLine::Shell(&self.line),
+                input: prompt(request).into_bytes(),
+                dir: &self.dir,
+                vars,
+                without: Vec::new(),
+                is_heard: self.is_heard,
+                stdout_file: None,
+                stdout_cap: CAP,
+                deadline,
+                level: self.level,
+            },
+            &str::to_owned,
+        )
         .map_err(|fault| {
             let category =
                 if matches!(fault, ExecError::Deadline) { Category::Timeout } else { Category::Server };

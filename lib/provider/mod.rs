@@ -27,10 +27,12 @@ pub(crate) enum Provider {
 }
 
 impl Provider {
-    /// Everything that a call needs: the address checked, the key fetched. A shell command runs in `dir`.
+    /// Everything that a call needs: the address checked, the key fetched. A shell command runs in `dir`; `is_heard`
+    /// passes its stderr on.
     pub(crate) fn connect(
         endpoint: &Endpoint,
         dir: &Path,
+        is_heard: bool,
         env: &Env,
         deadline: Deadline,
     ) -> Result<Provider> {
@@ -41,6 +43,7 @@ impl Provider {
                 model: model.clone(),
                 dir: dir.to_owned(),
                 level: command::level(env),
+                is_heard,
             }),
         })
     }

@@ -1,6 +1,7 @@
 //! Timers that a Nix module has set up, which we do not change, and programs that Nix may delete.
 
 use crate::base::env::Env;
+use crate::base::lookup::{is_in_nix_store, nix_store};
 use crate::schedule::plan::Scheduler;
 use crate::schedule::timer::TimedProgram;
 use crate::schedule::{launchd, systemd, unit_file};
@@ -27,15 +28,13 @@ pub(crate) fn file_of(scheduler: Scheduler, program: TimedProgram, env: &Env) ->
 /// the store.
 fn is_modules(path: &Path, env: &Env) -> bool {
     let leads = |to: std::io::Result<PathBuf>| to.is_ok_and(|to| is_in_store(&to, env));
-    leads(path.read_link()) || leads(path.canonicalize()) || unit_file::is_foreign_and_names(path, store(env))
-}
-
-fn store(env: &Env) -> &Path {
-    env.os("NIX_STORE_DIR").map_or(Path::new("/nix/store"), Path::new)
+    leads(path.read_link())
+        || leads(path.canonicalize())
+        || unit_file::is_foreign_and_names(path, nix_store(env))
 }
 
 /// Paths in the store do not last, unlike those of a profile: Nix collects garbage, and does not know about our
 /// timers.
 pub(crate) fn is_in_store(path: &Path, env: &Env) -> bool {
-    path.starts_with(store(env))
+    is_in_nix_store(path, env)
 }

@@ -2,7 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup::{is_program, on_path};
+use crate::base::lookup::beside;
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
 use std::ffi::OsStr;
@@ -72,7 +72,8 @@ impl Timers {
             arguments.extend(["--config".to_owned(), plain("the configuration file", path.as_os_str())?]);
         }
         let timer = |program: TimedProgram| {
-            let mut words = vec![plain(program.name(), path_of(program.name(), env)?.as_os_str())?];
+            let mut words =
+                vec![plain(program.name(), beside(program.name(), "the timers", env)?.as_os_str())?];
             words.extend_from_slice(&arguments);
             Ok(Timer { program, words, hours: program.hours(schedule) })
         };
@@ -126,26 +127,6 @@ fn plain(what: &str, value: &OsStr) -> Result<String> {
         true => Err(fault("contains a control character")),
         false => Ok(text.to_owned()),
     }
-}
-
-/// The program of that name beside this one.
-///
-/// If PATH leads to the same file, the path from there is used: a package manager's profile keeps its path when the
-/// package behind it is replaced.
-fn path_of(name: &str, env: &Env) -> Result<PathBuf> {
-    let own = std::env::current_exe().and_then(|own| own.canonicalize());
-    let own = own.map_err(|e| Error::io(format!("the path of this program cannot be determined: {e}")))?;
-    let beside = own.with_file_name(name);
-    if !is_program(&beside) {
-        return Err(Error::io(format!(
-            "the timers need the program \"{}\", which does not exist",
-            beside.display()
-        ))
-        .hint("install all programs of the toolkit into one directory"));
-    }
-    let is_same =
-        |path: &PathBuf| path.is_absolute() && path.canonicalize().ok() == beside.canonicalize().ok();
-    Ok(on_path(name.as_ref(), env).filter(is_same).unwrap_or(beside))
 }
 
 #[cfg(test)]

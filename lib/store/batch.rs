@@ -51,9 +51,6 @@ impl Batches {
         let id = format!("{PREFIX}{}", file::random58(DIGITS)?);
         let batch = self.batch(id);
         file::make_private_dir(&batch.claims())?;
-        // An entry that is renamed to there must not go with the directory in a power cut.
-        let above = [batch.dir.clone(), self.dir.clone(), self.root.state()];
-        above.iter().try_for_each(|dir| file::sync_dir(dir))?;
         Ok(batch)
     }
 
@@ -68,8 +65,8 @@ impl Batches {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
         };
-        let names =
-            entries.filter_map(io::Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+        let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
+        let names = names.map_err(failed)?.into_iter().filter_map(|name| name.into_string().ok());
         let mut ids: Vec<String> = names.filter(|name| is_id(name)).collect();
         ids.sort();
         Ok(ids.into_iter().map(|id| self.batch(id)).collect())
@@ -126,10 +123,7 @@ impl Batch {
 
     /// Moves an entry out of the batch. One that has gone already stays where it went.
     fn release(&self, id: &str, to: &Path) -> Result<()> {
-        if !to.is_dir() {
-            file::make_private_dir(to)?;
-            to.parent().map_or(Ok(()), file::sync_dir)?;
-        }
+        file::make_private_dir(to)?;
         // A saved state is a file, and may have been tampered with: an id is one name.
         if id.contains('/') || id.starts_with('.') {
             return Err(Error::corrupt(format!("\"{}\" is not the id of a queue entry", one_line(id, 80))));

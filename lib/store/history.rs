@@ -107,6 +107,8 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
     if !root.path().join(".git").exists() {
         git.run(&["init", "--quiet", "--template="])?;
     }
+    // The store's directory may be open to others, because a person made it.
+    let _ = file::make_private(&root.path().join(".git"));
     let mut tries = TRIES;
     let mut has_default_identity = false;
     loop {

@@ -374,7 +374,7 @@ impl Uses {
     }
 }
 
-fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+pub(super) fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
     match file::read(path, CAP) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
             Error::corrupt(format!(
@@ -389,7 +389,7 @@ fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
     }
 }
 
-fn save(value: &impl Serialize, path: &Path) -> Result<()> {
+pub(super) fn save(value: &impl Serialize, path: &Path) -> Result<()> {
     let text = serde_json::to_vec_pretty(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
     Ok(file::install(path, &text, 0o600)?)
 }

@@ -9,6 +9,7 @@ pub(crate) mod ledger;
 pub(crate) mod overlay;
 pub(crate) mod persistence;
 pub(crate) mod place;
+pub(crate) mod projects;
 pub(crate) mod proposal;
 pub(crate) mod revision;
 pub(crate) mod run_log;

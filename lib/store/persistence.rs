@@ -1,7 +1,7 @@
 //! The boundary between what is done with notes and where they are kept (US-003): Markdown files, or a host's own store.
 
 use crate::base::cli::Reporter;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::proposal::{Proposal, ProposalId};
@@ -135,6 +135,16 @@ pub trait Persistence {
         match self.named(id)? {
             Some(note) => Ok(note),
             None => searched(self, id, false),
+        }
+    }
+
+    /// The same; `None` if there is no such note, or if its file is broken. A store that cannot be read is an error:
+    /// it is not one without the note.
+    fn own(&self, id: &EntryId) -> Result<Option<Note>> {
+        match self.find_own(id) {
+            Ok(note) => Ok(Some(note)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -51,7 +51,7 @@ impl Root {
         self.state().join("run.lock")
     }
 
-    /// Creates the missing directories, readable only by the owner, and syncs them to disk.
+    /// Creates the missing directories, readable only by the owner.
     pub(crate) fn make(&self) -> Result<()> {
         let parts = [self.inbox(), self.topics(), self.archive(), self.state()];
         if parts.iter().all(|part| part.is_dir()) {
@@ -68,7 +68,6 @@ impl Root {
         if self.0.exists() && !self.0.is_dir() {
             return Err(failed(io::Error::new(io::ErrorKind::NotADirectory, "it is not a directory")));
         }
-        let missing: Vec<&Path> = self.0.ancestors().take_while(|dir| !dir.exists()).collect();
         file::make_private_dir(&self.0).map_err(failed)?;
         // Before the directories: if they all exist, the store counts as complete.
         let ignore = self.0.join(".gitignore");
@@ -77,10 +76,6 @@ impl Root {
         }
         for part in &parts {
             file::make_private_dir(part).map_err(failed)?;
-        }
-        file::sync_dir(&self.0).map_err(failed)?;
-        for above in missing.iter().filter_map(|dir| dir.parent()).filter(|dir| dir.is_dir()) {
-            file::sync_dir(above).map_err(failed)?;
         }
         Ok(())
     }

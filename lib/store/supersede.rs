@@ -41,17 +41,18 @@ pub fn supersede<P: Persistence>(
     let title = &note.entry.meta().title;
     let taken = notes.ids()?;
     let is_this = |id: &EntryId| {
-        notes.find_own(id).is_ok_and(|there| {
+        let there = notes.own(id)?;
+        Ok::<_, Error>(there.is_some_and(|there| {
             there.place == Place::Archive
                 && there.entry.meta().superseded_by.as_ref() == Some(&note.entry.meta().id)
                 && there.entry.body() == note.entry.body()
-        })
+        }))
     };
-    let id = EntryId::make(title, at, |id| taken.contains(id) && !is_this(id));
+    let id = EntryId::try_make(title, at, |id| Ok::<_, Error>(taken.contains(id) && !is_this(id)?))?;
     let unwritten = |why: Error| why.context(format_args!("\"{}\" stays as it is", note.path.display()));
-    let archived = match notes.find_own(&id) {
-        Ok(there) => there,
-        Err(_) => {
+    let archived = match notes.own(&id)? {
+        Some(there) => there,
+        None => {
             let old = old_text(&note.entry, id).map_err(unwritten)?;
             let name = old.meta().file_name();
             notes.put(lock, None, Place::Archive, OsStr::new(&name), old).map_err(unwritten)?

@@ -265,10 +265,7 @@ impl Persistence for Topics {
     fn put_proposal(&self, _lock: &StoreLock, proposal: &Proposal) -> Result<()> {
         let bytes = proposal.bytes()?;
         let dir = self.root.proposals();
-        if !dir.is_dir() {
-            file::make_private_dir(&dir)?;
-            file::sync_dir(self.root.path())?;
-        }
+        file::make_private_dir(&dir)?;
         let path = dir.join(format!("{}.json", proposal.id));
         // A file that is broken is somebody's: it is not replaced.
         if path.symlink_metadata().is_ok() {

@@ -9,7 +9,7 @@ use std::fs;
 const REPO: &str = "github.com/o/r";
 
 const CONSOLIDATE: Scenario =
-    Scenario { calls: Some((1, 0)), differs: &[".agent-memory/batches/"], ..Scenario::PLAIN };
+    Scenario { calls: Some((1, 0)), recovers: true, differs: &[".agent-memory/batches/"], ..Scenario::PLAIN };
 
 const ANSWER: &str = r#"reply=reply-1.json
 case "$prompt" in *"part: 2 of "*) reply=reply-2.json ;; esac
@@ -46,6 +46,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             sample: 5,
             calls: Some((0, 0)),
             next_may_fail: true,
+            recovers: false,
             ..CONSOLIDATE
         },
     ]
@@ -117,7 +118,7 @@ fn entry(label: &str, title: &str, body: &str, sources: &[&str]) -> Value {
 
 /// A note of a person's, a session of which a part is known, an update, two linked notes, a session that is
 /// missing for the last time, one with nothing in it.
-fn mixed(has_llm: bool, auto_commit: bool) -> World {
+pub(crate) fn mixed(has_llm: bool, auto_commit: bool) -> World {
     let world = fresh();
     world.consolidate_config(json!({}), auto_commit);
     world.session("s1", 2, 100);

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 /// Names of batches, and what they hold, are not the same twice; so is what is remembered of how long it took.
 const DEFRAG: Scenario = Scenario {
     calls: Some((1, 0)),
+    recovers: true,
     differs: &[".agent-memory/defrag/", ".agent-memory/batches/", ".agent-memory/replies/"],
     and: taken_back,
     ..Scenario::PLAIN
@@ -42,6 +43,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             sample: 10,
             calls: Some((0, 0)),
             next_may_fail: true,
+            recovers: false,
             ..DEFRAG
         },
         Scenario {
@@ -80,7 +82,7 @@ impl World {
     }
 }
 
-fn whole() -> World {
+pub(crate) fn whole() -> World {
     World::defrag(&["--quiet"], &answer())
 }
 

@@ -34,9 +34,11 @@ impl Trial<'_> {
     }
 
     pub(crate) fn survived(&self) -> Result<(), String> {
-        let call = self.disturbed.trace.lines().rfind(|line| line.contains('(')).unwrap_or_default();
+        let mut calls = self.disturbed.trace.lines().filter(|line| line.contains('('));
+        let injected = calls.clone().find(|line| line.contains("(INJECTED)"));
+        let call = injected.or(calls.next_back()).unwrap_or_default();
         let said =
-            format!("{:?} {}{}\nits last call: {call}", self.disturbed.output.code(), self.out(), self.err());
+            format!("{:?} {}{}\nthe call: {call}", self.disturbed.output.code(), self.out(), self.err());
         self.has_ended_well().map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;
         self.stands(&self.left, "after the fault")
             .map_err(|why| format!("{why}\nthe disturbed run: {said}"))?;

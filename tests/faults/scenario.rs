@@ -2,12 +2,17 @@
 
 use crate::invariants::Trial;
 use crate::reference::Reference;
+use crate::strace::Point;
 use crate::support::world::World;
 use std::time::{Duration, Instant};
 
+const KILLED: &str = "signal=KILL";
+
+/// Of the calls at which a run is killed, at one in so many the recovery is killed too.
+const RECOVERIES: usize = 3;
+
 /// What is done at a call.
-pub(crate) const FAULTS: [&str; 5] =
-    ["signal=KILL", "error=EIO", "error=ENOSPC", "error=EDQUOT", "error=EACCES"];
+pub(crate) const FAULTS: [&str; 5] = [KILLED, "error=EIO", "error=ENOSPC", "error=EDQUOT", "error=EACCES"];
 
 /// For those who say that they end well when they are told to.
 pub(crate) const TERMINATED: &str = "signal=TERM";
@@ -23,6 +28,8 @@ pub(crate) struct Scenario {
     pub(crate) reading_from: Option<&'static str>,
     /// Is it to be ended by SIGTERM too?
     pub(crate) terminated: bool,
+    /// Does the next run end what a killed one began? Then it is killed too, twice in a row.
+    pub(crate) recovers: bool,
     /// One in so many faults in a usual run.
     pub(crate) sample: usize,
     /// Does its output come before its work is done?
@@ -50,6 +57,7 @@ impl Scenario {
         threads: false,
         reading_from: None,
         terminated: false,
+        recovers: false,
         sample: 1,
         prints_first: false,
         may_be_empty: false,
@@ -103,6 +111,34 @@ pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
             tally.wrong.push(format!("{} {fault}: {why}", scenario.name));
         }
     }
+    if scenario.recovers && fault == KILLED {
+        let starts = (kind % step..points.len()).step_by(step * RECOVERIES);
+        tally.wrong.extend(starts.filter_map(|first| {
+            let why = killed_while_recovering(scenario, &world, &reference, &points, first).err()?;
+            Some(format!("{} killed at {:?} and while it recovers: {why}", scenario.name, points[first]))
+        }));
+    }
     tally.time = began.elapsed();
     tally
+}
+
+/// The run is killed at this call, then the run that recovers, and the one after it.
+fn killed_while_recovering(
+    scenario: &Scenario,
+    world: &World,
+    reference: &Reference,
+    points: &[Point],
+    first: usize,
+) -> Result<(), String> {
+    world.begin();
+    let mut last = None;
+    // A recovery makes other calls than the whole run: of some there are fewer, and then it runs to its end.
+    for at in [first, (first * 7 + 3) % points.len(), (first * 13 + 5) % points.len()] {
+        let (name, k) = &points[at];
+        let killed = world.disturbed(scenario.threads, &format!("{name}:{KILLED}:when={k}"))?;
+        if killed.is_killed() || last.is_none() {
+            last = Some(killed);
+        }
+    }
+    last.map_or(Ok(()), |last| Trial::of(scenario, world, reference, last).survived())
 }

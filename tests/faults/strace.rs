@@ -9,15 +9,16 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Calls that change a file or a directory, make sure that a change lasts, or make room for one alone: a lock. Older
-/// kernels' names for them too.
+/// Calls that change a file or a directory, make sure that a change lasts, make room for one alone (a lock), or list a
+/// directory: one that cannot be listed is not an empty one. Older kernels' names for them too.
 const CHANGING: &str = "openat,open,creat,write,writev,pwrite64,pwritev,rename,renameat,renameat2,unlink,unlinkat,rmdir,\
                         mkdir,mkdirat,mknod,mknodat,fsync,fdatasync,sync_file_range,truncate,ftruncate,fallocate,link,\
                         linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,fchownat,lchown,utimensat,\
-                        copy_file_range,sendfile,splice,flock,fcntl,setxattr,fsetxattr,ioctl";
+                        copy_file_range,sendfile,splice,flock,fcntl,setxattr,fsetxattr,ioctl,\
+                        getdents64,getdents";
 
 /// Calls in which the kernel can tell of a fault of the disk though they change nothing.
-const READING: &str = "statx,fstat,newfstatat,lseek,read,pread64,getdents64,readlink,readlinkat";
+const READING: &str = "statx,fstat,newfstatat,lseek,read,pread64,readlink,readlinkat";
 
 /// What a run under strace came to.
 pub(crate) struct Disturbed {
@@ -93,7 +94,7 @@ impl World {
     /// `fault` as strace takes it: `CALL:WHAT:when=K`.
     pub(crate) fn disturbed(&self, threads: bool, fault: &str) -> Result<Disturbed, String> {
         let call = fault.split(':').next().unwrap();
-        let options = [format!("--trace={call}"), format!("--inject={fault}")];
+        let options = ["-y".to_owned(), format!("--trace={call}"), format!("--inject={fault}")];
         self.traced(threads, &options)
     }
 

@@ -1,5 +1,6 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
+pub(crate) mod homes;
 mod key_path;
 mod read;
 pub(crate) mod search;
@@ -15,7 +16,7 @@ use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::config::memory::search::{absolute, files};
-use crate::config::memory::settings::Settings;
+use crate::config::memory::settings::{Settings, replaced};
 use crate::config::preset::preset;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -72,8 +73,10 @@ pub(crate) struct AgentsMd {
     pub(crate) targets: Vec<Target>,
     /// The budget for notes that are shown whole, at four bytes a token.
     pub(crate) max_hot_tokens: u64,
-    /// How many notes are shown as links.
-    pub(crate) max_warm: u64,
+    /// The budget for the list of further notes.
+    pub(crate) max_warm_tokens: u64,
+    /// The most notes in that list: a setting of an earlier version.
+    pub(crate) max_warm: Option<u64>,
 }
 
 /// A file that gets a managed section.
@@ -134,9 +137,15 @@ pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) 
                     "\"{}\": trustedDirectories only works in your own configuration; ignored",
                     main.display()
                 ));
-            } else {
-                settings.set(key, value, &main.display().to_string());
+                continue;
             }
+            if let Some(new) = replaced(&key) {
+                reporter.warn(&format!(
+                    "\"{}\": {key} is replaced by {new}; it still counts, as the most notes in the list",
+                    main.display()
+                ));
+            }
+            settings.set(&key, value, &main.display().to_string());
         }
     }
     if let Some(untrusted) = &files.untrusted {

@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::text::nearest;
 use crate::config::json_file::{self, Member};
 use crate::config::memory::key_path::{KeyPath, SettingFault};
-use crate::config::memory::settings::{SETTINGS, SettingSpec};
+use crate::config::memory::settings::{SETTINGS, ValueKind, is_section, kind_of, replaced};
 use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
 use serde_json::Value;
@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A setting in the file, or what is wrong with it.
-pub(super) type ParsedSetting<'a> = Result<(&'static str, Value), SettingFault<'a>>;
+pub(super) type ParsedSetting<'a> = Result<(String, Value), SettingFault<'a>>;
 
 /// The settings of a file. The first fault is an error.
-pub(super) fn strictly(path: &Path, env: &Env) -> Result<Vec<(&'static str, Value)>> {
+pub(super) fn strictly(path: &Path, env: &Env) -> Result<Vec<(String, Value)>> {
     let bytes = bytes(path)?;
     let found = settings(&bytes, path, env)?;
     found.into_iter().map(|found| found.map_err(|fault| fault.error(path))).collect()
@@ -51,8 +51,8 @@ fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting
             found.push(Err(unknown(section, &KeyPath { node: key, ..at }, &name)));
         } else if !seen.insert(name) {
             found.push(Err(KeyPath { node: key, ..at }.fault("is there twice")));
-        } else if let Some(Key::Setting(known)) = known {
-            found.push(checked(known.kind, &at, base).map(|value| (known.key, value)));
+        } else if let Some(Key::Setting(kind, key)) = known {
+            found.push(checked(kind, &at, base).map(|value| (key, value)));
         } else {
             walk(&at, base, found);
         }
@@ -60,7 +60,7 @@ fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting
 }
 
 enum Key {
-    Setting(&'static SettingSpec),
+    Setting(ValueKind, String),
     Section,
 }
 
@@ -70,11 +70,9 @@ fn lookup(section: &str, name: &str) -> Option<Key> {
         return None;
     }
     let key = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
-    let is_inside =
-        |known: &SettingSpec| known.key.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.'));
-    match SETTINGS.iter().find(|known| known.key == key) {
-        Some(known) => Some(Key::Setting(known)),
-        None => SETTINGS.iter().any(is_inside).then_some(Key::Section),
+    match kind_of(&key) {
+        Some(kind) => Some(Key::Setting(kind, key)),
+        None => is_section(&key).then_some(Key::Section),
     }
 }
 
@@ -86,10 +84,17 @@ fn unknown<'a>(section: &KeyPath<'a>, at: &KeyPath<'a>, name: &str) -> SettingFa
 /// The nearest key of the section, or a key of that name in another section, or all keys of the section.
 fn suggestion(section: &str, name: &str) -> String {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
+    if section == "harnesses" {
+        return "the name of a program of your own is expected: a-z, 0-9 and - only, a letter first; programs whose \
+                files are read have no key here"
+            .to_owned();
+    }
+    let current = || SETTINGS.iter().map(|known| known.key).filter(|key| replaced(key).is_none());
     let names: BTreeSet<&str> =
-        SETTINGS.iter().filter_map(|known| known.key.strip_prefix(&prefix)?.split('.').next()).collect();
+        current().filter_map(|key| key.strip_prefix(&prefix)?.split('.').next()).collect();
+    let names = if prefix.starts_with("harnesses.") { BTreeSet::from(["readCommand"]) } else { names };
     let last = name.rsplit('.').next().unwrap_or(name);
-    let elsewhere = SETTINGS.iter().map(|known| known.key).find(|key| key.rsplit('.').next() == Some(last));
+    let elsewhere = current().find(|key| key.rsplit('.').next() == Some(last));
     let near = nearest(name, names.iter().copied());
     match (near, elsewhere) {
         (Some(near), _) => format!("did you mean \"{prefix}{near}\"?"),

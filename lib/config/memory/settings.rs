@@ -2,6 +2,7 @@
 
 use crate::base::deadline::LONGEST_SECONDS;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// The allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,10 @@ const fn number(least: u64, most: u64) -> ValueKind {
     ValueKind::Number { least, most }
 }
 
+/// Harnesses that take no `readCommand`.
+const READ_FROM_FILES: &[&str] =
+    &["agent", "claude-code", "codex", "copilot", "cursor", "gemini", "manual", "pi", "qwen-code"];
+
 const BYTES: ValueKind = number(1_000, 100_000_000);
 const HOURS: ValueKind = number(1, 366 * 24);
 const SESSION: ValueKind = ValueKind::Words { needs: Some("{threadId}") };
@@ -67,7 +72,8 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("schedule.defragIntervalHours", HOURS, "24"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
-    known("agentsMd.maxWarm", number(0, 100_000), "100"),
+    known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),
+    known("agentsMd.maxWarm", number(0, 100_000), "null"),
     known("harnesses.amp.readCommand", SESSION, r#""amp threads markdown {threadId}""#),
     known("harnesses.opencode.readCommand", SESSION, r#""opencode export {threadId}""#),
     known("redact.enabled", ValueKind::Flag, "true"),
@@ -75,10 +81,15 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("trustedDirectories", ValueKind::Directories, "[]"),
 ];
 
+/// The setting that has taken the place of this one.
+pub(crate) fn replaced(key: &str) -> Option<&'static str> {
+    (key == "agentsMd.maxWarm").then_some("agentsMd.maxWarmTokens")
+}
+
 /// The effective value, and where it comes from.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    pub(crate) key: &'static str,
+    pub(crate) key: Cow<'static, str>,
     pub(crate) value: Value,
     /// `default`, or a file.
     pub(crate) source: String,
@@ -93,17 +104,25 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn defaults() -> Settings {
         let setting = |known: &SettingSpec| Setting {
-            key: known.key,
+            key: known.key.into(),
             value: serde_json::from_str(known.default).unwrap_or_default(),
             source: "default".to_owned(),
         };
-        Settings { all: SETTINGS.iter().map(setting).collect() }
+        // One that was replaced is shown only where somebody has set it.
+        let known = SETTINGS.iter().filter(|known| replaced(known.key).is_none());
+        Settings { all: known.map(setting).collect() }
     }
 
     pub(crate) fn set(&mut self, key: &str, value: Value, source: &str) {
         if let Some(setting) = self.all.iter_mut().find(|setting| setting.key == key) {
             setting.value = value;
             source.clone_into(&mut setting.source);
+        } else if harness_of(key).is_some() {
+            let last = self.all.iter().rposition(|setting| harness_of(&setting.key).is_some());
+            let setting = Setting { key: key.to_owned().into(), value, source: source.to_owned() };
+            self.all.insert(last.map_or(self.all.len(), |last| last + 1), setting);
+        } else if let Some(known) = SETTINGS.iter().find(|known| known.key == key) {
+            self.all.push(Setting { key: known.key.into(), value, source: source.to_owned() });
         }
     }
 
@@ -115,10 +134,47 @@ impl Settings {
     pub(crate) fn nested(&self) -> Value {
         let mut whole = Map::new();
         for setting in &self.all {
-            put(&mut whole, setting.key, setting.value.clone());
+            put(&mut whole, &setting.key, setting.value.clone());
         }
         Value::Object(whole)
     }
+}
+
+/// How a session of any program is read.
+const READ_COMMAND: &str = ".readCommand";
+
+/// The harness whose `readCommand` this key is.
+fn harness_of(key: &str) -> Option<&str> {
+    key.strip_prefix("harnesses.")?.strip_suffix(READ_COMMAND)
+}
+
+/// The allowed values of a key. Programs under `harnesses` have any name.
+pub(super) fn kind_of(key: &str) -> Option<ValueKind> {
+    let known = SETTINGS.iter().find(|known| known.key == key).map(|known| known.kind);
+    known.or_else(|| harness_of(key).is_some_and(is_harness).then_some(SESSION))
+}
+
+/// Is it the name of a program of the user's? Those that are built in, other than in [`SETTINGS`], are read from their
+/// files.
+fn is_harness(name: &str) -> bool {
+    is_program_name(name) && !READ_FROM_FILES.contains(&name)
+}
+
+/// The longest name of a program, in bytes.
+pub(crate) const LONGEST_NAME: usize = 32;
+
+/// Has it the form of a program's name? It becomes part of file names.
+pub(crate) fn is_program_name(name: &str) -> bool {
+    let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+    starts && name.bytes().all(is_fine) && name.len() <= LONGEST_NAME
+}
+
+/// Is it a section of this name?
+pub(super) fn is_section(key: &str) -> bool {
+    let is_inside =
+        |known: &SettingSpec| known.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    SETTINGS.iter().any(is_inside) || key.strip_prefix("harnesses.").is_some_and(is_harness)
 }
 
 fn put(object: &mut Map<String, Value>, key: &str, value: Value) {
@@ -145,7 +201,7 @@ mod tests {
             assert!(serde_json::from_str::<Value>(known.default).is_ok(), "{}", known.key);
         }
         let defaults = Settings::defaults();
-        let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| s.key).collect();
+        let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| &*s.key).collect();
         assert_eq!(null, ["storage.root", "llm.command"]);
         assert_eq!(defaults.nested()["harnesses"]["amp"]["readCommand"], "amp threads markdown {threadId}");
     }

@@ -3,22 +3,22 @@
 use crate::base::command_line::program;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup::on_path;
+use crate::base::lookup::{is_in_nix_store, on_path};
 use crate::config::agent::{self, AgentName};
 use crate::config::memory::default_root;
+use crate::config::memory::homes::HOMES;
 use crate::config::preset::PRESETS;
 use serde::Serialize;
 use std::path::PathBuf;
-
-/// Files that harnesses read at the start of every session.
-const HARNESS_FILES: &[&str] =
-    &["~/.config/amp/AGENTS.md", "~/.codex/AGENTS.md", "~/.claude/CLAUDE.md", "~/.gemini/GEMINI.md"];
 
 pub(crate) struct Starter {
     pub(crate) text: String,
     /// The preset, and the path of its program.
     pub(crate) command: Option<(&'static str, PathBuf)>,
-    pub(crate) targets: Vec<&'static str>,
+    /// The context files of the harnesses that are used here, below `~` if they are.
+    pub(crate) targets: Vec<String>,
+    /// Context files that cannot be targets, and why.
+    pub(crate) left: Vec<(String, &'static str)>,
 }
 
 #[derive(Serialize)]
@@ -42,12 +42,12 @@ struct Llm<'a> {
 
 #[derive(Serialize)]
 struct AgentsMd<'a> {
-    targets: &'a [&'a str],
+    targets: &'a [String],
 }
 
 pub(crate) fn starter(env: &Env) -> Result<Starter> {
     let command = command(env);
-    let targets: Vec<_> = HARNESS_FILES.iter().copied().filter(|file| env.expand(file).is_file()).collect();
+    let (targets, left) = targets(env);
     let file = File {
         storage: Storage { root: below_home(default_root(env)?, env) },
         llm: Llm { command: command.as_ref().map(|(name, _)| *name) },
@@ -55,7 +55,31 @@ pub(crate) fn starter(env: &Env) -> Result<Starter> {
     };
     let text =
         serde_json::to_string_pretty(&file).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    Ok(Starter { text: text + "\n", command, targets })
+    Ok(Starter { text: text + "\n", command, targets, left })
+}
+
+/// The context file of every harness whose directory exists. A file that is not there yet is made when there are notes.
+fn targets(env: &Env) -> (Vec<String>, Vec<(String, &'static str)>) {
+    let (mut targets, mut left, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+    for path in HOMES.iter().filter(|home| home.is_here(env)).filter_map(|home| home.context(env)) {
+        let shown = below_home(path.to_string_lossy().into_owned(), env);
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let is_read_only = real.metadata().is_ok_and(|metadata| metadata.permissions().readonly());
+        let why = match () {
+            () if is_in_nix_store(&real, env) => "belongs to Nix",
+            () if path.exists() && !path.is_file() => "is not a file",
+            () if path.is_symlink() && !path.exists() => "is a link that leads nowhere",
+            () if is_read_only => "is read-only",
+            () if seen.contains(&real) => "is the same file as another",
+            () => {
+                seen.push(real);
+                targets.push(shown);
+                continue;
+            }
+        };
+        left.push((shown, why));
+    }
+    (targets, left)
 }
 
 /// The first preset whose program is on PATH.

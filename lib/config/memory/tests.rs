@@ -16,7 +16,8 @@ fn fault(text: &[u8]) -> String {
 fn values(text: &str) -> Vec<(&'static str, serde_json::Value)> {
     let env = pretend(&[("HOME", "/h")]);
     let found = read::settings(text.as_bytes(), Path::new("/c/config.json"), &env).unwrap();
-    found.into_iter().map(|found| found.ok().unwrap()).collect()
+    let value = |found: read::ParsedSetting| found.ok().unwrap();
+    found.into_iter().map(value).map(|(key, value)| (&*key.leak(), value)).collect()
 }
 
 #[test]
@@ -37,8 +38,16 @@ fn each_fault_names_line_key_and_what_is_near() {
             "line 1, storage.root: unknown key; keys do not contain dots: write storage.root as an object in another",
         ),
         (
-            r#"{"harnesses": {"ampp": {}}}"#,
-            "line 1, harnesses.ampp: unknown key; did you mean \"harnesses.amp\"?",
+            r#"{"harnesses": {"codex": {}}}"#,
+            "line 1, harnesses.codex: unknown key; the name of a program of your own is expected: a-z, 0-9 and - only, a letter first; programs whose files are read have no key here",
+        ),
+        (
+            r#"{"harnesses": {"goose": {"readCmd": "x"}}}"#,
+            "line 1, harnesses.goose.readCmd: unknown key; known keys are harnesses.goose.readCommand",
+        ),
+        (
+            r#"{"harnesses": {"goose": {"readCommand": "goose show"}}}"#,
+            "line 1, harnesses.goose.readCommand: must contain {threadId}, which is replaced with the session's id",
         ),
         ("{\"llm\": {},\n\"llm\": {}}", "line 2, llm: is there twice"),
         ("{\"llm\": {\"presets\": {\"a\": \"x\",\n\"a\": \"y\"}}}", "line 2, llm.presets.a: is there twice"),

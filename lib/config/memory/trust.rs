@@ -54,7 +54,7 @@ pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Re
 /// The settings of an untrusted file.
 #[derive(Default)]
 struct UntrustedSettings {
-    caps: Vec<(&'static str, Value)>,
+    caps: Vec<(String, Value)>,
     ignored: Vec<String>,
 }
 
@@ -63,8 +63,8 @@ fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<UntrustedSetti
     let mut theirs = UntrustedSettings::default();
     for found in read::settings(&bytes, file, env)? {
         match found {
-            Ok((key, value)) if CAPS.contains(&key) => {
-                let ours = settings.get(key).and_then(|setting| setting.value.as_u64());
+            Ok((key, value)) if CAPS.contains(&key.as_str()) => {
+                let ours = settings.get(&key).and_then(|setting| setting.value.as_u64());
                 match value.as_u64().cmp(&ours) {
                     std::cmp::Ordering::Less => theirs.caps.push((key, value)),
                     std::cmp::Ordering::Equal => {}
@@ -83,7 +83,7 @@ impl UntrustedSettings {
     fn apply(self, settings: &mut Settings, file: &Path) {
         let source = format!("{} (not trusted)", file.display());
         for (key, value) in self.caps {
-            settings.set(key, value, &source);
+            settings.set(&key, value, &source);
         }
     }
 

@@ -1,8 +1,9 @@
 //! One message of a Gemini CLI session: thoughts, text and tool calls.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, FromText, known_parts};
+use crate::harness::content::{self, known_parts};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::{Part, Response, answer, without_files};
 use crate::harness::tool::{IMAGE, ToolArguments};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -34,45 +35,6 @@ struct Thought {
     description: String,
 }
 
-#[derive(Deserialize)]
-struct ToolCall<'a> {
-    id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    args: Option<&'a RawValue>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
-    status: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct Part<'a> {
-    text: Option<String>,
-    thought: Option<bool>,
-    #[serde(borrow)]
-    function_call: Option<ToolCall<'a>>,
-    #[serde(borrow)]
-    function_response: Option<Response<'a>>,
-    #[serde(borrow)]
-    inline_data: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Response<'a> {
-    id: Option<String>,
-    #[serde(borrow)]
-    response: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Answer<'a> {
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
 /// Passes on the turns of a message, given as JSON.
 pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     let Ok(message) = serde_json::from_str::<Message>(json) else {
@@ -92,9 +54,12 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     let mut texts = Vec::new();
     let mut thoughts = Vec::new();
     let mut calls = Vec::new();
+    let mut has_response = false;
+    let mut images = 0;
     for (_, part) in known_parts(message.content, "message part", &mut out.report) {
         match part {
             Part { function_response: Some(Response { id, response }), .. } => {
+                has_response = true;
                 // Most repeat the result in the call; in a history that was loaded there is no other.
                 if let Some(key) = id.filter(|key| out.waits_for(key)) {
                     let (text, failed) = answer(response);
@@ -105,13 +70,23 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
             Part { text: Some(text), thought: Some(true), .. } => thoughts.push(text),
             Part { text: Some(text), .. } if user && text.trim_start().starts_with("<session_context>") => {}
             Part { text: Some(text), .. } => texts.push(text),
-            Part { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
+            Part { inline_data: Some(_), .. } => images += 1,
             _ => out.report.unknown("message part of another kind"),
         }
     }
     out.turn(Role::Reasoning, &thoughts.join("\n"), format!("{id}/thoughts"), at)?;
-    let role = if user { Role::User } else { Role::Assistant };
-    out.turn(role, &texts.join("\n"), id.clone(), at)?;
+    // Beside a response they are a tool's.
+    if !has_response {
+        texts.extend((0..images).map(|_| IMAGE.to_owned()));
+    }
+    let text = texts.join("\n");
+    if user {
+        let (typed, files) = without_files(&text);
+        out.attached(files, &id, at)?;
+        out.turn(Role::User, &typed, id.clone(), at)?;
+    } else {
+        out.turn(Role::Assistant, &text, id.clone(), at)?;
+    }
     let described = message.tool_calls.unwrap_or_default();
     if !described.is_empty() {
         calls.clear();
@@ -142,23 +117,4 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl FromText for Part<'_> {
-    fn from_text(text: String) -> Self {
-        Part { text: Some(text), ..Part::default() }
-    }
-}
-
-/// What a tool answered, and whether it failed.
-fn answer(response: Option<&RawValue>) -> (String, bool) {
-    let Some(response) = response else { return (String::new(), false) };
-    let (text, failed) = match serde_json::from_str::<Answer>(response.get()) {
-        Ok(Answer { output: Some(output), .. }) => (content::text(output), false),
-        Ok(Answer { error: Some(error), .. }) => (content::text(error), true),
-        _ => (response.get().to_owned(), false),
-    };
-    let inner = text.trim().strip_prefix("<untrusted_context>");
-    let inner = inner.map(|inner| inner.strip_suffix("</untrusted_context>").unwrap_or(inner).trim());
-    (inner.map(str::to_owned).unwrap_or(text), failed)
 }

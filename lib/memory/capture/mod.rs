@@ -13,8 +13,9 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::fields::PATH_CAP;
 use crate::base::repository;
+use crate::harness::pi;
 use crate::memory::capture::payload::Payload;
-use crate::store::journal::entry::{Context, Harness, Retrieval};
+use crate::store::journal::entry::{Context, Harness, Retrieval, id_fault};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,14 +40,26 @@ fn end_events(harness: Harness) -> &'static [&'static str] {
         Harness::Codex => &["Stop", "SessionEnd", "PreCompact", "Interrupt"],
         Harness::Gemini => &["AfterAgent", "SessionEnd", "PreCompress"],
         Harness::Cursor => &["stop", "sessionEnd"],
-        Harness::Amp | Harness::Opencode | Harness::Manual | Harness::Agent => &[],
+        // Copilot names the event only in hooks that were written for other programs.
+        Harness::Copilot => &["agentStop", "sessionEnd", "Stop", "SessionEnd"],
+        Harness::QwenCode => &["Stop", "SessionEnd", "PreCompact"],
+        Harness::Amp
+        | Harness::Opencode
+        | Harness::Pi
+        | Harness::Manual
+        | Harness::Agent
+        | Harness::Other(_) => &[],
     }
 }
 
 /// Reads the JSON that `harness` passes to a hook.
 pub(crate) fn hook_event(harness: Harness, bytes: &[u8], env: &Env) -> Result<HookEvent> {
     let payload = Payload::parse(bytes)?;
-    if let Some(agent) = payload.text("agent_id")? {
+    let agent = match payload.text("agent_id")? {
+        None => payload.text("agentId")?,
+        agent => agent,
+    };
+    if let Some(agent) = agent {
         return Ok(Nothing(format!(
             "\"{agent}\" is a sub-agent; its session is queued when the session ends"
         )));
@@ -59,6 +72,7 @@ pub(crate) fn hook_event(harness: Harness, bytes: &[u8], env: &Env) -> Result<Ho
         return Ok(Nothing(format!("nothing ends at \"{event}\"; use a hook for one of {known}")));
     }
     match harness {
+        Harness::Copilot => copilot(&payload, env),
         Harness::Cursor => cursor(&payload, env),
         Harness::Codex if payload.text("thread-id")?.is_some() => notified(&payload, env),
         _ => transcript(harness, &payload),
@@ -109,6 +123,56 @@ fn notified(payload: &Payload, env: &Env) -> Result<HookEvent> {
     Ok(session_at(Harness::Codex, path, id.to_owned(), payload.absolute("cwd")?))
 }
 
+/// Copilot's keys are in camelCase. It does not name the event, but each has keys of its own; and only at the end of a
+/// turn does it name the file.
+fn copilot(payload: &Payload, env: &Env) -> Result<HookEvent> {
+    let id = match payload.text("sessionId")? {
+        None => payload.id("session_id")?,
+        Some(_) => payload.id("sessionId")?,
+    };
+    for (key, event) in [
+        ("source", "sessionStart"),
+        ("prompt", "userPromptSubmitted"),
+        ("toolName", "preToolUse or postToolUse"),
+        ("notification_type", "notification"),
+    ] {
+        if payload.has(key) {
+            return Ok(Nothing(format!("nothing ends at {event}; use a hook for agentStop or sessionEnd")));
+        }
+    }
+    let named = match payload.absolute("transcriptPath")? {
+        None => payload.absolute("transcript_path")?,
+        named => named,
+    };
+    let home = || match env.os("COPILOT_HOME") {
+        Some(dir) => Some(PathBuf::from(dir)),
+        None => env.home().map(|home| home.join(".copilot")),
+    };
+    let kept = || home().map(|home| home.join("session-state").join(id).join("events.jsonl"));
+    let Some(path) = named.or_else(kept) else {
+        return Ok(Nothing("the session has no transcript, because $HOME is not set".to_owned()));
+    };
+    if !is_there(&path)? {
+        return Ok(Nothing(format!("the session has no transcript: \"{}\" does not exist", path.display())));
+    }
+    Ok(session_at(Harness::Copilot, path, id.to_owned(), payload.absolute("cwd")?))
+}
+
+/// A session of Pi, which is captured by its file. The file's name holds the session's id, its first line the
+/// directory.
+pub(crate) fn session_file(path: &Path) -> Result<HookEvent> {
+    if !is_there(path)? {
+        return Err(Error::usage(format!("no file \"{}\"", path.display()))
+            .hint("give the file of a session, like ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl"));
+    }
+    let id = pi::session_id(path).filter(|id| id_fault(id).is_none()).ok_or_else(|| {
+        let why = format!("\"{}\" is not the name of a session's file", path.display());
+        Error::usage(why).hint("Pi names them TIME_ID.jsonl")
+    })?;
+    let cwd = pi::directory(path)?;
+    Ok(session_at(Harness::Pi, path.to_owned(), id.to_owned(), cwd))
+}
+
 /// Newer versions of Cursor name the transcript in some hooks. Otherwise the conversation id leads to it.
 fn cursor(payload: &Payload, env: &Env) -> Result<HookEvent> {
     let id = payload.id("conversation_id")?;
@@ -148,6 +212,7 @@ fn conversation(id: &str, env: &Env) -> Option<PathBuf> {
 fn is_sub_agents(harness: Harness, path: &Path) -> bool {
     let above = |levels: usize| path.ancestors().nth(levels).and_then(Path::file_name);
     match harness {
+        Harness::QwenCode => above(2).is_some_and(|dir| dir == "subagents"),
         Harness::ClaudeCode | Harness::Cursor => above(1).is_some_and(|dir| dir == "subagents"),
         Harness::Gemini => above(2).is_some_and(|dir| dir == "chats"),
         _ => false,

@@ -30,6 +30,10 @@ impl Payload {
         }
     }
 
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|value| !value.is_null())
+    }
+
     /// A required id.
     pub(super) fn id(&self, key: &str) -> Result<&str> {
         let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };

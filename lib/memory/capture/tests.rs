@@ -49,6 +49,9 @@ fn the_ends_of_things_are_taken_and_nothing_else() {
         (Harness::ClaudeCode, &["Stop", "SessionEnd", "PreCompact"][..], "PostToolUse"),
         (Harness::Codex, &["Stop", "SessionEnd", "PreCompact", "Interrupt"], "SessionStart"),
         (Harness::Gemini, &["AfterAgent", "SessionEnd", "PreCompress"], "BeforeTool"),
+        (Harness::QwenCode, &["Stop", "SessionEnd", "PreCompact"], "SubagentStop"),
+        // As it calls the hooks of other programs.
+        (Harness::Copilot, &["agentStop", "sessionEnd", "Stop", "SessionEnd"], "PreToolUse"),
     ] {
         let payload = |event: Value| json!({"session_id": "s-1", "transcript_path": path, "cwd": "/w", "hook_event_name": event, "new": [1]});
         for event in taken.iter().map(|event| json!(event)).chain([Value::Null]) {
@@ -71,12 +74,14 @@ fn sub_agents_are_in_the_session_that_sent_them() {
     let plain = home.file("a/s-1.jsonl", "{}\n");
     let claude = home.file("a/s-1/subagents/agent-1.jsonl", "{}\n");
     let gemini = home.file("chats/s-1/a-1.jsonl", "{}\n");
+    let qwen = home.file("subagents/s-1/agent-1.jsonl", "{}\n");
     let codex = home.file("r.jsonl", "{\"payload\":{\"source\":{\"subagent\":{}}}}\n");
     for (harness, path, agent, part) in [
         (Harness::ClaudeCode, &plain, Some("a1"), "\"a1\" is a sub-agent"),
         (Harness::ClaudeCode, &claude, None, "is a sub-agent's transcript"),
         (Harness::Gemini, &gemini, None, "is a sub-agent's transcript"),
         (Harness::Codex, &codex, None, "is a sub-agent's transcript"),
+        (Harness::QwenCode, &qwen, None, "is a sub-agent's transcript"),
     ] {
         let payload = json!({"session_id": "s", "transcript_path": path, "agent_id": agent, "hook_event_name": "SessionEnd"});
         let why = why(home.hook_event(harness, &payload));

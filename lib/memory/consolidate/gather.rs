@@ -19,6 +19,7 @@ use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
@@ -80,6 +81,12 @@ impl Gatherer<'_> {
                 }
                 (Format::OpencodeExport, raw.clone())
             }
+            Retrieval::ReadCommand { thread_id } => {
+                if let Some(why) = self.run_read_command(entry.harness, thread_id, batch, &raw)? {
+                    return Ok(Gathered::Unreadable(why));
+                }
+                (printed_format(&raw)?, raw.clone())
+            }
             Retrieval::Transcript { path, format, .. } => match Format::from_name(format.name()) {
                 Some(known) => (known, path.clone()),
                 None => {
@@ -90,7 +97,14 @@ impl Gatherer<'_> {
             Retrieval::CursorSession { session_path } => (Format::Cursor, session_path.clone()),
             Retrieval::File { path } => (Format::Plain, path.clone()),
         };
-        let gathered = self.read(format, &path, entry, batch, queue_id);
+        let mut gathered = self.read(format, &path, entry, batch, queue_id);
+        if let (Ok(Gathered::Unreadable(error)), Retrieval::ReadCommand { thread_id }) =
+            (&mut gathered, &entry.retrieval)
+        {
+            // The file is ours, and gone when the message is read.
+            let why = error.line().replace(&format!("\"{}\"", raw.display()), "what its command printed");
+            *error = Error::io(format!("the session {thread_id} of {}: {why}", entry.harness));
+        }
         // Nothing of a session lies about unredacted.
         if raw.exists() {
             file::remove(&raw)?;
@@ -156,12 +170,16 @@ impl Gatherer<'_> {
         let mut is_first_prompt = true;
         let mut is_ours = false;
         let mut is_unwritten = false;
+        let key = session_key(entry);
+        let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let read = or_panicked(path, || {
-            harness::read(format, path, &mut |turn: Turn| {
+            harness::read_after(format, path, last, &mut |turn: Turn| {
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
                     is_ours = bears_an_id(&turn.text);
                 }
-                let (hash, cut) = (hash(&turn.id), turn.cut);
+                let cut = turn.cut;
+                // The id of a document's part says how far it was read, which the reader must know.
+                let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
                 writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
             })
         });
@@ -183,7 +201,6 @@ impl Gatherer<'_> {
                 "the session of a sub-agent; its report is in the main session".to_owned(),
             ));
         }
-        let key = session_key(entry);
         let parent = report.parent.as_ref().map(|parent| format!("{}:{parent}", entry.harness));
         let mut history = writer.finish()?;
         let fresh = self.fresh(&history.turns, key.as_deref(), parent.as_deref());
@@ -234,6 +251,15 @@ fn or_panicked<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
+/// What a `readCommand` printed: turns in JSON Lines, if its first line begins like an object; otherwise text.
+fn printed_format(raw: &Path) -> Result<Format> {
+    let mut start = Vec::new();
+    fs_err::File::open(raw)?.take(64 << 10).read_to_end(&mut start)?;
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
+    let is_json = start.trim_ascii_start().starts_with(b"{");
+    Ok(if is_json { Format::Turns } else { Format::Plain })
+}
+
 /// Did a person write this note?
 pub(super) fn is_persons(entry: &QueueEntry) -> bool {
     entry.harness == Harness::Manual
@@ -242,7 +268,8 @@ pub(super) fn is_persons(entry: &QueueEntry) -> bool {
 /// The session's name in the ledger: the same wherever its file lies.
 fn session_key(entry: &QueueEntry) -> Option<String> {
     match &entry.retrieval {
-        Retrieval::Inline { .. } | Retrieval::File { .. } => None,
+        Retrieval::Inline { .. } => None,
+        Retrieval::File { path } => Some(format!("{}:{}", entry.harness, path.display())),
         _ => entry.thread_id().map(|id| format!("{}:{id}", entry.harness)),
     }
 }

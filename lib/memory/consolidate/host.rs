@@ -227,15 +227,17 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     ) -> Result<Known> {
         let entries = entries(sources, run)?;
         let known = |id: &EntryId| {
-            let note = self.notes.find_own(id).ok()?;
-            let is_archived = note.place == Place::Archive;
-            Some((id.clone(), KnownNote { entry: note.entry, is_archived }))
+            let note = self.notes.own(id).transpose()?;
+            Some(note.map(|note| {
+                let is_archived = note.place == Place::Archive;
+                (id.clone(), KnownNote { entry: note.entry, is_archived })
+            }))
         };
         let scan = self.notes.scan(&[Place::Topics], |note| note.entry.into_meta().tags)?;
         Ok(Known {
             at: run.env.now(),
             ids: self.notes.ids()?,
-            notes: notes.iter().filter_map(known).collect(),
+            notes: notes.iter().filter_map(known).collect::<Result<_>>()?,
             tags: scan.found.into_iter().flatten().collect(),
             record: record(sources, slices, &entries, run)?,
             entries,
@@ -350,12 +352,5 @@ pub(crate) fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }
-    match section::refresh(run.config, run.root, run.env.today(), run.reporter) {
-        Ok(outcomes) => {
-            for error in outcomes.into_iter().filter_map(|outcome| outcome.standing.err()) {
-                run.reporter.warn(&format!("not refreshed: {}", error.line()));
-            }
-        }
-        Err(error) => run.reporter.warn(&format!("no AGENTS.md was refreshed: {}", error.line())),
-    }
+    section::refresh_after_change(run.config, run.root, run.env.today(), run.reporter);
 }

@@ -118,21 +118,38 @@ impl Passage {
         }
     }
 
-    /// The notes that the agent cites, in its text or in what it gave a tool. `memory read` has counted those that it
-    /// prints, and what a tool printed is no citation.
+    /// The notes that the agent cites, in its text or in what it gave a tool. What a tool printed is no citation.
     pub(super) fn cited(&self) -> Vec<EntryId> {
         let (input, _) = self.input_and_output();
         match self.role {
             Role::Assistant => mentioned(&self.text).collect(),
-            Role::Tool if !reads_memory(input) => mentioned(input).collect(),
+            Role::Tool if !commands(input).any(reads_memory) => mentioned(input).collect(),
             Role::Tool | Role::User | Role::Reasoning | Role::Document => Vec::new(),
         }
+    }
+
+    /// The notes that `memory read` has counted here: they are not counted once more.
+    pub(super) fn counted(&self) -> Vec<EntryId> {
+        let (input, _) = self.input_and_output();
+        let is_counted = |command: &str| reads_memory(command) && !command.contains("--no-count");
+        let counted = commands(input).filter(|command| self.role == Role::Tool && is_counted(command));
+        let words = counted.flat_map(|command| command.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+        words.filter_map(EntryId::parse).collect()
     }
 
     /// What the agent wrote, and what a tool answered.
     pub(super) fn input_and_output(&self) -> (&str, &str) {
         self.text.split_at(self.output.unwrap_or(self.text.len()))
     }
+}
+
+/// The arguments of a call, without their names: `[Bash] command: ls` is `ls`.
+fn commands(input: &str) -> impl Iterator<Item = &str> {
+    input.lines().map(|line| {
+        let line =
+            line.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(line, |(_, rest)| rest);
+        line.split_once(": ").map_or(line, |(_, value)| value)
+    })
 }
 
 /// The last place up to `most` bytes where a line ends, or else a character.
@@ -224,6 +241,8 @@ mod tests {
             .map(Passage::input_and_output)
             .fold(Default::default(), |(input, output), (i, o)| (input + i, output + o));
         assert_eq!((said.0.as_str(), said.1.as_str()), text.split_at(1401));
+        let has_header = |part: &Passage| shown(part).starts_with("[t12 tool 2026-03-25 09:02 =MARK=]\n| ");
+        assert!(parts.iter().all(has_header), "every part repeats the header");
         assert_eq!(whole.clone().split(100_000), [whole]);
     }
 }

@@ -251,6 +251,7 @@ impl Queue {
                 let mut here = BTreeSet::new();
                 let path = batch.file(&history_name(&stretch.queue_id));
                 history::read(&path, &history, (stretch.from, stretch.to), true, |passage, is_here| {
+                    earlier.extend(passage.counted());
                     if is_here { &mut here } else { &mut earlier }.extend(passage.cited());
                 })?;
                 cited.extend(here.difference(&earlier).cloned());

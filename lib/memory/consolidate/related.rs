@@ -294,7 +294,7 @@ pub fn related<P: Persistence>(
             break;
         }
         // One that is gone since, or broken, is not to be updated.
-        let read = if whole > 0 || is_wanted { notes.find_own(&meta.id).ok() } else { None };
+        let read = if whole > 0 || is_wanted { notes.own(&meta.id)? } else { None };
         if let Some(read) = read {
             let body = clean(&String::from_utf8_lossy(read.entry.body()));
             if head + body.len() <= room && (body.len() <= whole || is_wanted) {

@@ -1,6 +1,6 @@
 //! What a plan says is written, once, whatever crash comes between.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::whole_lines;
 use crate::memory::consolidate::plan::{Change, PlannedNote, PlannedRetirement};
 use crate::memory::consolidate::work::{Action, Outcome, Waiting, Written};
@@ -53,8 +53,8 @@ fn update<P: Persistence>(
     let Some(id) = &note.update else { return create(topics, lock, note, at) };
     let body = whole_lines(&note.body);
     let written = Written { id: id.clone(), title: note.title.clone(), action: Action::Update };
-    let old = match topics.find_own(id) {
-        Ok(old) if old.place == Place::Topics => old,
+    let old = match topics.own(id)? {
+        Some(old) if old.place == Place::Topics => old,
         // It has gone since: nothing stands beside the new text.
         _ => {
             let mut new = note.clone();
@@ -144,7 +144,7 @@ fn create<P: Persistence>(
     let mut warnings = Vec::new();
     let written = Written { id: note.id.clone(), title: note.title.clone(), action: Action::Create };
     // Written before a crash, and perhaps read since.
-    if let Ok(there) = topics.find_own(&note.id)
+    if let Some(there) = topics.own(&note.id)?
         && there.entry.meta().created_at == note.created_at
     {
         return Ok((Outcome::Note(written), warnings));
@@ -199,7 +199,10 @@ fn retire<P: Persistence>(
     let written = Written { id: id.clone(), title: title.clone(), action: Action::Retire };
     let unchanged = |why: String| Ok((Outcome::Unchanged, vec![why]));
     match topics.find_own(id) {
-        Err(why) => unchanged(format!("{id} is not retired: {}", why.message())),
+        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => {
+            unchanged(format!("{id} is not retired: {}", why.message()))
+        }
+        Err(why) => Err(why),
         // Before a crash.
         Ok(Note { place: Place::Archive, .. }) => Ok((Outcome::Note(written), Vec::new())),
         Ok(note) if note.entry.fingerprint() != *replaces => {

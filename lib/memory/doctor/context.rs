@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::ConfigFiles;
 use crate::memory::redact::Redactor;
+use crate::memory::section::{Aim, all_aims};
 use crate::store::persistence::{Broken, Persistence};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
@@ -23,6 +24,8 @@ pub(crate) struct CheckContext<'a> {
     pub(super) redactor: Redactor,
     /// The day here.
     pub(super) today: Date,
+    /// The AGENTS.md files.
+    pub(super) aims: Vec<Aim>,
     /// The changes that wait for a person.
     pub(super) waiting: Vec<Proposal>,
     /// The files beside them that are none.
@@ -51,6 +54,7 @@ impl<'a> CheckContext<'a> {
             untrusted,
             redactor,
             today,
+            aims: all_aims(config, root, today),
             waiting,
             broken_proposals,
         })

@@ -42,6 +42,8 @@ pub(crate) enum Check {
     GitLock,
     History,
     Schedule,
+    Recall,
+    Hooks,
     Permissions,
     Name,
     Promoted,

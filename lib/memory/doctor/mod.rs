@@ -3,24 +3,31 @@
 //! A check changes nothing. Each is a function from the context to its findings. The notes alone are read once for
 //! all checks that need them.
 
+mod cache;
 mod context;
 mod directory;
 mod finding;
 mod fix;
 mod history;
+mod hooks;
 mod leftovers;
 mod links;
 mod notes;
 mod owners;
 mod prose;
 mod queue;
+mod recall;
 mod review;
 mod setup;
 mod targets;
 
+use crate::memory::doctor::cache::{Cache, Record};
 pub(crate) use crate::memory::doctor::context::CheckContext;
 pub(crate) use crate::memory::doctor::finding::{Check, Finding, Severity};
 pub(crate) use crate::memory::doctor::fix::{Fixes, fix};
+pub(crate) use crate::memory::doctor::hooks::{HarnessState, states};
+
+use crate::store::place::Root;
 
 /// A check of something other than the notes.
 pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
@@ -34,8 +41,10 @@ pub(crate) const CHECKS: &[Checker] = &[
     queue::check_ledgers,
     queue::check_batches,
     review::check,
+    recall::check,
     leftovers::check,
     history::check,
+    hooks::check,
 ];
 
 pub(crate) struct Report {
@@ -43,9 +52,17 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     /// How many readable notes are in use.
     pub(crate) notes: usize,
+    cache: Option<(Cache, Vec<Record>)>,
 }
 
 impl Report {
+    /// Remembers which notes need not be read again. To be called when the answer is out; it does not depend on this.
+    pub(crate) fn remember(&self, root: &Root) {
+        if let Some((cache, records)) = &self.cache {
+            let _ = cache.keep_up(root, records);
+        }
+    }
+
     pub(crate) fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
@@ -63,12 +80,12 @@ pub(crate) fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     });
     findings.extend(links::check(&checked));
     findings.extend(targets::check(cx, checked.shares.drain(..)));
-    let notes = checked.in_use();
+    let (notes, cache) = (checked.in_use(), checked.take_cache());
     findings.extend(checked.findings());
     for finding in &mut findings {
         finding.clean(&cx.redactor);
     }
     findings.sort();
     findings.dedup();
-    Report { findings, notes }
+    Report { findings, notes, cache }
 }

@@ -3,13 +3,14 @@
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::memory::authorship::{Danger, DangerKind, dangers};
+use crate::memory::doctor::cache::{Cache, Known, Record};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::prose;
 use crate::memory::section::{Candidate, Inspection};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
 use crate::store::journal::entry::TAG_FORM;
-use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
+use crate::store::persistence::{Broken, Note, Place, Scan};
 use crate::store::topics::{Topics, read};
 use jiff::Timestamp;
 use std::borrow::Cow;
@@ -52,6 +53,9 @@ pub(super) struct CheckedNotes {
     pub(super) shares: Vec<Candidate>,
     /// About files that cannot be used, and about the directories.
     findings: Vec<Finding>,
+    /// What was known of the notes, and what is known now.
+    cache: Option<Cache>,
+    records: Vec<Record>,
 }
 
 impl CheckedNotes {
@@ -59,25 +63,88 @@ impl CheckedNotes {
         self.notes.iter().filter(|note| note.place == Place::Topics).count()
     }
 
+    pub(super) fn take_cache(&mut self) -> Option<(Cache, Vec<Record>)> {
+        Some((self.cache.take()?, std::mem::take(&mut self.records)))
+    }
+
     pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
         self.findings.into_iter().chain(self.notes.into_iter().flat_map(|note| note.findings))
     }
 }
 
+/// What the text of a note says to the checks.
+#[derive(Default)]
+struct TextFacts {
+    /// Those of [`Redactor::kinds`].
+    secrets: BTreeMap<&'static str, (usize, usize)>,
+    dangers: Vec<Danger>,
+    lines: usize,
+    links: Vec<EntryId>,
+}
+
+impl TextFacts {
+    fn of(note: &Note, cx: &CheckContext) -> TextFacts {
+        let Meta { title, summary, .. } = note.entry.meta();
+        let body = note.entry.body();
+        let newlines = memchr::memchr_iter(b'\n', body).count();
+        let mut facts = TextFacts {
+            secrets: cx.redactor.kinds(&text_of(note.entry.bytes())),
+            lines: newlines + usize::from(!body.is_empty() && !body.ends_with(b"\n")),
+            ..TextFacts::default()
+        };
+        if note.place == Place::Topics {
+            facts.dangers = dangers(&format!("{title}\n{summary}\n{}", text_of(body)));
+            facts.links = prose::links(&text_of(body));
+        }
+        facts
+    }
+
+    /// Nothing in it has to be quoted from the text.
+    fn is_clean(&self) -> bool {
+        self.secrets.is_empty() && self.dangers.is_empty()
+    }
+}
+
+/// What is made of a file: what the targets would show of it, and what the next cache holds.
+type Checked = (NoteFacts, Option<Candidate>, Option<Record>);
+
 pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let topics = Topics::at(cx.root);
-    let inspection = Inspection::of(cx.config, cx.root, &cx.waiting, cx.today);
-    let each = |note: Note| {
-        let share = (note.place == Place::Topics).then(|| inspection.candidate(&note)).flatten();
-        (facts(&note, cx), share)
+    let cache = Cache::open(cx.root, &cx.config.redact);
+    let inspection = Inspection::of(cx.config, &cx.aims, cx.root, &cx.waiting, cx.today);
+    let each = |place: Place, path: &Path| -> Result<(EntryId, Checked), Option<Broken>> {
+        let mut record = None;
+        if let Some((Known { meta, lines, links }, known)) = cache.known(place, path) {
+            let share = match place {
+                Place::Topics => inspection.candidate_without_text(&meta, path),
+                Place::Archive => Some(None),
+            };
+            if let Some(share) = share {
+                let text = TextFacts { lines, links, ..TextFacts::default() };
+                return Ok((meta.id.clone(), (facts(&meta, place, path, text, cx), share, Some(known))));
+            }
+            record = Some(known);
+        }
+        // Before the file is read: if it changes meanwhile, its next stamp is another one.
+        let stamp = if record.is_none() { file::stamp(path) } else { None };
+        let note = read(place, path)?;
+        let text = TextFacts::of(&note, cx);
+        if let Some(stamp) = stamp.filter(|_| text.is_clean()) {
+            let TextFacts { lines, ref links, .. } = text;
+            let known = Known { meta: note.entry.meta().clone(), lines, links: links.clone() };
+            record = cache.fresh(place, path, stamp, &known);
+        }
+        let share = (place == Place::Topics).then(|| inspection.candidate(&note)).flatten();
+        let meta = note.entry.meta();
+        Ok((meta.id.clone(), (facts(meta, place, path, text, cx), share, record)))
     };
     let both = [Place::Topics, Place::Archive];
     let mut checked = CheckedNotes::default();
-    let scan = topics.scan(&both, each).unwrap_or_else(|_| {
+    let scan = topics.scan_with(&both, each).unwrap_or_else(|_| {
         // One of the two directories cannot be read: check the other.
         let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
         for place in both {
-            match topics.scan(&[place], each) {
+            match topics.scan_with(&[place], each) {
                 Ok(part) => {
                     scan.found.extend(part.found);
                     scan.broken.extend(part.broken);
@@ -90,10 +157,12 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
         }
         scan
     });
-    for (facts, share) in scan.found {
+    for (facts, share, record) in scan.found {
         checked.notes.push(facts);
         checked.shares.extend(share);
+        checked.records.extend(record);
     }
+    checked.cache = Some(cache);
     for file in &scan.broken {
         let name = file.path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let id = name.len().checked_sub(10).and_then(|at| EntryId::whole(name.get(at..)?));
@@ -117,7 +186,7 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
             let twin = checked.notes.iter().find(|note| note.id == *id).map(|note| &note.shown);
             let twin =
                 twin.map(|path| path.strip_prefix(cx.root.path()).unwrap_or(path).display().to_string());
-            let mut facts = facts(&note, cx);
+            let mut facts = facts(note.entry.meta(), place, &file.path, TextFacts::of(&note, cx), cx);
             // `--fix` does nothing here until there is one note with this id.
             facts.findings.retain(|finding| !finding.is_fixable());
             checked.findings.append(&mut facts.findings);
@@ -130,28 +199,27 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
             checked.findings.push(Finding::error(Check::Schema, &file.path, why, mend));
             if let Ok(bytes) = file::read(&file.path, CAP) {
                 let kinds = cx.redactor.kinds(&String::from_utf8_lossy(&bytes));
-                checked.findings.extend(secrets(&kinds, &file.path));
+                checked.findings.extend(of_secrets(&kinds, &file.path));
             }
         }
     }
 }
 
-fn facts(note: &Note, cx: &CheckContext) -> NoteFacts {
-    let meta = note.entry.meta();
-    let is_in_use = note.place == Place::Topics;
-    let kinds = cx.redactor.kinds(&text_of(note.entry.bytes()));
+fn facts(meta: &Meta, place: Place, path: &Path, text: TextFacts, cx: &CheckContext) -> NoteFacts {
+    let is_in_use = place == Place::Topics;
+    let TextFacts { secrets, dangers, lines, links } = text;
     // The name is made from the title. If there is a secret in it, show a pattern that the shell completes.
-    let shown = match kinds.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
-        true => note.path.clone(),
-        false => note.path.with_file_name(format!("*{}.md", meta.id)),
+    let shown = match secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
+        true => path.to_path_buf(),
+        false => path.with_file_name(format!("*{}.md", meta.id)),
     };
-    let right_name = Some(meta.file_name()).filter(|name| note.path.file_name() != Some(name.as_ref()));
+    let right_name = Some(meta.file_name()).filter(|name| path.file_name() != Some(name.as_ref()));
     let is_out_of_step = is_in_use && is_out_of_step(meta);
     let mut findings = Vec::new();
-    findings.extend(secrets(&kinds, &shown));
+    findings.extend(of_secrets(&secrets, &shown));
     check_schema(meta, &shown, &mut findings);
     if let Some(name) = &right_name {
-        let what = match shown == note.path {
+        let what = match shown == path {
             true => format!("its front matter asks for the name \"{name}\""),
             false => "its name does not match its title and tags".to_owned(),
         };
@@ -163,17 +231,17 @@ fn facts(note: &Note, cx: &CheckContext) -> NoteFacts {
         findings.push(Finding::warning(Check::Promoted, &shown, what, mend));
     }
     if is_in_use {
-        findings.extend(oversized(note.entry.body(), &shown));
-        findings.extend(stale(note, &shown, cx));
+        findings.extend(oversized(lines, &shown));
+        findings.extend(stale(meta, path, &shown, cx));
         findings.extend(expired(meta, &shown, cx));
-        findings.extend(dangerous(note, &shown));
+        findings.extend(dangers.into_iter().map(|danger| of_danger(danger, &meta.id, &shown)));
     }
     NoteFacts {
         id: meta.id.clone(),
-        place: note.place,
-        path: note.path.clone(),
+        place,
+        path: path.to_path_buf(),
         shown,
-        links: if is_in_use { prose::links(&text_of(note.entry.body())) } else { Vec::new() },
+        links,
         aliases: meta.aliases.clone(),
         superseded_by: meta.superseded_by.clone(),
         right_name,
@@ -215,7 +283,7 @@ fn check_schema(meta: &Meta, shown: &Path, findings: &mut Vec<Finding>) {
 }
 
 /// `kinds` is the result of `Redactor::kinds`.
-fn secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path) -> Option<Finding> {
+fn of_secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path) -> Option<Finding> {
     let listed: Vec<String> = kinds
         .iter()
         .map(|(kind, (line, count))| match count {
@@ -228,17 +296,14 @@ fn secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path) -> Option<Findi
     (!listed.is_empty()).then(|| Finding::error(Check::Secret, shown, what, mend))
 }
 
-fn oversized(body: &[u8], shown: &Path) -> Option<Finding> {
-    let newlines = memchr::memchr_iter(b'\n', body).count();
-    let lines = newlines + usize::from(!body.is_empty() && !body.ends_with(b"\n"));
+fn oversized(lines: usize, shown: &Path) -> Option<Finding> {
     let what = format!("has {lines} lines; notes should have at most {LINES}");
     let mend = "split it by hand, or run memory-defrag";
     (lines > LINES).then(|| Finding::warning(Check::Oversized, shown, what, mend))
 }
 
 /// A note that was not read or changed for long, in its front matter or its file, and is not pinned.
-fn stale(note: &Note, shown: &Path, cx: &CheckContext) -> Option<Finding> {
-    let meta = note.entry.meta();
+fn stale(meta: &Meta, path: &Path, shown: &Path, cx: &CheckContext) -> Option<Finding> {
     let now = cx.env.now();
     let limit = now.as_millisecond() - STALE_DAYS * DAY_MS;
     let used = meta.last_used.map_or(i64::MIN, Timestamp::as_millisecond);
@@ -247,7 +312,7 @@ fn stale(note: &Note, shown: &Path, cx: &CheckContext) -> Option<Finding> {
         return None;
     }
     // An editor does not update the front matter. Only the few notes that seem old need a look at the file's time.
-    let modified = note.path.metadata().and_then(|metadata| metadata.modified()).ok()?;
+    let modified = path.metadata().and_then(|metadata| metadata.modified()).ok()?;
     let last = known.max(Timestamp::try_from(modified).ok()?.as_millisecond());
     let what = format!("was neither read nor changed for {} days", (now.as_millisecond() - last) / DAY_MS);
     let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
@@ -255,20 +320,15 @@ fn stale(note: &Note, shown: &Path, cx: &CheckContext) -> Option<Finding> {
 }
 
 /// A note that would have every agent do what nobody should, whoever wrote it.
-fn dangerous(note: &Note, shown: &Path) -> Vec<Finding> {
-    let Meta { id, title, summary, .. } = note.entry.meta();
-    let text = format!("{title}\n{summary}\n{}", text_of(note.entry.body()));
-    let finding = |danger: Danger| {
-        let what = match danger.kind {
-            DangerKind::Piped => "pipes the network into a shell",
-            DangerKind::Unverified => "switches off the check of certificates, signatures or host keys",
-            DangerKind::Hidden => "tells agents to hide something from you",
-        };
-        let quote = if danger.quote.is_empty() { String::new() } else { format!(": \"{}\"", danger.quote) };
-        let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
-        Finding::warning(Check::Danger, shown, what.to_owned() + &quote, &mend)
+fn of_danger(danger: Danger, id: &EntryId, shown: &Path) -> Finding {
+    let what = match danger.kind {
+        DangerKind::Piped => "pipes the network into a shell",
+        DangerKind::Unverified => "switches off the check of certificates, signatures or host keys",
+        DangerKind::Hidden => "tells agents to hide something from you",
     };
-    dangers(&text).into_iter().map(finding).collect()
+    let quote = if danger.quote.is_empty() { String::new() } else { format!(": \"{}\"", danger.quote) };
+    let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
+    Finding::warning(Check::Danger, shown, what.to_owned() + &quote, &mend)
 }
 
 /// AGENTS.md leaves it out; here it would stay for ever.

@@ -107,6 +107,7 @@ fn readers(waiting: &[Waiting], cx: &CheckContext) -> Vec<Finding> {
         let harness = match &entry.entry.retrieval {
             Retrieval::AmpThread { .. } => Some("amp"),
             Retrieval::OpencodeSession { .. } => Some("opencode"),
+            Retrieval::ReadCommand { .. } => Some(entry.entry.harness.name()),
             Retrieval::Inline { .. } => continue,
             _ => None,
         };

@@ -2,14 +2,17 @@
 
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
 use crate::memory::section::{Candidate, Inspection, Standing};
+use crate::store::projects::{Project, Projects};
 
 /// How many of the notes that did not fit are listed.
 const NAMED: usize = 3;
 
 pub(super) fn check(cx: &CheckContext, shares: impl Iterator<Item = Candidate>) -> Vec<Finding> {
-    let (outcomes, hot_uses) = Inspection::of(cx.config, cx.root, &cx.waiting, cx.today).judge(shares);
-    let mut findings = Vec::new();
+    let (outcomes, hot_uses) =
+        Inspection::of(cx.config, &cx.aims, cx.root, &cx.waiting, cx.today).judge(shares);
+    let mut findings = projects(cx);
     for outcome in &outcomes {
         match &outcome.standing {
             Ok(Standing::Stale) => {
@@ -41,4 +44,42 @@ pub(super) fn check(cx: &CheckContext, shares: impl Iterator<Item = Candidate>) 
         findings.push(Finding::warning(Check::HotBudget, &cx.root.topics(), what, mend));
     }
     findings
+}
+
+/// The checkouts that are on the list, and are not refreshed.
+fn projects(cx: &CheckContext) -> Vec<Finding> {
+    let path = Projects::path(cx.root);
+    let list = match Projects::load(cx.root) {
+        Ok(list) => list.projects,
+        Err(error) => {
+            let mend = error.next_step().unwrap_or("correct it in an editor, or move it away");
+            return vec![Finding::error(Check::Target, &path, error.message(), mend)];
+        }
+    };
+    let finding = |project: &Project| {
+        let top = &project.top;
+        Some(match state(project) {
+            State::Here(_) | State::OnOtherBranch | State::Removed => return None,
+            State::Refused(error) => {
+                let mend = error.next_step().unwrap_or("remove the link");
+                Finding::error(Check::Target, &top.join("AGENTS.md"), error.message(), mend)
+            }
+            State::Missing => {
+                let since = project.missing_since.unwrap_or(cx.today);
+                let what = format!("the checkout is gone since {since}, so its AGENTS.md is not refreshed");
+                let mend =
+                    format!("mount its disk, or wait: after {FORGOTTEN_AFTER_DAYS} days it is forgotten");
+                Finding::warning(Check::Target, top, what, &mend)
+            }
+            State::Other(name) => {
+                let what = format!(
+                    "is a checkout of {name} now, not of {}, so its AGENTS.md is not refreshed",
+                    project.repo
+                );
+                let mend = "for the notes of that repository, run there: memory-agents-md --project";
+                Finding::warning(Check::Target, top, what, mend)
+            }
+        })
+    };
+    list.iter().filter_map(finding).collect()
 }

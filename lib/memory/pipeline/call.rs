@@ -191,18 +191,22 @@ impl Caller<'_> {
         );
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
-        let finished = exec::run(Invocation {
-            command: CommandLine::Shell(line),
-            input: question.prompt.clone().into_bytes(),
-            dir: empty.path(),
-            vars: self.vars(),
-            without: Vec::new(),
-            is_heard: true,
-            stdout_file: Some(&reply),
-            stdout_cap: usize::try_from(self.llm.max_reply_bytes).unwrap_or(usize::MAX),
-            deadline: Deadline::after_seconds(self.llm.timeout_seconds),
-            level: self.level,
-        });
+        let clean = |stderr: &str| self.redactor.redact(stderr).text.into_owned();
+        let finished = exec::run_filter(
+            Invocation {
+                command: CommandLine::Shell(line),
+                input: question.prompt.clone().into_bytes(),
+                dir: empty.path(),
+                vars: self.vars(),
+                without: Vec::new(),
+                is_heard: false,
+                stdout_file: Some(&reply),
+                stdout_cap: usize::try_from(self.llm.max_reply_bytes).unwrap_or(usize::MAX),
+                deadline: Deadline::after_seconds(self.llm.timeout_seconds),
+                level: self.level,
+            },
+            &clean,
+        );
         drop(progress);
         let failure = self.failure(&first_word(line), &finished);
         let bytes =

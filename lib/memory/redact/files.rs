@@ -111,7 +111,7 @@ pub(super) fn named_value(near: &mut Near) {
     let value = &value[..value.iter().position(stop).unwrap_or(value.len())];
     let start = near.end + lead;
     if found.accepts(value, true) || chosen(value) && !placeholder(value) {
-        near.push(start, start + value.len(), found.kind);
+        near.push(start, start + value.len(), found.kind());
     }
 }
 

@@ -29,6 +29,7 @@ mod veiled;
 mod wallet;
 
 use crate::base::error::Result;
+use crate::base::text::border;
 use crate::config::memory::Redact;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -46,6 +47,9 @@ const MARK: &str = "[redacted:";
 const PASSES: usize = 8;
 /// How far from a mark, in bytes, and then to the ends of the lines.
 const AROUND: usize = 512;
+/// How far the ends of the lines are looked for, in bytes. Without it, a text without line breaks is searched whole
+/// for each pass.
+const LINE: usize = 4096;
 
 pub struct Redactor {
     enabled: bool,
@@ -243,21 +247,41 @@ fn replace(text: &str, spans: &[Span]) -> (String, Vec<(usize, usize)>) {
 
 /// The lines around the marks: only there can a mark make another secret recognisable.
 fn around(text: &str, marks: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let bytes = text.as_bytes();
     let mut windows: Vec<(usize, usize)> = Vec::new();
     for (start, end) in marks {
-        let (start, end) = (start.saturating_sub(AROUND), bytes.len().min(end + AROUND));
+        let (start, end) = (start.saturating_sub(AROUND), text.len().min(end + AROUND));
         if windows.last().is_some_and(|last| end <= last.1) {
             continue;
         }
-        let start = memchr::memrchr(b'\n', &bytes[..start]).map_or(0, |at| at + 1);
-        let end = memchr::memchr(b'\n', &bytes[end..]).map_or(bytes.len(), |at| end + at + 1);
+        let (start, end) = (line_start(text, start), line_end(text, end));
         match windows.last_mut() {
             Some(last) if start <= last.1 => last.1 = end,
             _ => windows.push((start, end)),
         }
     }
     windows
+}
+
+/// The start of the line that contains `at`. Of a line longer than [`LINE`], the start of a word before `at`.
+fn line_start(text: &str, at: usize) -> usize {
+    let from = at.saturating_sub(LINE);
+    let before = &text.as_bytes()[from..at];
+    match memchr::memrchr(b'\n', before).or(if from > 0 { memchr::memrchr(b' ', before) } else { None }) {
+        Some(gap) => from + gap + 1,
+        None => border(text, from),
+    }
+}
+
+/// The end of the line that contains `at`, with its line break. Of a line longer than [`LINE`], the end of a word
+/// behind `at`.
+fn line_end(text: &str, at: usize) -> usize {
+    let to = text.len().min(at + LINE);
+    let behind = &text.as_bytes()[at..to];
+    match memchr::memchr(b'\n', behind).or(if to < text.len() { memchr::memchr(b' ', behind) } else { None })
+    {
+        Some(gap) => at + gap + 1,
+        None => border(text, to),
+    }
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ fn scheme(value: &[u8], name: &SecretName) -> usize {
         &[b"bearer ", b"basic ", b"token ", b"bot ", b"apikey ", b"key ", b"token token=", b"discogs token="];
     let starts =
         |scheme: &&&[u8]| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    if name.kind != "auth" {
+    if !name.authorizes() {
         return 0;
     }
     SCHEMES.iter().filter(starts).map(|scheme| scheme.len()).max().unwrap_or(0)

@@ -11,7 +11,7 @@ pub(super) const VALUE: usize = 16 * 1024;
 /// A name for a secret.
 pub(super) struct SecretName<'a> {
     pub(super) text: &'a [u8],
-    pub(super) kind: &'static str,
+    kind: &'static str,
     pub(super) capitals: bool,
     rule: ValueRule,
 }
@@ -49,7 +49,21 @@ impl SecretName<'_> {
     }
 
     pub(super) fn span(&self, start: usize, end: usize) -> Option<Span> {
-        Some(Span { start, end, kind: self.kind, certainty: Certainty::Named })
+        Some(Span { start, end, kind: self.kind(), certainty: Certainty::Named })
+    }
+
+    /// Is it the name of a header whose value begins with a scheme?
+    pub(super) fn authorizes(&self) -> bool {
+        self.kind == "auth"
+    }
+
+    /// How the secret is marked: by its vendor, if the name has one. Asked only where there is a secret.
+    pub(super) fn kind(&self) -> &'static str {
+        let vendors = matches!(self.rule, ValueRule::Token | ValueRule::Secret) && self.kind != "azure-key";
+        let name: Vec<u8> = self.text.iter().filter(|byte| byte.is_ascii_alphanumeric()).copied().collect();
+        let name = name.to_ascii_lowercase();
+        let is_in = |(part, _): &&(&str, &str)| memchr::memmem::find(&name, part.as_bytes()).is_some();
+        VENDORS.iter().filter(|_| vendors).find(is_in).map_or(self.kind, |(_, vendor)| vendor)
     }
 }
 
@@ -168,11 +182,6 @@ pub(super) fn name(before: &[u8], prose: bool) -> Option<SecretName<'_>> {
     if HARMLESS.iter().any(|word| ends(word)) {
         return None;
     }
-    let vendor = VENDORS.iter().find(|(part, _)| memchr::memmem::find(flat, part.as_bytes()).is_some());
-    let kind = match (vendor, rule) {
-        (Some((_, vendor)), ValueRule::Token | ValueRule::Secret) if kind != "azure-key" => vendor,
-        _ => kind,
-    };
     let capitals = !text.iter().any(u8::is_ascii_lowercase);
     Some(SecretName { text, kind, capitals, rule })
 }

@@ -528,3 +528,19 @@ fn kinds_tell_the_first_line_and_how_many_and_no_more() {
     assert!(Redactor::new(false, &[]).unwrap().kinds(&text).is_empty());
     assert!(Redactor::new(true, &[]).unwrap().kinds("no secret here").is_empty());
 }
+
+#[test]
+fn around_a_mark_only_a_part_of_a_long_line_is_searched_again() {
+    let long = "ä".repeat(500_000);
+    let text = format!("{long}{MARK}token]{long}");
+    let mark = (long.len(), long.len() + MARK.len() + 6);
+    let windows = around(&text, &[mark]);
+    let [(from, to)] = windows[..] else { panic!("{windows:?}") };
+    assert!(from < mark.0 && mark.1 < to && to - from < 3 * (super::AROUND + super::LINE), "{windows:?}");
+    assert!(text.get(from..to).is_some(), "no character is split: {windows:?}");
+
+    let words = "word ".repeat(100_000);
+    let text = format!("{words}{MARK}token] {words}");
+    let [(from, to)] = around(&text, &[(words.len(), words.len() + MARK.len() + 6)])[..] else { panic!() };
+    assert!(text[from..to].starts_with("word") && text[from..to].ends_with("word "), "no word is split");
+}

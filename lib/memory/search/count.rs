@@ -98,7 +98,7 @@ pub(crate) struct Counts {
     /// A bit for each phrase of the query that the note has.
     pub(super) phrases: u8,
     /// The note has all tags that the query requires.
-    pub(super) has_tags: bool,
+    pub(crate) has_tags: bool,
 }
 
 /// Adds up the matches of one note.

@@ -9,7 +9,7 @@ use crate::memory::search::cache::{Cache, Known, Meanings};
 use crate::memory::search::closeness::Matches;
 use crate::memory::search::count::{Counts, with_document};
 use crate::memory::search::query::Query;
-use crate::memory::search::rank::{CLOSE, Hit, Worth, best_first, demanded};
+use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
 use crate::store::entry::{EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::topics::{Topics, read};
@@ -24,6 +24,8 @@ pub(crate) struct Found {
     pub(crate) line: Option<String>,
     /// From 0 to 1.
     pub(crate) score: f64,
+    /// Of the first notes alone; zero for the others.
+    pub(crate) strength: Strength,
 }
 
 /// A condition on notes.
@@ -101,15 +103,16 @@ pub(crate) fn find(
     let hits = worth.rank(query, all.iter().map(|note| Some(&note.counts).filter(|_| fits(&note))));
     let again = |hit: &Hit| again(all.get(hit.index)?);
     let (close, rest) = hits.split_at(hits.len().min(CLOSE));
-    let mut close: Vec<(Hit, Note, Matches)> = parallel::map(close, |_, hit| {
+    let mut close: Vec<(Hit, Note, Matches, Strength)> = parallel::map(close, |_, hit| {
         let note = again(hit)?;
         let (matches, closeness) = with_document(&note, |document| {
             let matches = query.matches(document);
             let closeness = matches.closeness(query, &worth, document.body);
             (matches, closeness)
         });
-        let score = worth.score(query, &all.get(hit.index)?.counts, &closeness);
-        Some((Hit { score, ..*hit }, note, matches))
+        let counts = &all.get(hit.index)?.counts;
+        let score = worth.score(query, counts, &closeness);
+        Some((Hit { score, ..*hit }, note, matches, worth.strength(counts, &closeness)))
     })
     // One that is gone is none.
     .into_iter()
@@ -121,9 +124,10 @@ pub(crate) fn find(
     let rest = parallel::map(rest, |_, hit| {
         let note = again(hit)?;
         let matches = with_document(&note, |document| query.matches(document));
-        Some(shown(*hit, note, &matches, &worth))
+        Some(shown(*hit, note, &matches, &worth, Strength::default()))
     });
-    let close = close.into_iter().map(|(hit, note, matches)| shown(hit, note, &matches, &worth));
+    let close =
+        close.into_iter().map(|(hit, note, matches, strength)| shown(hit, note, &matches, &worth, strength));
     Ok(Findings { found: close.chain(rest.into_iter().flatten()).collect(), loosened, broken: scan.broken })
 }
 
@@ -187,7 +191,7 @@ fn again(topics: &Topics, place: Place, spot: &Spot) -> Option<Note> {
     there.or_else(|| topics.named(&spot.id).ok().flatten().filter(is_it))
 }
 
-fn shown(hit: Hit, note: Note, matches: &Matches, worth: &Worth) -> Found {
+fn shown(hit: Hit, note: Note, matches: &Matches, worth: &Worth, strength: Strength) -> Found {
     let line = with_document(&note, |document| matches.line(document, worth));
-    Found { meta: note.entry.into_meta(), path: note.path, line, score: hit.score }
+    Found { meta: note.entry.into_meta(), path: note.path, line, score: hit.score, strength }
 }

@@ -2,7 +2,7 @@
 
 use frostem::{Algorithm, Stemmer};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// How close a word of a note is to the word of the query that it matches.
@@ -53,6 +53,25 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
 /// A word of the question itself. It may matter, but less than what the question is about.
 pub(super) fn is_framing(word: &str) -> bool {
     WORDS.framing.contains(word)
+}
+
+/// What a word of a prompt says about its subject: 1, or less for the words of nearly every prompt.
+pub(super) fn prompt_weight(word: &str) -> f64 {
+    static WEIGHTS: LazyLock<HashMap<String, f64>> = LazyLock::new(|| {
+        let mut weights = HashMap::new();
+        let mut weight = 1.0;
+        let lines =
+            include_str!("prompts.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        for line in lines {
+            match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                Some("work") => weight = 0.4,
+                Some(_) => weight = 0.1,
+                None => weights.extend(line.split(' ').map(|word| (stem(word).into_owned(), weight))),
+            }
+        }
+        weights
+    });
+    WEIGHTS.get(&*stem(word)).copied().unwrap_or(1.0)
 }
 
 /// Words that may stand for `word`, whose stem is `stemmed`, the nearest first. Never `word` itself.

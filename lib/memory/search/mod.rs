@@ -28,10 +28,11 @@ pub(crate) mod words;
 pub(crate) use crate::memory::search::cache::{Cache, Part};
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::count::Document;
-pub(crate) use crate::memory::search::find::{Found, Wanted, find, metadata};
+pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, metadata};
 pub(crate) use crate::memory::search::query::Query;
+pub(crate) use crate::memory::search::rank::Strength;
 #[cfg(any(test, fuzzing))]
-pub(crate) use crate::memory::search::rank::rank;
+pub(crate) use crate::memory::search::rank::Worth;
 
 /// Notes and questions that the tests of search and of likely duplicates use.
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! `cargo test --no-fail-fast`.
 
 use crate::base::text::border;
-use crate::memory::search::language::{Nearness, is_framing, is_stop_word, stem, synonyms};
+use crate::memory::search::language::{Nearness, is_framing, is_stop_word, prompt_weight, stem, synonyms};
 use crate::memory::search::lexicon::{Lexicon, Target, Variant};
 use crate::memory::search::words::{WordKind, each};
 use std::collections::{HashMap, VecDeque};
@@ -49,7 +49,7 @@ pub(super) struct Phrase {
 struct Candidate {
     text: String,
     weight: f64,
-    /// How often it occurs; in a text of less weight, each time counts less.
+    /// How often it occurs.
     times: f64,
     /// Its index among the different words of the text.
     place: usize,
@@ -80,19 +80,18 @@ impl Query {
             words.push_str(phrase);
             words.push_str(" . ");
         }
-        Query::of_words(&[(&words, 1.0)], phrases, tags)
+        Query::of_words(&words, phrases, tags, weight)
     }
 
     /// All words of a text: to find notes about the same subject.
     pub(crate) fn of_text(text: &str) -> Query {
-        Query::of_weighted(&[(text, 1.0)])
+        Query::of_words(&text[..border(text, LONGEST_TEXT)], Vec::new(), Vec::new(), weight)
     }
 
-    /// The same for several texts, some of which say more about the subject than others: each has a weight, 1 or less.
-    pub(crate) fn of_weighted(texts: &[(&str, f64)]) -> Query {
-        let texts: Vec<(&str, f64)> =
-            texts.iter().map(|(text, weight)| (&text[..border(text, LONGEST_TEXT)], *weight)).collect();
-        Query::of_words(&texts, Vec::new(), Vec::new())
+    /// What a person says to an agent. Most of its words tell the agent what to do, and say little about the subject.
+    pub(crate) fn of_prompt(text: &str) -> Query {
+        let text = &text[..border(text, LONGEST_TEXT)];
+        Query::of_words(text, Vec::new(), Vec::new(), |word| weight(word) * prompt_weight(word))
     }
 
     /// The query has no words, phrases or tags.
@@ -100,8 +99,8 @@ impl Query {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 
-    fn of_words(texts: &[(&str, f64)], quoted: Vec<String>, tags: Vec<String>) -> Query {
-        let terms = terms(texts);
+    fn of_words(text: &str, quoted: Vec<String>, tags: Vec<String>, weigh: fn(&str) -> f64) -> Query {
+        let terms = terms(text, weigh);
         let typed = terms.len() <= TYPED;
         let mut variants = Vec::new();
         for (index, term) in terms.iter().enumerate() {
@@ -143,61 +142,58 @@ impl Query {
     }
 }
 
-/// The most significant words of the texts, each once, in order of first appearance.
-fn terms(texts: &[(&str, f64)]) -> Vec<Candidate> {
+/// The most significant words of the text, each once, in order of first appearance.
+fn terms(text: &str, weigh: fn(&str) -> f64) -> Vec<Candidate> {
     // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<Candidate> = Vec::new();
-    for (text, share) in texts {
-        let mut before = String::new();
-        let mut end = 0;
-        // The latest words, which may be parts of a compound that is not yet complete.
-        let mut parts: VecDeque<(usize, usize)> = VecDeque::new();
-        each(text, |word| {
-            if word.kind == WordKind::Character {
-                return;
-            }
-            let known = places.get(word.text).copied();
-            let place = known.unwrap_or_else(|| {
-                let place = *by_stem.entry(stem(word.text).into_owned()).or_insert(all.len());
-                places.insert(word.text.to_owned(), place);
-                place
-            });
-            match all.get_mut(place) {
-                Some(seen) => seen.times += share,
-                None => {
-                    let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
-                    let joined = is_next && before.len() > 2 && !is_stop_word(&before);
-                    all.push(Candidate {
-                        text: word.text.to_owned(),
-                        weight: weight(word.text),
-                        times: *share,
-                        place,
-                        joined: joined.then(|| before.clone()),
-                    });
-                }
-            }
-            if word.kind == WordKind::Compound {
-                // The parts of a name weigh less than the name.
-                for (place, start) in parts.drain(..) {
-                    if let Some(part) =
-                        all.get_mut(place).filter(|part| start >= word.start && part.times <= *share)
-                    {
-                        part.weight *= 0.5;
-                    }
-                }
-            } else {
-                parts.push_back((place, word.start));
-                if parts.len() > 16 {
-                    parts.pop_front();
-                }
-            }
-            end = word.end;
-            before.clear();
-            before.push_str(word.text);
+    let mut before = String::new();
+    let mut end = 0;
+    // The latest words, which may be parts of a compound that is not yet complete.
+    let mut parts: VecDeque<(usize, usize)> = VecDeque::new();
+    each(text, |word| {
+        if word.kind == WordKind::Character {
+            return;
+        }
+        let known = places.get(word.text).copied();
+        let place = known.unwrap_or_else(|| {
+            let place = *by_stem.entry(stem(word.text).into_owned()).or_insert(all.len());
+            places.insert(word.text.to_owned(), place);
+            place
         });
-    }
+        match all.get_mut(place) {
+            Some(seen) => seen.times += 1.0,
+            None => {
+                let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
+                let joined = is_next && before.len() > 2 && !is_stop_word(&before);
+                all.push(Candidate {
+                    text: word.text.to_owned(),
+                    weight: weigh(word.text),
+                    times: 1.0,
+                    place,
+                    joined: joined.then(|| before.clone()),
+                });
+            }
+        }
+        if word.kind == WordKind::Compound {
+            // The parts of a name weigh less than the name.
+            for (place, start) in parts.drain(..) {
+                if let Some(part) = all.get_mut(place).filter(|part| start >= word.start && part.times <= 1.0)
+                {
+                    part.weight *= 0.5;
+                }
+            }
+        } else {
+            parts.push_back((place, word.start));
+            if parts.len() > 16 {
+                parts.pop_front();
+            }
+        }
+        end = word.end;
+        before.clear();
+        before.push_str(word.text);
+    });
     if all.iter().any(|word| !is_stop_word(&word.text)) {
         all.retain(|word| !is_stop_word(&word.text));
     }
@@ -212,9 +208,9 @@ fn terms(texts: &[(&str, f64)]) -> Vec<Candidate> {
     all
 }
 
-/// A word that occurs so often counts more, each time less so; one of a text of less weight counts less.
+/// A word that occurs so often counts more, each time less so.
 fn repeated(times: f64, share: f64) -> f64 {
-    if times < 1.0 { times } else { 1.0 + times.ln().min(3.0) * share }
+    1.0 + times.ln().min(3.0) * share
 }
 
 fn weight(word: &str) -> f64 {
@@ -289,7 +285,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        terms(&[(text, 1.0)]).into_iter().map(|word| word.text).collect()
+        terms(text, weight).into_iter().map(|word| word.text).collect()
     }
 
     #[test]
@@ -316,22 +312,6 @@ mod tests {
         assert_eq!(Query::parse("\"open quote").weights.len(), 2);
         assert!(Query::parse("tag: topic__ topic__A").tags.is_empty());
         assert!(Query::parse("one \"two three\"\nfour").phrases.is_empty());
-    }
-
-    #[test]
-    fn a_word_weighs_what_its_text_does() {
-        let query = Query::of_weighted(&[("deploy the proxy", 1.0), ("proxy listens on port 8080", 0.25)]);
-        let alone = Query::of_text("deploy the proxy");
-        // `deploy` and `proxy`, then `listens` and so on.
-        assert_eq!(query.weights[0], alone.weights[0]);
-        assert!(query.weights[1] > alone.weights[1]);
-        assert!(query.weights.len() > 2 && query.weights[2..].iter().all(|weight| *weight <= 0.25));
-        // Where there are too many words, those of the lighter text go first.
-        let tool: String = (0..500).map(|n| format!("tool{n} ")).collect();
-        let person: String = (0..40).map(|n| format!("person{n} ")).collect();
-        let query = Query::of_weighted(&[(&tool, 0.3), (&person, 1.0)]);
-        let heavy = query.weights.iter().filter(|weight| **weight >= 0.5).count();
-        assert_eq!((query.weights.len(), heavy), (TERMS, 40));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! tenth match hardly more than its third. A note gets a higher score if it has more of the terms, has them close
 //! together and in order, and has many of them in one line.
 
-use crate::memory::search::count::{Counts, FIELDS};
+use crate::memory::search::count::{BODY, Counts, FIELDS};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::query::{Query, TERMS};
 use std::cmp::Ordering;
@@ -33,13 +33,6 @@ pub(crate) struct Hit {
     pub(crate) score: f64,
 }
 
-/// The notes that match by their counts, the best first; equal ones in their old order.
-#[cfg(any(test, fuzzing))]
-pub(crate) fn rank(query: &Query, counts: &[Counts]) -> Vec<Hit> {
-    let fits = |note: &&Counts| note.has_tags;
-    Worth::of(query, counts.iter()).rank(query, counts.iter().map(|note| Some(note).filter(fits)))
-}
-
 /// What the places of the matches are worth.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Closeness {
@@ -49,6 +42,22 @@ pub(super) struct Closeness {
     pub(super) in_order: u64,
     /// The worth of the best line, with its neighbours.
     pub(super) line: f64,
+}
+
+/// How much a note says about what a text is about, whatever the lengths of both. A score compares the notes that match
+/// one query; this compares with other queries and other stores. Worth 1 is an exact match of a word that occurs once.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Strength {
+    /// Of all terms that match.
+    pub(crate) all: f64,
+    /// Of those in the title, the tags or the summary.
+    pub(crate) subject: f64,
+    /// Of those in the best line and its neighbours.
+    pub(crate) line: f64,
+    /// The terms that match, of all: by their worth, from 0 to 1.
+    pub(crate) share: f64,
+    /// How many terms match.
+    pub(crate) terms: usize,
 }
 
 /// What a match of each term is worth among all notes.
@@ -62,11 +71,15 @@ pub(crate) struct Worth {
     all: f64,
     /// The highest score that can be thought of.
     ideal: f64,
+    /// What all terms would be worth if each matched.
+    most: f64,
+    /// What a word is worth that occurs once.
+    unit: f64,
 }
 
 impl Worth {
     /// Statistics over all notes.
-    pub(super) fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
+    pub(crate) fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
         let mut lengths = [0u64; FIELDS];
         let (mut notes, mut lines) = (0u64, 0u64);
         let mut found = vec![[0u64; Nearness::ALL.len()]; query.weights.len()];
@@ -115,6 +128,29 @@ impl Worth {
             ideal: most * ((SATURATION + 1.0) * (1.0 + TOGETHER + IN_ORDER) + LINE),
             best,
             worth,
+            most,
+            unit: rarity(1),
+        }
+    }
+
+    pub(super) fn strength(&self, note: &Counts, close: &Closeness) -> Strength {
+        let (mut all, mut subject) = ([0.0f64; TERMS], [0.0f64; TERMS]);
+        for count in &note.counts {
+            let term = usize::from(count.term);
+            let worth = self.of_term(count.term, count.nearness);
+            let is_subject = count.times[..BODY].iter().any(|times| *times > 0);
+            if let (Some(all), Some(subject)) = (all.get_mut(term), subject.get_mut(term)) {
+                *all = all.max(worth);
+                *subject = subject.max(if is_subject { worth } else { 0.0 });
+            }
+        }
+        let sum: f64 = all.iter().sum();
+        Strength {
+            all: sum / self.unit,
+            subject: subject.iter().sum::<f64>() / self.unit,
+            line: close.line / self.unit,
+            share: if self.most > 0.0 { sum / self.most } else { 0.0 },
+            terms: all.iter().filter(|worth| **worth > 0.0).count(),
         }
     }
 
@@ -123,7 +159,7 @@ impl Worth {
     }
 
     /// The matching notes by their counts alone; `None` in `notes` is one that is not to be found.
-    pub(super) fn rank<'a>(
+    pub(crate) fn rank<'a>(
         &self,
         query: &Query,
         notes: impl Iterator<Item = Option<&'a Counts>>,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::memory::search::corpus::{self, Note, Question, Score};
 use crate::memory::search::count::Counts;
-use crate::memory::search::rank::{CLOSE, Worth, best_first, demanded};
+use crate::memory::search::rank::{CLOSE, best_first, demanded};
 
 fn document(note: &Note) -> Document<'_> {
     Document { title: &note.title, tags: &note.tags, summary: &note.summary, body: &note.body }
@@ -259,7 +259,8 @@ fn any_text_can_be_searched() {
         let note = note(&title, "topic__a", "", &body);
         let query = Query::parse(&query);
         let counts = query.count(&document(&note));
-        for hit in rank(&query, &[counts.clone(), counts]) {
+        let counts = [counts.clone(), counts];
+        for hit in Worth::of(&query, counts.iter()).rank(&query, counts.iter().map(Some)) {
             assert!(hit.score.is_finite() && hit.score > 0.0, "round {round}");
         }
         let line = line_of(&query, &note);

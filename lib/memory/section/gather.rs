@@ -13,7 +13,7 @@ use crate::store::topics::{Topics, read};
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The estimate of tokens is this many bytes per token.
 pub(super) const BYTES_A_TOKEN: u64 = 4;
@@ -30,15 +30,24 @@ pub(crate) struct NoteCounts {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     hot_bytes: u64,
-    warm: usize,
+    /// Of all lines of the list.
+    warm_bytes: u64,
+    /// Of the list, for who configured it so.
+    warm_notes: u64,
 }
 
 impl Limits {
-    pub(crate) fn of(hot_tokens: u64, warm: u64) -> Limits {
+    pub(crate) fn of(hot_tokens: u64, warm_tokens: u64) -> Limits {
         Limits {
             hot_bytes: hot_tokens.saturating_mul(BYTES_A_TOKEN),
-            warm: usize::try_from(warm).unwrap_or(usize::MAX),
+            warm_bytes: warm_tokens.saturating_mul(BYTES_A_TOKEN),
+            warm_notes: u64::MAX,
         }
+    }
+
+    /// At most so many lines.
+    pub(super) fn with_warm_notes(self, most: Option<u64>) -> Limits {
+        Limits { warm_notes: most.unwrap_or(self.warm_notes), ..self }
     }
 }
 
@@ -85,6 +94,8 @@ pub(crate) struct Selection {
     pub(super) hot: Vec<String>,
     /// Lines of a list.
     pub(super) warm: Vec<String>,
+    /// The directory that their paths are relative to.
+    pub(super) dir: Option<PathBuf>,
     pub(super) cold: usize,
     /// How many of the cold notes are warm ones beyond the limit.
     pub(super) beyond: usize,
@@ -162,7 +173,7 @@ pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], view: &View) -
 }
 
 /// The same from the metadata alone. `None` if the text is needed, as for a hot note, or for one with a waiting change.
-fn candidate_without_text(
+pub(super) fn candidate_without_text(
     meta: &Meta,
     path: &Path,
     audiences: &[Option<&str>],
@@ -248,10 +259,10 @@ fn excerpt(found: &Note, view: &View) -> Option<Excerpt> {
 }
 
 /// How much of a note there is room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Share {
     Whole,
-    Line,
+    Line(String),
     Not,
 }
 
@@ -266,7 +277,7 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
         Reverse((note.hot.as_ref().map(|hot| hot.is_pinned), note.weight))
     });
     let mut shares = vec![Share::Not; notes.len()];
-    let mut left = limits.warm;
+    let (mut warm_room, mut warm_left) = (limits.warm_bytes, limits.warm_notes);
     for at in by_weight {
         let hot = notes[at].hot.as_ref();
         selection.hot_bytes += hot.map_or(0, |hot| hot.bytes);
@@ -275,12 +286,20 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
                 room -= hot.bytes;
                 Share::Whole
             }
+            _ if warm_left == 0 => Share::Not,
             // Hot notes beyond the limit come before warm ones.
-            _ if left > 0 => {
-                left -= 1;
-                Share::Line
+            _ => {
+                let line = notes[at].link.line();
+                let bytes = line.len() as u64 + 1;
+                // The list ends with the first that has no room: what follows matters less, whatever its length.
+                warm_left = if bytes <= warm_room { warm_left - 1 } else { 0 };
+                if bytes <= warm_room {
+                    warm_room -= bytes;
+                    Share::Line(line)
+                } else {
+                    Share::Not
+                }
             }
-            _ => Share::Not,
         };
     }
     for (note, share) in notes.into_iter().zip(shares) {
@@ -289,7 +308,10 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
         }
         match share {
             Share::Whole => selection.hot.extend(note.hot.and_then(|hot| hot.block)),
-            Share::Line => selection.warm.push(note.link.line()),
+            Share::Line(line) => {
+                selection.dir.get_or_insert_with(|| note.link.dir());
+                selection.warm.push(line);
+            }
             Share::Not => {
                 selection.cold += 1;
                 selection.beyond += 1;

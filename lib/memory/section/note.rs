@@ -1,9 +1,10 @@
 //! Renders one note in the section: whole, or as a link. Notes are untrusted data, so all their text is sanitized.
 
-use crate::base::text::{cut, is_odd};
+use crate::base::text::{cut, is_hidden};
 use crate::memory::section::sanitize;
 use crate::store::entry::{Meta, one_line};
-use crate::store::persistence::Note;
+use crate::store::persistence::{Note, Place};
+use crate::store::place::Root;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -31,10 +32,11 @@ pub(super) fn block(note: &Note, waits: bool) -> String {
     }
 }
 
-/// The parts of a warm note's line. It is rendered late, since only a hundred of thousands of notes are listed.
+/// The parts of a warm note's line. It is rendered late, since only a few of thousands of notes are listed.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub(super) title: String,
+    place: Place,
     path: PathBuf,
     summary: Option<String>,
     waits: bool,
@@ -42,23 +44,40 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn of(note: &Note, waits: bool) -> Link {
-        Link { title: title(note.entry.meta()), path: note.path.clone(), summary: summary(note), waits }
+        let Note { place, path, entry } = note;
+        Link { title: title(entry.meta()), place: *place, path: path.clone(), summary: summary(note), waits }
     }
 
-    /// The same without the note's text. `None` if the summary comes from there.
+    /// The same of a note in use, without its text. `None` if the summary comes from there.
     pub(super) fn without_text(meta: &Meta, path: &Path) -> Option<Link> {
         let summary = Some(cut(&one_line(&meta.summary), SUMMARY).into_owned());
         let summary = summary.filter(|summary| !summary.is_empty())?;
-        Some(Link { title: title(meta), path: path.to_path_buf(), summary: Some(summary), waits: false })
+        let (title, path) = (title(meta), path.to_path_buf());
+        Some(Link { title, place: Place::Topics, path, summary: Some(summary), waits: false })
     }
 
-    /// `- [title](<path>): summary`
+    /// The directory of the notes in use.
+    pub(super) fn dir(&self) -> PathBuf {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        match (self.place, dir.parent()) {
+            (Place::Archive, Some(root)) => Root::at(root).topics(),
+            _ => dir.to_path_buf(),
+        }
+    }
+
+    /// `- file name: summary`
     pub(super) fn line(&self) -> String {
-        let link = format!("- [{}](<{}>)", sanitize::link_text(&self.title), destination(&self.path));
+        let name = plain(&self.path.file_name().unwrap_or_default().to_string_lossy());
+        let first = match self.place {
+            // Somebody asked for it by its id.
+            Place::Archive => "../archive/",
+            Place::Topics if is_text(&name) => "",
+            Place::Topics => "./",
+        };
         let mark = if self.waits { WAITS } else { "" };
         match &self.summary {
-            Some(summary) => format!("{link}: {}{mark}", sanitize::line(summary)),
-            None => link + mark,
+            Some(summary) => format!("- {first}{}{mark}", sanitize::line(&format!("{name}: {summary}"))),
+            None => format!("- {first}{}{mark}", sanitize::line(&name)),
         }
     }
 }
@@ -86,19 +105,28 @@ fn first_line(body: &[u8]) -> String {
     one_line(lines.next().unwrap_or_default().trim_start_matches(['#', '>', '-', '*', ' ']))
 }
 
-/// A path for use between `<` and `>`: unchanged, except for what would end it there.
-fn destination(path: &Path) -> String {
-    let mut text = String::new();
-    for c in path.to_string_lossy().chars() {
-        match c {
-            '<' | '>' | '\\' | '`' => text.extend(['\\', c]),
-            c if c.is_control() || is_odd(c) => {
-                let mut utf8 = [0; 4];
-                for byte in c.encode_utf8(&mut utf8).bytes() {
-                    let _ = write!(text, "%{byte:02X}");
-                }
+/// The path of a directory, as code.
+pub(super) fn code_of(dir: &Path) -> String {
+    format!("`{}`", plain(&dir.to_string_lossy()))
+}
+
+/// Does a line with this at its start surely begin with text? Otherwise it could be a heading, a quote or another list.
+fn is_text(name: &str) -> bool {
+    name.starts_with(char::is_alphanumeric)
+        && !name.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')'])
+}
+
+/// A path or a name without what could end a line or a code span, or begin HTML. Those characters are as in a URL.
+fn plain(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for c in path.chars() {
+        if c.is_control() || is_hidden(c) || matches!(c, '`' | '<') {
+            let mut utf8 = [0; 4];
+            for byte in c.encode_utf8(&mut utf8).bytes() {
+                let _ = write!(text, "%{byte:02X}");
             }
-            c => text.push(c),
+        } else {
+            text.push(c);
         }
     }
     text

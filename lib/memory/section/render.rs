@@ -2,6 +2,7 @@
 
 use crate::harness::recalled::{END, START};
 use crate::memory::section::gather::Selection;
+use crate::memory::section::note::code_of;
 use crate::memory::section::splice::HEADING;
 use std::fmt::Write;
 
@@ -16,6 +17,9 @@ pub(crate) fn section(selection: &Selection) -> String {
     }
     if !selection.warm.is_empty() {
         text.push_str("\n### More notes\n\n");
+        if let Some(dir) = &selection.dir {
+            let _ = writeln!(text, "In {}:\n", code_of(dir));
+        }
         for line in &selection.warm {
             let _ = writeln!(text, "{line}");
         }

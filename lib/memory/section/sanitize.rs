@@ -35,20 +35,6 @@ pub(super) fn line(text: &str) -> String {
     escaped_as(&visible(text), &mut true, Links::Escaped)
 }
 
-/// A title as the text of a link, which nothing in it can end.
-pub(super) fn link_text(title: &str) -> String {
-    let mut text = String::with_capacity(title.len());
-    for c in visible(title).chars() {
-        match c {
-            '<' => text.push_str("&lt;"),
-            '\\' | '[' | ']' | '`' => text.extend(['\\', c]),
-            '@' if !text.ends_with(char::is_alphanumeric) => text.push_str("\\@"),
-            c => text.push(c),
-        }
-    }
-    text
-}
-
 /// `text` with `\n` for line ends, without invisible characters, and with U+FFFD for control characters.
 fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");

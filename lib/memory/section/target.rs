@@ -47,6 +47,15 @@ pub(super) struct Placed<'a> {
     pub(super) text: &'a str,
     /// There are no notes, so no file and no section is created for it.
     pub(super) is_empty: bool,
+    /// Where there is no section, one is added.
+    pub(super) may_add: bool,
+}
+
+impl Placed<'_> {
+    /// A file without a section stays as it is.
+    fn only_replaces(&self) -> bool {
+        self.is_empty || !self.may_add
+    }
 }
 
 pub(super) struct File {
@@ -65,6 +74,15 @@ enum Step {
 impl File {
     pub(super) fn of(path: &Path) -> Result<File> {
         Ok(File { path: path.to_path_buf(), real: real(path)? })
+    }
+
+    /// Has the file a section, whatever its text?
+    pub(super) fn has_section(&self) -> Result<bool> {
+        match file::read(&self.real, CAP) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e.into()),
+            Ok(bytes) => find(&bytes).map(|at| at.is_some()),
+        }
     }
 
     pub(super) fn check(&self, placed: &Placed) -> Result<Standing> {
@@ -93,7 +111,9 @@ impl File {
 
     fn step(&self, placed: &Placed) -> Result<Step> {
         let old = match file::read(&self.real, CAP) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && placed.is_empty => return Ok(Step::Nothing),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && placed.only_replaces() => {
+                return Ok(Step::Nothing);
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Ok(Step::Make(spliced(b"", None, placed.text)));
             }
@@ -107,7 +127,7 @@ impl File {
             self.error(&format!("its markers are broken: {}", error.message()))
                 .hint("keep one section from start to end, or none, and delete the other markers")
         })?;
-        if at.is_none() && placed.is_empty {
+        if at.is_none() && placed.only_replaces() {
             return Ok(Step::Nothing);
         }
         let new = spliced(&old, at.as_ref(), placed.text);

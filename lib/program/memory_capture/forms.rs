@@ -2,11 +2,11 @@
 
 use crate::base::cli::apart;
 use crate::base::error::{Error, Result};
-use crate::base::text::{nearest, one_line};
+use crate::base::text::one_line;
 use crate::memory::capture::past::Period;
 use crate::memory::capture::places::FOUND;
 use crate::store::entry::{Scope, tag};
-use crate::store::journal::entry::{Harness, TAG_FORM, id_fault};
+use crate::store::journal::entry::{Harness, NAME_FORM, TAG_FORM, id_fault};
 
 #[derive(Debug)]
 pub(crate) enum What {
@@ -15,6 +15,11 @@ pub(crate) enum What {
     Session {
         harness: Harness,
         thread_id: String,
+    },
+    /// A session in a file.
+    File {
+        harness: Harness,
+        file: String,
     },
     /// A hook's JSON, on stdin or as an argument.
     Hook {
@@ -89,12 +94,9 @@ pub(super) fn scope(name: &str) -> Result<Scope> {
 }
 
 pub(super) fn harness(name: &str) -> Result<Harness> {
-    Harness::named(name).ok_or_else(|| {
-        let error = Error::usage(format!("option \"--harness\": unknown program \"{}\"", one_line(name, 80)));
-        match nearest(name, Harness::NAMES) {
-            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-            None => error.hint(format!("use one of {}", Harness::NAMES.join(", "))),
-        }
+    Harness::of_name(name).ok_or_else(|| {
+        let why = format!("option \"--harness\": \"{}\" is not the name of a program", one_line(name, 80));
+        Error::usage(why).hint(NAME_FORM)
     })
 }
 
@@ -105,11 +107,27 @@ pub(super) fn thread_id(id: String) -> Result<String> {
     }
 }
 
+impl What {
+    /// The program that is named.
+    pub(super) fn harness(&self) -> Option<Harness> {
+        match self {
+            What::Note(Note { harness, .. })
+            | What::Session { harness, .. }
+            | What::File { harness, .. }
+            | What::Hook { harness, .. } => Some(*harness),
+            What::Past(sessions) => sessions.harness,
+            What::Entry => None,
+        }
+    }
+}
+
 impl Given {
     /// The form that is meant.
     pub(super) fn what(self) -> Result<What> {
         if let Some(payload) = &self.payload
-            && (self.harness != Some(Harness::Codex) || self.title.is_some() || self.entry)
+            && (!matches!(self.harness, Some(Harness::Codex | Harness::Pi))
+                || self.title.is_some()
+                || self.entry)
         {
             let error = Error::usage(format!("unexpected argument \"{}\"", one_line(payload, 80)));
             return Err(
@@ -181,7 +199,9 @@ fn past(period: Period, harness: Option<Harness>, is_dry: bool, is_sure: bool) -
 
 fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
     match (harness, thread_id) {
-        (Harness::Amp | Harness::Opencode, Some(thread_id)) => Ok(What::Session { harness, thread_id }),
+        (Harness::Amp | Harness::Opencode | Harness::Other(_), Some(thread_id)) => {
+            Ok(What::Session { harness, thread_id })
+        }
         (Harness::Amp | Harness::Opencode, None) => {
             Err(Error::usage(format!("a session of {harness} is captured by its id"))
                 .hint("add --thread-id ID"))
@@ -190,6 +210,12 @@ fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>)
             Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
                 .hint("add --title and --body, or name another harness"))
         }
+        (Harness::Pi, None) => match payload {
+            Some(file) => Ok(What::File { harness, file }),
+            None => Err(Error::usage("a session of pi is captured by its file").hint("add the file's path")),
+        },
+        (Harness::Pi, Some(_)) => Err(Error::usage("a session of pi is captured by its file")
+            .hint("leave --thread-id out and add the file's path")),
         (_, None) => Ok(What::Hook { harness, payload }),
         (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is captured from its hook's JSON"))
             .hint("leave --thread-id out and pass the JSON on stdin")),

@@ -52,7 +52,7 @@ fn provider(api: Api, base: &str, key: KeySource, vars: &[(&str, &str)]) -> Resu
         key_variable: "MINE_API_KEY".into(),
         stream: false,
     });
-    Provider::connect(&endpoint, Path::new("/"), &pretend(vars), Deadline::after_seconds(10))
+    Provider::connect(&endpoint, Path::new("/"), false, &pretend(vars), Deadline::after_seconds(10))
 }
 
 fn given() -> KeySource {

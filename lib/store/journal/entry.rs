@@ -6,6 +6,8 @@ use crate::base::fields::{Fields, PATH_CAP, brief, kind, shown};
 use crate::base::repository::name_of_url;
 use crate::base::text::base58;
 use crate::store::entry::{Scope, tag};
+pub use crate::store::journal::harness::Harness;
+pub(crate) use crate::store::journal::harness::NAME_FORM;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -36,57 +38,42 @@ fn milliseconds<S: serde::Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, 
     to.serialize_str(&format!("{time:.3}"))
 }
 
-/// A program that runs agents, or a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Harness {
-    Amp,
-    ClaudeCode,
-    Codex,
-    Cursor,
-    Gemini,
-    Opencode,
-    Manual,
-    /// An agent whose program is none of these.
-    Agent,
-}
-
-impl Harness {
-    pub(crate) const NAMES: [&'static str; 8] =
-        ["amp", "claude-code", "codex", "cursor", "gemini", "opencode", "manual", "agent"];
-
-    pub(crate) fn named(name: &str) -> Option<Harness> {
-        use Harness::{Agent, Amp, ClaudeCode, Codex, Cursor, Gemini, Manual, Opencode};
-        [Amp, ClaudeCode, Codex, Cursor, Gemini, Opencode, Manual, Agent]
-            .into_iter()
-            .find(|h| h.name() == name)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Harness::NAMES[self as usize]
-    }
-}
-
-impl std::fmt::Display for Harness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// How to get the text of the session or note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "method", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Retrieval {
-    AmpThread { thread_id: String },
-    OpencodeSession { thread_id: String },
-    Transcript { path: PathBuf, format: Harness, session_id: String },
-    CursorSession { session_path: PathBuf },
-    File { path: PathBuf },
-    Inline { title: String, body: String, tags: Vec<String>, scope: Scope, thread_id: Option<String> },
+    AmpThread {
+        thread_id: String,
+    },
+    OpencodeSession {
+        thread_id: String,
+    },
+    /// What the `readCommand` of its harness prints.
+    ReadCommand {
+        thread_id: String,
+    },
+    Transcript {
+        path: PathBuf,
+        format: Harness,
+        session_id: String,
+    },
+    CursorSession {
+        session_path: PathBuf,
+    },
+    File {
+        path: PathBuf,
+    },
+    Inline {
+        title: String,
+        body: String,
+        tags: Vec<String>,
+        scope: Scope,
+        thread_id: Option<String>,
+    },
 }
 
-const METHODS: [&str; 6] =
-    ["amp-thread", "opencode-session", "transcript", "cursor-session", "file", "inline"];
+const METHODS: [&str; 7] =
+    ["amp-thread", "opencode-session", "read-command", "transcript", "cursor-session", "file", "inline"];
 
 /// Where the session ran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -103,9 +90,9 @@ impl QueueEntry {
     /// The key of the session, the same in all entries for it; `None` for a note.
     pub(crate) fn session(&self) -> Option<String> {
         let which = match &self.retrieval {
-            Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => {
-                thread_id.clone()
-            }
+            Retrieval::AmpThread { thread_id }
+            | Retrieval::OpencodeSession { thread_id }
+            | Retrieval::ReadCommand { thread_id } => thread_id.clone(),
             Retrieval::Transcript { path, .. }
             | Retrieval::CursorSession { session_path: path }
             | Retrieval::File { path } => path.to_string_lossy().into_owned(),
@@ -117,7 +104,9 @@ impl QueueEntry {
     /// The thread or session id that a note made from this entry names as its source.
     pub(crate) fn thread_id(&self) -> Option<&str> {
         match &self.retrieval {
-            Retrieval::AmpThread { thread_id } | Retrieval::OpencodeSession { thread_id } => Some(thread_id),
+            Retrieval::AmpThread { thread_id }
+            | Retrieval::OpencodeSession { thread_id }
+            | Retrieval::ReadCommand { thread_id } => Some(thread_id),
             Retrieval::Transcript { session_id, .. } => Some(session_id),
             Retrieval::CursorSession { session_path } => session_path.file_stem()?.to_str(),
             Retrieval::File { .. } => None,
@@ -197,7 +186,13 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry> {
             None
         }
     });
-    let harness = top.one_of("harness", &Harness::NAMES).and_then(|name| Harness::named(&name));
+    let harness = top.text("harness").and_then(|name| {
+        let harness = Harness::of_name(&name);
+        if harness.is_none() {
+            top.fault("harness", &format!("\"{}\" is not the name of a program: {NAME_FORM}", brief(&name)));
+        }
+        harness
+    });
     let retrieval = top.object("retrieval").and_then(|object| {
         let mut fields = Fields::new("retrieval.", object);
         let Some(method) = fields.one_of("method", &METHODS) else {
@@ -233,8 +228,9 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
     Some(match method {
         "amp-thread" => Retrieval::AmpThread { thread_id: id(fields, "threadId")? },
         "opencode-session" => Retrieval::OpencodeSession { thread_id: id(fields, "threadId")? },
+        "read-command" => Retrieval::ReadCommand { thread_id: id(fields, "threadId")? },
         "transcript" => {
-            let formats = ["claude-code", "codex", "gemini", "cursor"];
+            let formats = ["claude-code", "codex", "copilot", "cursor", "gemini", "pi", "qwen-code"];
             let (path, format, id) =
                 (fields.path("path"), fields.one_of("format", &formats), id(fields, "sessionId"));
             Retrieval::Transcript { path: path?, format: Harness::named(&format?)?, session_id: id? }

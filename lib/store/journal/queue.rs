@@ -232,7 +232,9 @@ fn names(inbox: &Path) -> io::Result<Vec<String>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(e),
     };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
+    // A queue that cannot be read to its end is not one without entries.
+    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect())
 }
 

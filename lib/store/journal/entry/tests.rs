@@ -88,8 +88,8 @@ fn a_fault_names_its_key_and_quotes_its_value() {
         ("/timestamp", Some(json!(5)), "timestamp: a string is expected, not a number"),
         (
             "/harness",
-            Some(json!("codx")),
-            "harness: \"codx\" is none of amp, claude-code, codex, cursor, gemini, opencode, manual, agent; did you mean \"codex\"?",
+            Some(json!("Claude Code")),
+            "harness: \"Claude Code\" is not the name of a program: a-z, 0-9 and - only, a letter first, at most 32 bytes",
         ),
         ("/harness", None, "harness: is missing"),
         ("/retrieval", None, "retrieval: is missing"),
@@ -97,7 +97,7 @@ fn a_fault_names_its_key_and_quotes_its_value() {
         (
             "/retrieval/method",
             Some(json!("inlin")),
-            "retrieval.method: \"inlin\" is none of amp-thread, opencode-session, transcript, cursor-session, file, inline; did you mean \"inline\"?",
+            "retrieval.method: \"inlin\" is none of amp-thread, opencode-session, read-command, transcript, cursor-session, file, inline; did you mean \"inline\"?",
         ),
         ("/retrieval/title", Some(json!(" ")), "retrieval.title: is empty"),
         (
@@ -152,7 +152,7 @@ fn a_fault_names_its_key_and_quotes_its_value() {
 #[test]
 fn all_faults_are_reported_together() {
     let value = json!({
-        "version": 1, "timestamp": 5, "harness": "x",
+        "version": 1, "timestamp": 5, "harness": "X",
         "retrieval": {"method": "inline", "title": "", "body": "", "threadId": "-", "more": 1},
         "context": {"cwd": "x"},
     });
@@ -161,7 +161,7 @@ fn all_faults_are_reported_together() {
     let inline = ["retrieval.title", "retrieval.body", "retrieval.threadId", "retrieval.more"];
     assert_eq!(keys, [&["timestamp", "harness"][..], &inline[..], &["context.cwd"][..]].concat());
     let start =
-        "not a queue entry: timestamp: a string is expected, not a number; harness: \"x\" is none of ";
+        "not a queue entry: timestamp: a string is expected, not a number; harness: \"X\" is not the name ";
     assert!(error.message().starts_with(start), "{}", error.message());
     // Without a known method the other keys cannot be checked.
     let faults = faults(parsed(&entry(json!({"method": "?", "threadId": "T-1"}))));

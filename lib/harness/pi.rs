@@ -1,0 +1,195 @@
+//! Pi: `~/.pi/agent/sessions/<directory>/<time>_<session id>.jsonl`.
+//!
+//! A header, then one entry per line; only those of type `message` are conversation. The entries are a tree: a person
+//! may go back and take another way, in the same file. All ways are read, because all of it was said. A file only
+//! grows. A fork begins with copies of the parent's entries, under the same ids.
+
+use crate::base::error::{Error, Result};
+use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::turn::Role;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// Entries that are not conversation: settings, summaries, and what extensions keep or put into the context.
+const OTHER: &[&str] = &[
+    "branch_summary", "compaction", "custom", "custom_message", "label", "model_change", "session_info",
+    "thinking_level_change",
+];
+
+/// The longest first line, in bytes.
+const HEADER_CAP: usize = 64 << 10;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    id: Option<String>,
+    timestamp: Option<String>,
+    cwd: Option<String>,
+    /// In the header of a fork: the parent's file.
+    parent_session: Option<String>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    role: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    tool_call_id: Option<String>,
+    is_error: Option<bool>,
+    /// Of a command that the person ran.
+    command: Option<String>,
+    output: Option<String>,
+    exit_code: Option<i64>,
+}
+
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+    let mut reader = source::open(path, "a Pi session")?;
+    each_line(path, &mut reader, "Pi", out, entry)
+}
+
+fn entry(line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
+    let entry: Entry = match parse(line.text) {
+        Ok(entry) => entry,
+        Err(seen) => return Ok(seen),
+    };
+    match &*entry.kind {
+        "session" if entry.cwd.is_some() => {
+            let parent = entry.parent_session.as_deref().map(Path::new);
+            out.report.parent = parent.and_then(session_id).map(str::to_owned);
+            out.report.session_id = entry.id;
+            out.report.cwd = entry.cwd;
+        }
+        "message" => {
+            let (Some(raw), Some(id)) = (entry.message, entry.id) else {
+                return Ok(RecordStatus::Unknown("message without an id".to_owned()));
+            };
+            let at = entry.timestamp.as_deref().and_then(|at| at.parse().ok());
+            return match serde_json::from_str(raw.get()) {
+                Ok(message) => self::message(message, id, at, out),
+                Err(_) => Ok(RecordStatus::Unknown("message in another shape".to_owned())),
+            };
+        }
+        kind if OTHER.contains(&kind) => {}
+        kind => return Ok(RecordStatus::Unknown(kind.to_owned())),
+    }
+    Ok(RecordStatus::Known)
+}
+
+fn message(message: Message, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<RecordStatus> {
+    match &*message.role {
+        "user" => user(message.content, id, at, out)?,
+        "assistant" => assistant(message.content, &id, at, out)?,
+        "toolResult" => {
+            let text = message.content.map(content::text).unwrap_or_default();
+            let key = message.tool_call_id.unwrap_or(id);
+            out.result(&key, &text, message.is_error == Some(true), at)?;
+        }
+        // The person ran it, with `!`: its output is evidence, but no words of theirs.
+        "bashExecution" => {
+            let command = message.command.unwrap_or_default();
+            out.call(&id, "user's shell", ToolArguments::Text(&command), id.clone(), at)?;
+            let failed = message.exit_code.is_some_and(|code| code != 0);
+            out.result(&id, &message.output.unwrap_or_default(), failed, at)?;
+        }
+        "custom" | "branchSummary" | "compactionSummary" => {}
+        role => return Ok(RecordStatus::Unknown(format!("message of role {role}"))),
+    }
+    Ok(RecordStatus::Known)
+}
+
+fn user(content: Option<&RawValue>, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    let mut texts = Vec::new();
+    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
+        match (&*part.kind, part.text) {
+            ("text", Some(text)) => texts.push(text),
+            ("image", _) => texts.push(IMAGE.to_owned()),
+            (kind, _) => out.report.unknown(&format!("user part {kind}")),
+        }
+    }
+    let text = texts.join("\n");
+    let (files, typed) = without_files(&text);
+    out.attached(files, &id, at)?;
+    out.turn(Role::User, typed, id, at)
+}
+
+/// `@file` arguments stand before what was typed, as `<file name="…">` elements: those, and the rest.
+fn without_files(text: &str) -> (&str, &str) {
+    const END: &str = "\n</file>\n";
+    let mut rest = text;
+    while rest.starts_with("<file name=\"") {
+        let Some(end) = rest.find(END) else { break };
+        rest = &rest[end + END.len()..];
+    }
+    text.split_at(text.len() - rest.len())
+}
+
+fn assistant(content: Option<&RawValue>, id: &str, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    for (n, part) in known_parts::<PiPart>(content, "assistant part", &mut out.report) {
+        let turn = format!("{id}/{n}");
+        match (&*part.kind, part.text, part.thinking) {
+            ("text", Some(text), _) => out.turn(Role::Assistant, &text, turn, at)?,
+            ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, turn, at)?,
+            ("toolCall", ..) => {
+                let key = part.id.unwrap_or(turn);
+                let input = part.arguments.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                // Some services number their calls anew in each session.
+                let turn = format!("{id}/{key}");
+                out.call(&key, part.name.as_deref().unwrap_or("tool"), input, turn, at)?;
+            }
+            ("text" | "thinking", ..) => {}
+            (kind, ..) => out.report.unknown(&format!("assistant part {kind}")),
+        }
+    }
+    Ok(())
+}
+
+/// A part of a reply.
+#[derive(Deserialize, Default)]
+struct PiPart<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    thinking: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl content::FromText for PiPart<'_> {
+    fn from_text(text: String) -> Self {
+        PiPart { kind: Cow::Borrowed("text"), text: Some(text), ..PiPart::default() }
+    }
+}
+
+/// The id in the name of a session's file.
+pub(crate) fn session_id(path: &Path) -> Option<&str> {
+    let name = path.file_stem()?.to_str()?;
+    Some(name.rsplit_once('_').map_or(name, |(_, id)| id)).filter(|id| !id.is_empty())
+}
+
+/// The directory of a session, which the first line of its file names.
+pub(crate) fn directory(path: &Path) -> Result<Option<PathBuf>> {
+    let mut reader = source::open(path, "a Pi session")?;
+    let mut first = Vec::new();
+    source::next_line(&mut reader, &mut first, HEADER_CAP).map_err(|e| source::failed(path, &e))?;
+    match serde_json::from_slice(&first) {
+        Ok(Entry { kind, cwd: Some(cwd), .. }) if kind == "session" => {
+            Ok(Some(PathBuf::from(cwd)).filter(|cwd| cwd.is_absolute()))
+        }
+        _ => Err(Error::io(format!("\"{}\" does not begin like a session of Pi", path.display()))
+            .hint("give the file of a session, like ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl")),
+    }
+}

@@ -1,0 +1,174 @@
+//! Qwen Code: `~/.qwen/projects/<directory>/chats/<session id>.jsonl`.
+//!
+//! Records like Claude Code's, with messages like Gemini CLI's: `message.parts` of text, calls and their responses. What
+//! a person typed has `provenance: "real_user"`; versions before 0.20 do not say. What hooks and `@file` add are further
+//! parts of the same record. A file only grows, also when a session is resumed or compacted. Sub-agents have files of
+//! their own.
+
+use crate::base::error::Result;
+use crate::harness::out::TurnSink;
+use crate::harness::parts::{Part, answer, without_files};
+use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
+use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::turn::Role;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The start of parts of a user's record that nobody typed.
+const NOT_TYPED: &[&str] =
+    &["<hook_context>", "<qwen:", "<session_context>", "<system-reminder>", "<task-notification>"];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    uuid: Option<String>,
+    session_id: Option<String>,
+    timestamp: Option<String>,
+    provenance: Option<String>,
+    subtype: Option<String>,
+    cwd: Option<String>,
+    is_sidechain: Option<bool>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    system_payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    parts: Option<Vec<&'a RawValue>>,
+}
+
+/// What the program keeps beside a user's message.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Beside {
+    /// The words that a hook added. Older versions add them without a tag.
+    hook_context: Option<String>,
+}
+
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+    let mut reader = source::open(path, "a Qwen Code session")?;
+    let mut spoke = false;
+    each_line(path, &mut reader, "Qwen Code", out, |line, out| record(line, &mut spoke, out))
+}
+
+/// `spoke`: there was a record of the session itself, and not only of sub-agents.
+fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStatus> {
+    let record: Record = match parse(line.text) {
+        Ok(record) => record,
+        Err(seen) => return Ok(seen),
+    };
+    let (Some(uuid), Some(session_id)) = (&record.uuid, &record.session_id) else {
+        return Ok(RecordStatus::Unknown(record.kind.into_owned()));
+    };
+    if record.kind == "system" {
+        return Ok(RecordStatus::Known);
+    }
+    if !["user", "assistant", "tool_result"].contains(&&*record.kind) {
+        return Ok(RecordStatus::Unknown(record.kind.into_owned()));
+    }
+    let parts = record.message.map(|raw| serde_json::from_str::<Message>(raw.get()));
+    let Some(Ok(Message { parts: Some(parts) })) = parts else {
+        out.report.unreadable += 1;
+        return Ok(RecordStatus::Unknown(format!("{} without parts", record.kind)));
+    };
+    let report = &mut out.report;
+    report.session_id.get_or_insert_with(|| session_id.clone());
+    if report.cwd.is_none() {
+        report.cwd.clone_from(&record.cwd);
+    }
+    if record.is_sidechain == Some(true) {
+        // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
+        if *spoke {
+            return Ok(RecordStatus::Known);
+        }
+        report.is_sub_agent = true;
+    } else {
+        *spoke = true;
+    }
+    let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
+    match &*record.kind {
+        "user" => user(&record, uuid, &parts, at, out)?,
+        "assistant" => assistant(uuid, &parts, at, out)?,
+        _ => results(&parts, at, out)?,
+    }
+    Ok(RecordStatus::Known)
+}
+
+fn user(
+    record: &Record,
+    uuid: &str,
+    parts: &[&RawValue],
+    at: Option<Timestamp>,
+    out: &mut TurnSink,
+) -> Result<()> {
+    if record.provenance.as_deref().is_some_and(|from| from != "real_user") || record.subtype.is_some() {
+        return Ok(());
+    }
+    let beside = record.system_payload.and_then(|raw| serde_json::from_str::<Beside>(raw.get()).ok());
+    let hook = beside.and_then(|beside| beside.hook_context);
+    let mut texts = Vec::new();
+    for part in known(parts, out) {
+        match part {
+            Part { text: Some(text), .. } => {
+                let is_hooks = hook.as_deref().is_some_and(|hook| text.trim() == hook.trim());
+                let start = text.trim_start();
+                if !is_hooks && !NOT_TYPED.iter().any(|tag| start.starts_with(tag)) {
+                    texts.push(text);
+                }
+            }
+            Part { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
+            _ => out.report.unknown("user part of another kind"),
+        }
+    }
+    let text = texts.join("\n");
+    let (typed, files) = without_files(&text);
+    out.attached(files, uuid, at)?;
+    out.turn(Role::User, &typed, uuid.to_owned(), at)
+}
+
+fn assistant(uuid: &str, parts: &[&RawValue], at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    for (n, part) in known(parts, out).into_iter().enumerate() {
+        let id = format!("{uuid}/{n}");
+        match part {
+            Part { function_call: Some(call), .. } => {
+                let key = call.id.unwrap_or_else(|| id.clone());
+                let input = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                out.call(&key, call.name.as_deref().unwrap_or("tool"), input, id, at)?;
+            }
+            Part { text: Some(text), thought: Some(true), .. } => out.turn(Role::Reasoning, &text, id, at)?,
+            Part { text: Some(text), .. } => out.turn(Role::Assistant, &text, id, at)?,
+            Part { inline_data: Some(_), .. } => out.turn(Role::Assistant, IMAGE, id, at)?,
+            _ => out.report.unknown("assistant part of another kind"),
+        }
+    }
+    Ok(())
+}
+
+fn results(parts: &[&RawValue], at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    for part in known(parts, out) {
+        if let Some(response) = part.function_response {
+            let (text, failed) = answer(response.response);
+            out.result(&response.id.unwrap_or_default(), &text, failed, at)?;
+        }
+    }
+    Ok(())
+}
+
+fn known<'a>(parts: &[&'a RawValue], out: &mut TurnSink) -> Vec<Part<'a>> {
+    let mut known = Vec::new();
+    for raw in parts {
+        match serde_json::from_str(raw.get()) {
+            Ok(part) => known.push(part),
+            Err(_) => out.report.unknown("part in another shape"),
+        }
+    }
+    known
+}

@@ -1,0 +1,112 @@
+//! Turns in JSON Lines: what the `readCommand` of any program may print. Somebody writes that command for us, so a line
+//! that is wrong is an error with its number.
+
+use crate::base::error::{Error, Result};
+use crate::base::text::one_line;
+use crate::harness::out::TurnSink;
+use crate::harness::source::{self, LINE_CAP, failed, next_line};
+use crate::harness::tool::ToolArguments;
+use crate::harness::turn::{Ids, Role};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::path::Path;
+
+#[derive(Deserialize)]
+struct TurnLine<'a> {
+    role: LineRole,
+    /// Of a tool: what it printed.
+    text: Option<String>,
+    time: Option<String>,
+    id: Option<String>,
+    tool: Option<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    failed: Option<bool>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum LineRole {
+    User,
+    Assistant,
+    Reasoning,
+    Tool,
+}
+
+pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+    let mut reader = source::open(path, "a file of turns in JSON Lines")?;
+    let mut ids = Ids::default();
+    let mut buffer = Vec::new();
+    let (mut number, mut turns) = (0_usize, 0_usize);
+    loop {
+        let found = next_line(&mut reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
+        if found.length == 0 {
+            break;
+        }
+        number += 1;
+        if buffer.trim_ascii().is_empty() && !found.too_long {
+            continue;
+        }
+        let turn = match found.too_long {
+            true => Err(format!("it has more than {} MiB", LINE_CAP >> 20)),
+            false => serde_json::from_slice(&buffer).map_err(|e| reason(&e)).and_then(complete),
+        };
+        match turn {
+            Ok((turn, at)) => add(turn, at, &mut ids, out)?,
+            Err(why) => {
+                let what = format!("\"{}\", line {number}, is not a turn: {why}", path.display());
+                return Err(Error::io(what)
+                    .hint("print one JSON object a line, as memory-configuration(7) describes it"));
+            }
+        }
+        turns += 1;
+    }
+    match turns {
+        0 => Err(Error::io(format!("\"{}\" contains only white space, and is not a turn", path.display()))),
+        _ => Ok(()),
+    }
+}
+
+/// Without the position in the line, which says little.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(reason, _)| reason.to_owned())
+}
+
+/// The turn and its time, if it has what its role needs.
+fn complete(turn: TurnLine) -> Result<(TurnLine, Option<Timestamp>), String> {
+    let at = match turn.time.as_deref() {
+        None => None,
+        Some(text) => match text.parse() {
+            Ok(at) => Some(at),
+            Err(_) => return Err(format!("\"{}\" is not an RFC 3339 time", one_line(text, 80))),
+        },
+    };
+    match turn.role {
+        LineRole::Tool if turn.tool.is_none() => Err("missing field `tool`".to_owned()),
+        LineRole::Tool => Ok((turn, at)),
+        _ if turn.text.is_none() => Err("missing field `text`".to_owned()),
+        _ if turn.tool.is_some() || turn.input.is_some() || turn.failed.is_some() => {
+            Err("`tool`, `input` and `failed` are only for the role tool".to_owned())
+        }
+        _ => Ok((turn, at)),
+    }
+}
+
+fn add(turn: TurnLine, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
+    let text = turn.text.unwrap_or_default();
+    let role = match turn.role {
+        LineRole::User => Role::User,
+        LineRole::Assistant => Role::Assistant,
+        LineRole::Reasoning => Role::Reasoning,
+        LineRole::Tool => {
+            let (tool, input) = (turn.tool.unwrap_or_default(), turn.input.map_or("{}", RawValue::get));
+            let key = turn.id.unwrap_or_else(|| ids.next(Role::Tool, &format!("{tool} {input}\n{text}")));
+            out.call(&key, &tool, ToolArguments::Text(input), key.clone(), at)?;
+            return out.result(&key, &text, turn.failed == Some(true), at);
+        }
+    };
+    let id = turn.id.unwrap_or_else(|| ids.next(role, &text));
+    out.turn(role, &text, id, at)
+}

@@ -1,0 +1,105 @@
+//! Which commands in other programs' settings are ours.
+
+use crate::base::command_line::is_assignment;
+use std::path::Path;
+
+/// What a hook of ours runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookProgram {
+    Capture,
+    Recall,
+}
+
+impl HookProgram {
+    pub(crate) const ALL: [HookProgram; 2] = [HookProgram::Capture, HookProgram::Recall];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            HookProgram::Capture => "memory-capture",
+            HookProgram::Recall => "memory-recall",
+        }
+    }
+
+    /// As a command of the dispatcher.
+    fn verb(self) -> &'static str {
+        match self {
+            HookProgram::Capture => "capture",
+            HookProgram::Recall => "recall",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// The command is one of our programs with flags, whatever its path.
+    Ours(HookProgram),
+    /// A command of somebody else's that runs one of our programs too.
+    Among(HookProgram),
+}
+
+/// `None`: it has nothing to do with us.
+pub(super) fn runs(command: &str) -> Option<Runs> {
+    let words = shlex::split(command).unwrap_or_default();
+    let mut words = words.iter().skip_while(|word| is_assignment(word));
+    let first = words.next().map(|word| Path::new(word).file_name().unwrap_or_default().to_owned());
+    let arguments: Vec<_> = words.collect();
+    let is_plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./~".contains(c));
+    for program in HookProgram::ALL {
+        let is_dispatched = arguments.first().is_some_and(|word| *word == program.verb());
+        let is_first = match &first {
+            Some(first) if first == program.name() => true,
+            Some(first) => first == "memory" && is_dispatched,
+            None => false,
+        };
+        if is_first && arguments.iter().all(|word| is_plain(word)) {
+            return Some(Runs::Ours(program));
+        }
+        if is_first || mentions(command, program.name()) {
+            return Some(Runs::Among(program));
+        }
+    }
+    None
+}
+
+/// Is the name a word of the text?
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_commands_are_told_by_the_programs_name() {
+        let capture = Some(Runs::Ours(HookProgram::Capture));
+        for command in [
+            "memory-capture --harness claude-code",
+            "/opt/axe/bin/memory-capture --harness codex",
+            "'/home/ann b/$x;y/memory-capture' --harness gemini",
+            "AGENT_MEMORY_CONFIG=/a memory capture --harness=codex",
+            "$HOME/bin/memory-capture --config ~/x.json",
+        ] {
+            assert_eq!(runs(command), capture, "{command}");
+        }
+        assert_eq!(runs("/a/memory-recall --harness codex"), Some(Runs::Ours(HookProgram::Recall)));
+    }
+
+    #[test]
+    fn a_persons_own_command_stays_theirs() {
+        for command in [
+            "notify-send done; memory-capture --harness claude-code",
+            "memory-capture --harness claude-code || true",
+            "sh -c 'memory-capture --harness codex'",
+            "memory-capture --harness codex >/dev/null",
+            "memory-capture 'open",
+        ] {
+            assert_eq!(runs(command), Some(Runs::Among(HookProgram::Capture)), "{command}");
+        }
+        for command in ["", "my-memory-capture", "memory-capture2", "memory", "memory list", "echo a"] {
+            assert_eq!(runs(command), None, "{command}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a session was given, in one small file a session: `.agent-memory/recall/<hash>.json`.
+//!
+//! Losing it does no harm but a repetition, so it is not synced.
+
+use crate::base::error::Result;
+use crate::base::file;
+use crate::base::text::hex;
+use crate::memory::recall::reader::Reader;
+use crate::store::entry::EntryId;
+use crate::store::place::Root;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The files of sessions that nobody has gone on with for so long are removed.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The largest file that is read, in bytes.
+const CAP: u64 = 1 << 20;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Session {
+    /// For people: the file's name is a hash.
+    pub(super) harness: String,
+    pub(super) session: String,
+    /// It has had the section.
+    pub(super) has_section: bool,
+    /// The notes that it has had whole, or as much of them as there was room for.
+    pub(super) notes: BTreeSet<EntryId>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+pub(super) fn dir(root: &Root) -> PathBuf {
+    root.state().join("recall")
+}
+
+impl Session {
+    /// What is known of a session. One with a damaged file is a new one.
+    pub(super) fn load(root: &Root, reader: Reader, id: &str) -> Session {
+        let path = dir(root).join(name(reader, id));
+        let bytes = file::read(&path, CAP).unwrap_or_default();
+        let new = Session { harness: reader.name().to_owned(), session: id.to_owned(), ..Session::default() };
+        Session { path, ..serde_json::from_slice(&bytes).unwrap_or(new) }
+    }
+
+    /// Forgets what the program has forgotten.
+    pub(super) fn forget(&mut self) {
+        self.has_section = false;
+        self.notes.clear();
+    }
+
+    pub(super) fn save(&self, root: &Root) -> Result<()> {
+        let dir = dir(root);
+        if !dir.is_dir() {
+            root.make()?;
+            file::make_private_dir(&dir)?;
+        }
+        Ok(file::install_unsynced(&self.path, format!("{}\n", serde_json::json!(self)).as_bytes(), 0o600)?)
+    }
+}
+
+/// Other programs make the ids, so they are no names of files.
+fn name(reader: Reader, id: &str) -> String {
+    let hash = Sha256::new().chain_update(reader.name()).chain_update([0]).chain_update(id).finalize();
+    format!("{}.json", hex(&hash[..16]))
+}
+
+/// Removes what is left of old sessions.
+pub(crate) fn sweep(root: &Root) {
+    let dir = dir(root);
+    file::sweep_dir(&dir, ".json", file::LEFT_FOR);
+    let Ok(entries) = fs_err::read_dir(&dir) else { return };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_some_and(|end| end == "json") && file::is_older(&path, KEPT) {
+            let _ = file::remove(&path);
+        }
+    }
+}

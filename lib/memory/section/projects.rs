@@ -1,0 +1,173 @@
+//! The checkouts in which a person ran `memory-agents-md --project`: their AGENTS.md is refreshed from then on.
+//!
+//! Markers that merely stand in a file are nobody's consent: they may have come with a clone. So the list is kept on
+//! this machine. A checkout leaves it when the person removes the section from its AGENTS.md, or when it has been gone
+//! for so long that it is not on a disk which is only unplugged.
+
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::repository::{self, Repository, git_dir};
+use crate::config::memory::{Target, lies_in};
+use crate::memory::section::target::File;
+use crate::store::place::Root;
+use crate::store::projects::{Project, Projects};
+use jiff::civil::Date;
+use std::path::{Path, PathBuf};
+
+/// A checkout that was not found for so many days is forgotten.
+pub(crate) const FORGOTTEN_AFTER_DAYS: i32 = 30;
+/// The largest `HEAD` that is read, in bytes.
+const CAP: u64 = 4096;
+
+/// What has become of a checkout.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// It is refreshed.
+    Here(PathBuf),
+    /// Its file is no longer inside it.
+    Refused(Error),
+    /// It is not there, or cannot be seen, as on a disk that is not mounted.
+    Missing,
+    /// Its directory holds another repository now.
+    Other(String),
+    /// Another branch is checked out, whose file has no section.
+    OnOtherBranch,
+    /// The person removed the section.
+    Removed,
+}
+
+pub(crate) fn state(project: &Project) -> State {
+    let Project { top, repo, .. } = project;
+    // In a directory that is not a checkout any more, the repository around it is another.
+    let Some(here) = repository::of(top).filter(|here| here.top == *top) else { return State::Missing };
+    if here.name != *repo {
+        return State::Other(here.name);
+    }
+    let path = match agents_md(top) {
+        Ok(path) => path,
+        Err(error) => return State::Refused(error),
+    };
+    // A file that cannot be read, or with broken markers, is reported when it is refreshed.
+    let is_without = File::of(&path).and_then(|file| file.has_section()).is_ok_and(|has| !has);
+    match project.has_section && is_without {
+        false => State::Here(path),
+        true if head(top) == project.head => State::Removed,
+        true => State::OnOtherBranch,
+    }
+}
+
+/// The file of a checkout. It may be a stranger's: a link in it must not redirect the section to another file.
+pub(crate) fn agents_md(top: &Path) -> Result<PathBuf> {
+    let path = top.join("AGENTS.md");
+    match lies_in(top, &path) {
+        true => Ok(path),
+        false => Err(Error::refused(format!("\"{}\" is a link out of the repository", path.display()))
+            .hint("if you want that, name its target with --target and --repo .")),
+    }
+}
+
+/// What git has checked out; empty if that cannot be read.
+fn head(top: &Path) -> String {
+    let head = git_dir(top).and_then(|dir| file::read(&dir.join("HEAD"), CAP).ok());
+    head.map_or_else(String::new, |head| String::from_utf8_lossy(&head).trim().to_owned())
+}
+
+/// From now on this checkout is refreshed with the others.
+pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
+    let mut projects = Projects::load(root)?;
+    let top = &repository.top;
+    let mut project = Project {
+        top: top.clone(),
+        repo: repository.name.clone(),
+        head: String::new(),
+        has_section: false,
+        missing_since: None,
+    };
+    refreshed(&mut project);
+    if projects.projects.contains(&project) {
+        return Ok(());
+    }
+    root.make()?;
+    projects.projects.retain(|other| other.top != *top);
+    projects.projects.push(project);
+    projects.projects.sort_by(|a, b| a.top.cmp(&b.top));
+    projects.save(root)
+}
+
+/// Notes how the file was left.
+fn refreshed(project: &mut Project) {
+    project.head = head(&project.top);
+    project.missing_since = None;
+    let file = agents_md(&project.top).and_then(|path| File::of(&path));
+    project.has_section = file.and_then(|file| file.has_section()).unwrap_or(project.has_section);
+}
+
+/// The checkouts to refresh.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    /// Those that stay on the list.
+    projects: Vec<Project>,
+    /// The targets, and which of `projects` each is of.
+    targets: Vec<(Target, usize)>,
+    /// What a person should know: which ones left the list, or cannot be refreshed, and why.
+    pub(super) warnings: Vec<String>,
+    loaded: Projects,
+}
+
+impl Due {
+    pub(super) fn of(root: &Root, today: Date) -> Result<Due> {
+        let loaded = Projects::load(root)?;
+        let mut due = Due { loaded: loaded.clone(), ..Due::default() };
+        for mut project in loaded.projects {
+            let top = project.top.display().to_string();
+            match state(&project) {
+                State::Here(path) => {
+                    let target = Target { path, repo: Some(project.repo.clone()) };
+                    due.targets.push((target, due.projects.len()));
+                }
+                State::Refused(error) => due.warnings.push(format!("not refreshed: {}", error.line())),
+                State::Other(_) | State::OnOtherBranch => project.missing_since = None,
+                State::Missing => {
+                    let since = *project.missing_since.get_or_insert(today);
+                    if days(since, today) >= FORGOTTEN_AFTER_DAYS {
+                        due.warnings.push(format!(
+                            "\"{top}\" is gone since {since}, so its AGENTS.md is no longer refreshed"
+                        ));
+                        continue;
+                    }
+                }
+                State::Removed => {
+                    due.warnings.push(format!(
+                        "\"{top}/AGENTS.md\" has no section any more, so it is no longer refreshed; to have it back, \
+                         run there: memory-agents-md --project"
+                    ));
+                    continue;
+                }
+            }
+            due.projects.push(project);
+        }
+        Ok(due)
+    }
+
+    /// Each target, and whether its file may get a section that it does not have.
+    pub(super) fn targets(&self) -> impl Iterator<Item = (&Target, bool)> {
+        self.targets
+            .iter()
+            .map(|(target, at)| (target, self.projects.get(*at).is_some_and(|project| !project.has_section)))
+    }
+
+    /// Notes how the files were left whose targets are `done`, and writes the list if it differs.
+    pub(super) fn save(mut self, done: impl Fn(&Path) -> bool, root: &Root) -> Result<()> {
+        for (target, at) in &self.targets {
+            if let Some(project) = self.projects.get_mut(*at).filter(|_| done(&target.path)) {
+                refreshed(project);
+            }
+        }
+        let projects = Projects { projects: self.projects };
+        if projects == self.loaded { Ok(()) } else { projects.save(root) }
+    }
+}
+
+fn days(since: Date, today: Date) -> i32 {
+    since.until(today).map_or(0, |span| span.get_days())
+}
