@@ -283,6 +283,42 @@ fn a_period_harness_and_directory_say_which_sessions_are_meant() {
 }
 
 #[test]
+fn recorded_sessions_of_copilot_pi_and_qwen_code_are_found_where_they_keep_them() {
+    let sandbox = Sandbox::new();
+    for (path, recorded) in [
+        (".copilot/session-state/a/events.jsonl", include_str!("recorded/copilot/events.jsonl")),
+        (".pi/agent/sessions/--p--/2026_a.jsonl", include_str!("recorded/pi/session.jsonl")),
+        (".qwen/projects/-p/chats/a.jsonl", include_str!("recorded/qwen-code/session.jsonl")),
+        (".qwen/projects/-p/chats/b.jsonl", include_str!("recorded/qwen-code/sub-agent.jsonl")),
+    ] {
+        sandbox.write(&sandbox.home().join(path), recorded);
+    }
+    let (code, out, err) = past(&sandbox, &["all", "--dry-run", "--json"]);
+    assert_eq!(code, Some(0), "{err}");
+    let preview: Value = serde_json::from_str(&out).unwrap();
+    let mut found: Vec<&str> =
+        preview["sessions"].as_array().unwrap().iter().map(|one| one["harness"].as_str().unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["copilot", "pi", "qwen-code"], "{out}");
+    assert_eq!(preview["leftOut"], json!({"subAgent": 1}));
+    for session in preview["sessions"].as_array().unwrap() {
+        assert!(
+            session["context"]["cwd"].is_string() && session["retrieval"]["sessionId"].is_string(),
+            "{session}"
+        );
+    }
+    // The directories that the programs' own variables name.
+    for (name, harness) in
+        [("COPILOT_HOME", "copilot"), ("QWEN_HOME", "qwen-code"), ("PI_CODING_AGENT_DIR", "pi")]
+    {
+        let (_, _, err) = said(
+            sandbox.capture(&["--past", "all", "--dry-run", "--harness", harness]).env(name, "/nowhere"),
+        );
+        assert!(err.contains("no sessions"), "{harness}: {err}");
+    }
+}
+
+#[test]
 fn what_is_no_period_and_what_does_not_go_with_it_is_told() {
     let sandbox = Sandbox::new();
     for (args, expected) in [

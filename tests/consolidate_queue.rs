@@ -26,7 +26,9 @@ fn queue_transcript(sandbox: &Sandbox, path: &Path) -> String {
 #[test]
 fn what_is_no_file_ends_among_the_failed_and_the_entry_beside_it_is_filed() {
     let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-    let make: [(&str, &dyn Fn(&Path), &str); 7] = [
+    // What it is called, how it is made, and what is said about it.
+    type Poison<'a> = (&'a str, &'a dyn Fn(&Path), &'a str);
+    let make: [Poison; 7] = [
         ("a FIFO", &fifo, "is not a regular file"),
         (
             "a link to a FIFO",
@@ -106,6 +108,42 @@ fn a_session_whose_reading_kills_the_run_has_had_its_try() {
     let (status, err) = run(RUNS[3]);
     assert_eq!((status.code(), sandbox.failed()), (Some(3), vec![bad]), "{err}");
     assert_eq!((sandbox.processed(), sandbox.waiting(), sandbox.batches()), (good, vec![], vec![]));
+}
+
+#[test]
+fn a_batch_that_ends_every_run_is_split_and_what_is_beside_the_poison_is_filed() {
+    let sandbox = Sandbox::new();
+    let script = format!(
+        "import signal\nif 'poison' in prompt:\n    os.kill(int(os.environ['RUN']), signal.SIGKILL)\n    sys.exit(1)\n{NOTE_EACH}"
+    );
+    let command = sandbox.script(&script);
+    sandbox.llm(&format!("RUN=$PPID {command}"), json!({}));
+    let bad = sandbox.heard("bad", "This is poison.");
+    let mut good = ["a", "b"].map(|name| sandbox.heard(name, "Hello?")).to_vec();
+    good.sort();
+    let run = |now: &str| {
+        let before = sandbox.everywhere();
+        let output = sandbox.consolidate(&[]).env("AXE_NOW", now).output().unwrap();
+        assert_eq!(sandbox.everywhere(), before);
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    };
+    for _ in 0..3 {
+        let (status, err) = run(RUNS[0]);
+        assert_eq!(status.signal(), Some(9), "{err}");
+    }
+    // Each is asked about alone now, and the poisoned one may be the first.
+    let mut told = String::new();
+    for now in
+        ["2026-02-28T17:00:00Z", "2026-02-28T17:00:10Z", "2026-02-28T17:00:20Z", "2026-02-28T17:00:30Z"]
+    {
+        told += &run(now).1;
+    }
+    assert!(
+        told.contains("has ended every run that took it up; its entries are asked about one by one"),
+        "{told}"
+    );
+    assert_eq!((sandbox.processed(), sandbox.waiting()), (good, vec![bad]), "{told}");
+    assert!(told.contains("every run that took it up was ended; the next try is after"), "{told}");
 }
 
 /// Queues a session of this repository and size, and returns its queue id.

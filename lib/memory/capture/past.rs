@@ -1,7 +1,6 @@
 //! The sessions that lie on this machine already (`memory-capture --past`): which of them are a person's, and neither
 //! consumed nor queued.
 
-use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -142,6 +141,8 @@ pub(crate) struct Past {
     /// The oldest first.
     pub(crate) sessions: Vec<PastSession>,
     pub(crate) left_out: BTreeMap<LeftOut, usize>,
+    /// What could not be read, and why.
+    pub(crate) unreadable: Vec<String>,
 }
 
 /// What is looked for.
@@ -151,10 +152,9 @@ pub(crate) struct Search<'a> {
     pub(crate) root: &'a Root,
     pub(crate) config: &'a MemoryConfig,
     pub(crate) env: &'a Env,
-    pub(crate) reporter: &'a Reporter,
 }
 
-/// A session that was found, or why it is none of a person's.
+/// A session that was found, or why it is none that is to be queued.
 type Seen = std::result::Result<PastSession, LeftOut>;
 
 impl Search<'_> {
@@ -163,6 +163,7 @@ impl Search<'_> {
         let mut past = Past::default();
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
+        let mut unreadable = Vec::new();
         let mut take = |seen: Seen| match seen {
             Err(why) => *past.left_out.entry(why).or_default() += 1,
             Ok(session) => {
@@ -176,16 +177,17 @@ impl Search<'_> {
         for file in places::files(self.only, self.env) {
             let Ok(at) = Timestamp::try_from(file.changed) else { continue };
             if self.is_within(at) {
-                take(self.session(&file, at, &known));
+                take(self.session(&file, at, &known, &mut unreadable));
             }
         }
         let is_wanted = |name: &str| self.only.is_none_or(|only| only.name() == name);
         if is_wanted("opencode") {
-            self.opencode(&known, &mut take);
+            self.opencode(&known, &mut take, &mut unreadable);
         }
         if is_wanted("amp") {
             self.amp(&known, &mut take);
         }
+        past.unreadable = unreadable;
         past.sessions = found.into_values().collect();
         past.sessions.sort_by_cached_key(|session| (session.at, session.place()));
         Ok(past)
@@ -199,7 +201,13 @@ impl Search<'_> {
     }
 
     /// The session in a file.
-    fn session(&self, file: &SessionFile, at: Timestamp, known: &Known) -> Seen {
+    fn session(
+        &self,
+        file: &SessionFile,
+        at: Timestamp,
+        known: &Known,
+        unreadable: &mut Vec<String>,
+    ) -> Seen {
         let (harness, path) = (file.harness, file.path.clone());
         let Some(format) = Format::from_name(harness.name()) else { return Err(LeftOut::Unreadable) };
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
@@ -214,7 +222,7 @@ impl Search<'_> {
         };
         known.of(&of(&stem)).map_or(Ok(()), Err)?;
         let read = read(format, &path).map_err(|error| {
-            self.reporter.verbose(&error.line());
+            unreadable.push(error.line());
             LeftOut::Unreadable
         })?;
         let id = read.session_id.filter(|id| id_fault(id).is_none()).unwrap_or(stem);
@@ -255,7 +263,7 @@ impl Search<'_> {
     }
 
     /// opencode keeps its sessions in a database, which it is asked for.
-    fn opencode(&self, known: &Known, take: &mut impl FnMut(Seen)) {
+    fn opencode(&self, known: &Known, take: &mut impl FnMut(Seen), unreadable: &mut Vec<String>) {
         let Ok(data) = self.env.xdg_data() else { return };
         if !data.join("opencode/opencode.db").is_file() {
             return;
@@ -269,7 +277,9 @@ impl Search<'_> {
                     }
                 }
             }
-            Err(error) => self.reporter.warn(&format!("opencode's sessions are left out: {}", error.line())),
+            Err(error) => {
+                unreadable.push(format!("opencode's sessions are left out: {}", error.line()));
+            }
         }
     }
 

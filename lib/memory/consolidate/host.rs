@@ -8,7 +8,7 @@ use crate::memory::consolidate::history::{self, History, facts_name, history_nam
 use crate::memory::consolidate::judge::Known;
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::plan::{Change, KnownNote};
-use crate::memory::consolidate::queue::{Fetched, Queue, entries, waiting};
+use crate::memory::consolidate::queue::{Fetched, Queue, entries, split, waiting};
 use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
 use crate::memory::consolidate::work::{BatchSource, Outcome, Slice, Waiting, Written};
 use crate::memory::consolidate::write::write;
@@ -135,9 +135,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let claimed = batch.claimed()?;
         let is_meant =
             |waiting: &&Claim| self.queue.only.as_ref().is_none_or(|only| only.contains(&waiting.id));
-        let Some(first) = claimed.iter().find(is_meant) else { return Ok(None) };
-        let is_past = claimed.iter().all(|waiting| waiting.entry.context.past);
-        Ok(Some(Rank { is_past, part, at: first.entry.timestamp }))
+        let first = claimed.iter().find(is_meant);
+        if first.is_none() && self.queue.only.is_some() {
+            return Ok(None);
+        }
+        let is_past = first.is_some_and(|waiting| waiting.entry.context.past);
+        let at = first.map_or(Timestamp::MIN, |waiting| waiting.entry.timestamp);
+        Ok(Some(Rank { is_past, part, at }))
     }
 
     /// A session of which nothing has been shown has had the fewest turns.
@@ -147,6 +151,11 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 
     fn waits_for_stuck(&self) -> bool {
         false
+    }
+
+    /// One alone has had its try; of several it is not known which is to blame.
+    fn split(&self, batch: &Batch, run: &Run) -> Result<()> {
+        split(batch, run)
     }
 
     fn refresh_targets(&mut self, _: &Run) -> Result<()> {

@@ -77,6 +77,11 @@ impl Line {
         Ok(())
     }
 
+    /// The next update lists the queue, however new the last listing is.
+    pub(super) fn look_again(&mut self) {
+        self.listed = None;
+    }
+
     fn insert(&mut self, Place { turn, repo }: Place) {
         self.by_repo.entry(repo.clone()).or_default().insert(turn.clone());
         self.order.insert(turn, repo);

@@ -68,6 +68,8 @@ impl Queue {
 
     /// How many sessions wait for an LLM, of the entries that are asked for.
     pub(crate) fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
+        // What this run has put back counts, too.
+        self.line.look_again();
         self.update(&Tries::load(run.root)?, run)?;
         Ok(self.sessions)
     }
@@ -261,6 +263,20 @@ impl Queue {
         }
         Ok(cited)
     }
+}
+
+/// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.
+pub(super) fn split(batch: &Batch, run: &Run) -> Result<()> {
+    let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
+    let mut tries = Tries::load(run.root)?;
+    if let [id] = &ids[..] {
+        let why = "every run that took it up was ended";
+        let next = tries.fail(id, why, &batch.id, run.env.now());
+        tries.save(run.root)?;
+        return fail(batch, id, why, next, run);
+    }
+    ids.iter().for_each(|id| tries.set_alone(id));
+    tries.save(run.root)
 }
 
 /// A failed try: back to the queue, or out of it after the last.

@@ -89,6 +89,11 @@ pub(crate) trait Host {
     /// question is there.
     fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp;
 
+    /// A batch has ended every run that took it up. What it claimed is to go back in another way.
+    fn split(&self, _batch: &Batch, _run: &Run) -> Result<()> {
+        Ok(())
+    }
+
     /// A batch is completed. `true`: it is kept, so that it can be taken back.
     fn keeps(&self, run: &Run, progress: &Progress) -> Result<bool>;
 }
@@ -168,6 +173,9 @@ pub(crate) struct Runner<'a, H: Host> {
     /// A batch that could not be carried on, and why.
     stuck: Option<Error>,
 }
+
+/// A batch that has ended so many runs before it had an answer is not taken up once more.
+const TAKEN_UP: u32 = 2;
 
 /// A batch to carry on, and who answers it.
 type LeftBehind<S> = (Batch, Saved<S>, Answerer);
@@ -346,6 +354,8 @@ impl<'a, H: Host> Runner<'a, H> {
             may_begin &= self.host.begins_again();
             match stop {
                 Stop::End(Ending::Idle) => may_begin &= !begins,
+                // What it had claimed waits for a command again.
+                Stop::End(Ending::Failed(Failure::NoCommand)) => {}
                 // A later batch that goes well does not make good for one that failed.
                 Stop::End(Ending::Completed) if matches!(last, Ending::Failed(_)) => {}
                 Stop::End(ending) => last = ending,
@@ -396,6 +406,11 @@ impl<'a, H: Host> Runner<'a, H> {
         is_told: bool,
     ) -> Result<Stop> {
         let (id, dir) = (batch.id.clone(), batch.dir.clone());
+        let mut saved = saved;
+        if saved.progress.kind == Kind::Run && saved.progress.answers == 0 {
+            saved.progress.taken_up = saved.progress.taken_up.saturating_add(1);
+            batch.save(&saved)?;
+        }
         if is_told && !self.run.caller.is_quiet {
             let state = H::Machine::name(&saved.state);
             self.run.reporter.warn(&format!("continuing {id}, which an earlier run left in state {state}"));
@@ -452,6 +467,14 @@ impl<'a, H: Host> Runner<'a, H> {
                             continue;
                         }
                     };
+                    if asks && progress.answers == 0 && !has_reply && progress.taken_up >= TAKEN_UP {
+                        let why =
+                            "has ended every run that took it up; its entries are asked about one by one";
+                        self.run.reporter.warn(&format!("{} {why}", batch.id));
+                        self.host.split(&batch, &self.run)?;
+                        batch.end()?;
+                        continue;
+                    }
                     (self.host.take_up(progress, has_reply, &self.run), Answerer::Command)
                 }
                 // Its reply was brought, and a crash came before all of it was done.

@@ -33,6 +33,9 @@ pub(crate) struct Progress {
     pub(crate) awaits: Option<String>,
     /// A person has been given the current question.
     pub(super) is_with_person: bool,
+    /// How many runs have taken it up again before it had an answer.
+    #[serde(default)]
+    pub(super) taken_up: u32,
     /// Completed; kept so that it can be taken back.
     pub(crate) is_over: bool,
 }
@@ -46,7 +49,7 @@ pub(crate) struct Saved<S> {
 
 impl Progress {
     pub(super) fn new(kind: Kind, begun: Timestamp) -> Progress {
-        Progress { kind, begun, answers: 0, awaits: None, is_with_person: false, is_over: false }
+        Progress { kind, begun, answers: 0, awaits: None, is_with_person: false, taken_up: 0, is_over: false }
     }
 
     /// Has it been under way for longer than a person is waited for?

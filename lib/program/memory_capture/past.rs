@@ -4,13 +4,13 @@ use crate::base::cli::{Reporter, Stdout};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::base::stdin;
 use crate::base::text::{one_line, size};
+use crate::base::{stderr, stdin};
 use crate::config::memory::MemoryConfig;
 use crate::memory::capture::past::{Past, PastSession, Search};
 use crate::memory::consolidate::forecast;
 use crate::program::memory_capture::forms::PastSessions;
-use crate::program::memory_capture::{nothing_queued, print_json, redact};
+use crate::program::memory_capture::{ABOUT, nothing_queued, print_json, redact};
 use crate::store::journal::{Journal, Put};
 use crate::store::place::Root;
 use jiff::{Span, Timestamp};
@@ -20,6 +20,8 @@ use std::io::IsTerminal;
 
 /// How long a person may think, in seconds.
 const PATIENCE: u64 = 60 * 60;
+/// Of how many unreadable sessions it is told why.
+const TOLD: usize = 3;
 
 pub(super) fn queue_past(
     wanted: &PastSessions,
@@ -30,11 +32,14 @@ pub(super) fn queue_past(
     stdout: &mut Stdout,
 ) -> Result<()> {
     let root = Root::at(&config.storage.root);
-    let search = Search { period: wanted.period, only: wanted.harness, root: &root, config, env, reporter };
+    let search = Search { period: wanted.period, only: wanted.harness, root: &root, config, env };
     let past = search.run()?;
+    for why in past.unreadable.iter().take(TOLD) {
+        reporter.warn(why);
+    }
     let sizes = past.sessions.iter().map(|session| (session.context.repo.as_deref(), session.shown));
     let calls = forecast::calls(sizes, config.llm.max_prompt())?;
-    preview(&past, calls, config, reporter);
+    preview(&past, calls, config);
     if wanted.is_dry {
         return list(&past, calls, json, stdout);
     }
@@ -63,7 +68,8 @@ pub(super) fn queue_past(
     Ok(())
 }
 
-fn preview(past: &Past, calls: usize, config: &MemoryConfig, reporter: &Reporter) {
+fn preview(past: &Past, calls: usize, config: &MemoryConfig) {
+    let say = |text: &str| stderr::line(&format!("{}: {text}", ABOUT.name));
     let mut of_program: BTreeMap<&str, usize> = BTreeMap::new();
     for session in &past.sessions {
         *of_program.entry(session.harness.name()).or_default() += 1;
@@ -77,11 +83,11 @@ fn preview(past: &Past, calls: usize, config: &MemoryConfig, reporter: &Reporter
     let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
     let cap = config.llm.max_calls_per_day;
     let bytes = size(past.sessions.iter().map(|session| session.bytes).sum());
-    reporter.warn(&format!("{sessions}, {bytes}, about {calls} of the LLM (at most {cap} a day)"));
+    say(&format!("{sessions}, {bytes}, about {calls} of the LLM (at most {cap} a day)"));
     if !past.left_out.is_empty() {
         let reasons: Vec<String> =
             past.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
-        reporter.warn(&format!("left out: {}", reasons.join(", ")));
+        say(&format!("left out: {}", reasons.join(", ")));
     }
 }
 
