@@ -22,10 +22,11 @@ mod month;
 mod notes;
 mod quality;
 mod search;
+mod sync;
 
 use std::ffi::OsString;
 
-const GROUPS: [(&str, fn()); 8] = [
+const GROUPS: [(&str, fn()); 9] = [
     ("axe", axe::bench),
     ("memory", memory::bench),
     ("consolidate", consolidate::bench),
@@ -34,6 +35,7 @@ const GROUPS: [(&str, fn()); 8] = [
     ("month", month::bench),
     ("search", search::bench),
     ("quality", quality::bench),
+    ("sync", sync::bench),
 ];
 
 fn main() {
@@ -52,7 +54,7 @@ fn bench(words: &[OsString]) {
     for name in &wanted {
         assert!(
             GROUPS.iter().any(|(group, _)| group == name),
-            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, search or quality"
+            "no group \"{name}\": axe, memory, consolidate, defrag, defrag-cost, month, search, quality or sync"
         );
     }
     println!("{:<56} {:>12} {:>11}  aim", "figure", "value", "ratio");

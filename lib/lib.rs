@@ -94,5 +94,6 @@ pub use program::memory_list::main as memory_list;
 pub use program::memory_read::main as memory_read;
 pub use program::memory_remove::main as memory_remove;
 pub use program::memory_review::main as memory_review;
+pub use program::memory_sync::main as memory_sync;
 pub use program::memory_uninstall_cron::main as memory_uninstall_cron;
 pub use program::memory_update::main as memory_update;

@@ -71,6 +71,7 @@ mod memory_list;
 mod memory_notes;
 mod memory_review;
 mod memory_store_faults;
+mod memory_sync;
 mod memory_update;
 mod nix;
 mod nix_units;

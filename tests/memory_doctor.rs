@@ -706,7 +706,8 @@ mod history {
         git(&store, &["checkout", "-q", "-"]);
         fs::write(&path, text + "ours\n").unwrap();
         git(&store, &["commit", "-qam", "ours"]);
-        git(&store, &["merge", "other"]);
+        // As where memory-sync is not installed.
+        git(&store, &["-c", "merge.agent-memory.driver=false", "merge", "other"]);
         let all = findings(&store);
         let lines: Vec<String> = all.iter().map(|row| row[..3].join(" ")).collect();
         assert_eq!(

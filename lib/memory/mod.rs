@@ -15,3 +15,4 @@ pub(crate) mod review;
 pub(crate) mod search;
 pub(crate) mod section;
 pub(crate) mod service;
+pub(crate) mod sync;

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::program::family::{self, Family, FamilyAction};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
-    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_review,
+    memory_doctor, memory_install_cron, memory_list, memory_read, memory_remove, memory_review, memory_sync,
     memory_uninstall_cron, memory_update,
 };
 use std::process::ExitCode;
@@ -25,6 +25,7 @@ const ABOUT: About = About {
         ("update", "change a note"),
         ("remove", "move notes to the archive, or delete them"),
         ("review", "decide about changes that wait for you"),
+        ("sync", "share the notes with your other machines"),
         ("doctor", "find problems and fix the safe ones"),
         ("config", "show the configuration, or create one"),
         ("install-cron", "run consolidation and defrag on a timer"),
@@ -56,6 +57,7 @@ const FAMILY: Family = Family {
         &memory_update::ABOUT,
         &memory_remove::ABOUT,
         &memory_review::ABOUT,
+        &memory_sync::ABOUT,
         &memory_doctor::ABOUT,
         &memory_config::ABOUT,
         &memory_install_cron::ABOUT,

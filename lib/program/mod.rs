@@ -19,6 +19,7 @@ pub(crate) mod memory_list;
 pub(crate) mod memory_read;
 pub(crate) mod memory_remove;
 pub(crate) mod memory_review;
+pub(crate) mod memory_sync;
 pub(crate) mod memory_uninstall_cron;
 pub(crate) mod memory_update;
 pub(crate) mod notes;

@@ -2,53 +2,25 @@
 //!
 //! A failure here is a warning: the notes are already on disk, and the next commit includes what this one missed.
 
-use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
+use crate::store::git::Git;
 use crate::store::persistence::Note;
 use crate::store::place::Root;
+use crate::store::{merge_commit, merge_driver};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::time::Duration;
 
-/// The time limit for all git commands of one commit.
-const TIMEOUT: Duration = Duration::from_secs(60);
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// What is kept in the history.
-pub(super) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
+pub(crate) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
 /// Pathspecs that leave out temporary files: another process is writing them now.
-pub(super) const NO_TEMPORARY_FILES: [&str; 2] =
+pub(crate) const NO_TEMPORARY_FILES: [&str; 2] =
     [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
-/// The most output that is read from git or the commit hook, in bytes.
-const OUTPUT_CAP: usize = 64 << 20;
-
-/// Overrides for the user's git settings: no hooks, no signing, no pager, no line-ending conversion, and no
-/// background job, which would be killed with git's process group. With the variables that pass them to git.
-const SETTINGS: &[[&str; 4]] = &[
-    ["GIT_CONFIG_KEY_0", "core.hooksPath", "GIT_CONFIG_VALUE_0", "/dev/null"],
-    ["GIT_CONFIG_KEY_1", "commit.gpgSign", "GIT_CONFIG_VALUE_1", "false"],
-    ["GIT_CONFIG_KEY_2", "core.pager", "GIT_CONFIG_VALUE_2", "cat"],
-    ["GIT_CONFIG_KEY_3", "core.fsmonitor", "GIT_CONFIG_VALUE_3", "false"],
-    ["GIT_CONFIG_KEY_4", "core.autocrlf", "GIT_CONFIG_VALUE_4", "false"],
-    ["GIT_CONFIG_KEY_5", "core.excludesFile", "GIT_CONFIG_VALUE_5", "/dev/null"],
-    ["GIT_CONFIG_KEY_6", "gc.autoDetach", "GIT_CONFIG_VALUE_6", "false"],
-    ["GIT_CONFIG_KEY_7", "maintenance.autoDetach", "GIT_CONFIG_VALUE_7", "false"],
-    ["GIT_CONFIG_KEY_8", "init.defaultBranch", "GIT_CONFIG_VALUE_8", "main"],
-];
-
-/// The commit identity if git has no `user.name`.
-const DEFAULT_IDENTITY: &[(&str, &str)] = &[
-    ("GIT_AUTHOR_NAME", "agent-memory"),
-    ("GIT_AUTHOR_EMAIL", "agent-memory@localhost"),
-    ("GIT_COMMITTER_NAME", "agent-memory"),
-    ("GIT_COMMITTER_EMAIL", "agent-memory@localhost"),
-];
 
 /// What the commit message and the commit hook are made from.
 pub(crate) struct Commit<'a> {
@@ -94,6 +66,15 @@ pub(crate) fn record_as<'a>(
     commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
+/// Makes the store its own repository, unless it is one.
+pub(crate) fn make_repository(root: &Root, git: &Git) -> Result<()> {
+    if root.path().join(".git").exists() {
+        return Ok(());
+    }
+    git.run(&["init", "--quiet", "--template="])?;
+    merge_driver::install(root, git)
+}
+
 /// The lock of the program that runs git in the store.
 pub(crate) fn history_lock(root: &Root) -> std::path::PathBuf {
     root.state().join("history.lock")
@@ -101,16 +82,21 @@ pub(crate) fn history_lock(root: &Root) -> std::path::PathBuf {
 
 /// Commits whatever differs under [`DIRS`].
 fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
-    let mut git = Git::new(root, env)?;
+    let git = Git::new(root, env)?;
     // With two commits at once, the second would fail on git's own lock.
     let _lock = file::lock_for_change(&history_lock(root), true)?;
-    if !root.path().join(".git").exists() {
-        git.run(&["init", "--quiet", "--template="])?;
-    }
+    commit_locked(root, commit, git, &DIRS)
+}
+
+/// The same, for who holds [`history_lock`].
+pub(crate) fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
+    make_repository(root, &git)?;
+    // A merge that was cut short comes first: what it has written is not a change of this machine.
+    merge_commit::finish(root, &git)?;
     let mut tries = TRIES;
     let mut has_default_identity = false;
     loop {
-        let changed = git.changed()?;
+        let changed = changed(&git, dirs)?;
         if changed.is_empty() {
             return Ok(());
         }
@@ -119,99 +105,39 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
         match added.and_then(|_| git.words(&hook)) {
             Ok(_) => return Ok(()),
             Err(_) if !has_default_identity && git.missing_identity().is_some() => {
-                git.vars.extend(DEFAULT_IDENTITY.iter().map(|(name, value)| (*name, value.into())));
+                git = git.with_identity();
                 has_default_identity = true;
             }
-            Err(_) if tries > 1 && git.was_overtaken(&hook)? => tries -= 1,
+            Err(_) if tries > 1 && was_overtaken(&git, &hook)? => tries -= 1,
             Err(error) => return Err(error),
         }
     }
 }
 
-/// git in the store's directory, with settings and environment that do not depend on the user's.
-pub(crate) struct Git {
-    dir: std::path::PathBuf,
-    deadline: Deadline,
-    vars: Vec<(&'static str, OsString)>,
-    without: Vec<OsString>,
+/// Which of `dirs` differ from the last commit. They are listed one by one because git refuses the path of an
+/// empty directory.
+fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
+    let mut changed = Vec::new();
+    for dir in dirs.iter().copied() {
+        let words = ["status", "--porcelain", "--untracked-files=all", "--", dir];
+        let status = git.run(&[&words[..], &NO_TEMPORARY_FILES].concat())?;
+        if !status.is_empty() {
+            changed.push(dir);
+        }
+    }
+    Ok(changed)
 }
 
-impl Git {
-    pub(super) fn new(root: &Root, env: &Env) -> Result<Git> {
-        let dir = fs_err::canonicalize(root.path())?;
-        let mut vars: Vec<(&'static str, OsString)> = vec![
-            // A repository in a directory above is not the store's.
-            ("GIT_CEILING_DIRECTORIES", dir.parent().unwrap_or(&dir).into()),
-            ("GIT_TERMINAL_PROMPT", "0".into()),
-            ("GIT_EDITOR", "true".into()),
-            ("LC_ALL", "C".into()),
-            ("GIT_CONFIG_COUNT", SETTINGS.len().to_string().into()),
-        ];
-        for [key_var, key, value_var, value] in SETTINGS {
-            vars.extend([(*key_var, key.into()), (*value_var, value.into())]);
-        }
-        Ok(Git { dir, deadline: Deadline::after(TIMEOUT), vars, without: env.names("GIT_") })
+/// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
+/// nothing differs from the last commit any more.
+fn was_overtaken(git: &Git, hook: &[String]) -> Result<bool> {
+    let words = [&["status", "--porcelain", "--"], &DIRS[..], &NO_TEMPORARY_FILES].concat();
+    let status = git.run(&words)?;
+    if status.is_empty() {
+        return Ok(is_git_commit(hook));
     }
-
-    pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
-        self.words(&words)
-    }
-
-    fn words(&self, words: &[String]) -> Result<Vec<u8>> {
-        let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
-        let finished = exec::run(Invocation {
-            command: CommandLine::Words(words),
-            input: Vec::new(),
-            dir: &self.dir,
-            vars: self.vars.clone(),
-            without: self.without.clone(),
-            is_heard: false,
-            stdout_file: None,
-            stdout_cap: OUTPUT_CAP,
-            deadline: self.deadline,
-            level: 0,
-        })
-        .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))?;
-        if finished.status.success() {
-            return Ok(finished.stdout);
-        }
-        let last = one_line(&finished.last_line, 300);
-        let colon = if last.is_empty() { "" } else { ": " };
-        let how = exec::how_it_ended(finished.status);
-        Err(Error::io(format!("\"{name}\" failed ({how}){colon}{last}")))
-    }
-
-    /// git's error where it has no name or address for commits.
-    pub(super) fn missing_identity(&self) -> Option<Error> {
-        self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
-    }
-
-    /// Which of [`DIRS`] differ from the last commit. They are listed one by one because git refuses the path of an
-    /// empty directory.
-    fn changed(&self) -> Result<Vec<&'static str>> {
-        let mut changed = Vec::new();
-        for dir in DIRS {
-            let words = ["status", "--porcelain", "--untracked-files=all", "--", dir];
-            let status = self.run(&[&words[..], &NO_TEMPORARY_FILES].concat())?;
-            if !status.is_empty() {
-                changed.push(dir);
-            }
-        }
-        Ok(changed)
-    }
-
-    /// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
-    /// nothing differs from the last commit any more.
-    fn was_overtaken(&self, hook: &[String]) -> Result<bool> {
-        let words = [&["status", "--porcelain", "--"], &DIRS[..], &NO_TEMPORARY_FILES].concat();
-        let status = self.run(&words)?;
-        if status.is_empty() {
-            return Ok(is_git_commit(hook));
-        }
-        // The second letter of a line tells how the file differs from the index.
-        Ok(status.split(|byte| *byte == b'\n').any(|line| line.get(1).is_some_and(|letter| *letter != b' ')))
-    }
+    // The second letter of a line tells how the file differs from the index.
+    Ok(status.split(|byte| *byte == b'\n').any(|line| line.get(1).is_some_and(|letter| *letter != b' ')))
 }
 
 /// The words of the commit hook with its placeholders filled in. The line is split first, so that a value never

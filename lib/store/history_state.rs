@@ -3,7 +3,8 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::git_dir;
-use crate::store::history::{DIRS, Git, NO_TEMPORARY_FILES};
+use crate::store::git::Git;
+use crate::store::history::{DIRS, NO_TEMPORARY_FILES};
 use crate::store::place::Root;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

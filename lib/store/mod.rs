@@ -2,10 +2,14 @@
 
 pub(crate) mod batch;
 pub(crate) mod entry;
+pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod history_state;
 pub(crate) mod journal;
 pub(crate) mod ledger;
+pub(crate) mod merge;
+pub(crate) mod merge_commit;
+pub(crate) mod merge_driver;
 pub(crate) mod overlay;
 pub(crate) mod persistence;
 pub(crate) mod place;

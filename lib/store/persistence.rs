@@ -213,6 +213,6 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
 }
 
 /// Does the file's name end as that of the note with this id?
-pub(super) fn is_named_after(path: &Path, id: &EntryId) -> bool {
+pub(crate) fn is_named_after(path: &Path, id: &EntryId) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }

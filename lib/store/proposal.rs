@@ -236,7 +236,7 @@ impl Proposal {
     }
 
     /// The bytes of a file.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Proposal, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Proposal, String> {
         let proposal: Proposal = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let Proposal { op, note, entry, .. } = &proposal;
         let fault = match (op, note, entry) {

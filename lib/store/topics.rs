@@ -6,6 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::parallel;
 use crate::store::entry::{Entry, EntryId};
+use crate::store::merge;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
@@ -180,6 +181,8 @@ impl Persistence for Topics {
         let path = self.root.state().join("store.lock");
         let file = file::lock_for_change(&path, true)?;
         let file = file.ok_or_else(|| Error::io(format!("\"{}\" vanished", path.display())))?;
+        // A merge with another machine that was cut short is written to its end first.
+        merge::recover(&self.root)?;
         // Whoever wrote here without being done held this lock, and is gone. What is young may be on its way from
         // elsewhere: rsync names its files in transit as we do.
         for place in [Place::Topics, Place::Archive] {

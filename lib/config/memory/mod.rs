@@ -2,6 +2,7 @@
 
 mod key_path;
 mod read;
+pub(crate) mod remote;
 pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod starter;
@@ -27,6 +28,7 @@ pub(crate) struct MemoryConfig {
     pub(crate) storage: Storage,
     pub(crate) llm: Llm,
     pub(crate) schedule: Schedule,
+    pub(crate) sync: Sync,
     pub(crate) agents_md: AgentsMd,
     pub(crate) harnesses: BTreeMap<String, HarnessConfig>,
     pub(crate) redact: Redact,
@@ -66,6 +68,13 @@ pub(crate) struct Schedule {
     pub(crate) defrag_interval_hours: u64,
     pub(crate) consolidate: Option<String>,
     pub(crate) defrag: Option<String>,
+}
+
+/// One memory on several machines.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Sync {
+    /// The address for git, without a password. A folder's is absolute.
+    pub(crate) remote: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

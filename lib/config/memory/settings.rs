@@ -18,6 +18,8 @@ pub(crate) enum ValueKind {
     Targets,
     /// A shell command, the name of a preset, or null.
     Command,
+    /// The address of a git remote, or null.
+    Remote,
     /// Shell commands by name.
     Commands,
     /// A command that is split into words without a shell.
@@ -69,6 +71,7 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
     known("schedule.defragIntervalHours", HOURS, "24"),
     known("schedule.consolidate", ValueKind::Calendar, "null"),
     known("schedule.defrag", ValueKind::Calendar, "null"),
+    known("sync.remote", ValueKind::Remote, "null"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
     known("agentsMd.maxWarm", number(0, 100_000), "100"),
@@ -150,7 +153,10 @@ mod tests {
         }
         let defaults = Settings::defaults();
         let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| s.key).collect();
-        assert_eq!(null, ["storage.root", "llm.command", "schedule.consolidate", "schedule.defrag"]);
+        assert_eq!(
+            null,
+            ["storage.root", "llm.command", "schedule.consolidate", "schedule.defrag", "sync.remote"]
+        );
         assert_eq!(defaults.nested()["harnesses"]["amp"]["readCommand"], "amp threads markdown {threadId}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::config::memory::key_path::{KeyPath, SettingFault};
+use crate::config::memory::remote;
 use crate::config::memory::settings::ValueKind;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -36,6 +37,11 @@ pub(super) fn checked<'a>(
         ValueKind::Command => at.text("a preset's name, a shell command or null")?.into(),
         ValueKind::Calendar if at.node.is_null() => Value::Null,
         ValueKind::Calendar => calendar(at)?.into(),
+        ValueKind::Remote if at.node.is_null() => Value::Null,
+        ValueKind::Remote => {
+            let text = at.text("the address of a git remote, or null")?;
+            remote::address(&text, base.dir, base.env).map_err(|why| at.fault(why))?.into()
+        }
         ValueKind::Commands => commands(at)?,
         ValueKind::Words { needs } => words(at, needs)?,
         ValueKind::Texts => at

@@ -41,6 +41,7 @@ pub(crate) enum Check {
     HotBudget,
     GitLock,
     History,
+    Sync,
     Schedule,
     Permissions,
     Name,

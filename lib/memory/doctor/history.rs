@@ -90,12 +90,16 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     };
     if let Some(operation) = state.unfinished {
         let what = format!("a {operation} is in progress: nothing is committed until it ends");
-        let mend = format!("finish it: git {operation} --continue, or --abort");
+        let mend = match operation {
+            // It merges by note what git could not merge by path.
+            "merge" => "memory-sync finishes it; or git merge --continue, or --abort".to_owned(),
+            _ => format!("finish it: git {operation} --continue, or --abort"),
+        };
         findings.push(warning(root.path(), what, &mend));
     }
     for file in &state.in_conflict {
         let what = "a merge left two versions in it";
-        let mend = "resolve the conflict in an editor, then git add the file";
+        let mend = "memory-sync merges it; or resolve the conflict in an editor, then git add the file";
         findings.push(Finding::error(Check::History, file, what, mend));
     }
     if let Some(error) = state.missing_identity.filter(|_| hook == "git") {

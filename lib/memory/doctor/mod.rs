@@ -15,6 +15,7 @@ mod prose;
 mod queue;
 mod review;
 mod setup;
+mod sync;
 mod targets;
 
 pub(crate) use crate::memory::doctor::context::CheckContext;
@@ -34,6 +35,7 @@ pub(crate) const CHECKS: &[Checker] = &[
     review::check,
     leftovers::check,
     history::check,
+    sync::check,
 ];
 
 pub(crate) struct Report {

@@ -103,6 +103,17 @@ impl Entry {
         &self.bytes
     }
 
+    /// The lines between the two of dashes. It was read, so it is text.
+    pub(crate) fn front_matter(&self) -> &str {
+        yaml_text(&self.bytes, &self.frame).unwrap_or_default()
+    }
+
+    /// The file with other lines there, which nobody has read yet.
+    pub(crate) fn with_front_matter(&self, yaml: &str) -> Vec<u8> {
+        let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
+        [before, yaml.as_bytes(), after].concat()
+    }
+
     /// The file without the lines that count reads: a note is unchanged if the rest is.
     pub(super) fn without_counters(&self) -> Vec<u8> {
         self.without_lines(&["used", "last_used"])
@@ -250,9 +261,13 @@ impl Entry {
 
     /// This note with another front matter, parsed anew.
     fn with_yaml(&self, yaml: &str) -> Result<Entry> {
-        let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
-        Entry::parse([before, yaml.as_bytes(), after].concat())
+        Entry::parse(self.with_front_matter(yaml))
     }
+}
+
+/// Is it one of our keys?
+pub(crate) fn is_own_key(key: &str) -> bool {
+    KEYS.contains(&key)
 }
 
 fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str> {

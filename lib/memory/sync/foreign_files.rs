@@ -1,0 +1,87 @@
+//! Files in the store that are no notes: merged by path as git would; where that fails, both stay.
+
+use crate::base::text::hex;
+use crate::memory::sync::lines;
+use crate::memory::sync::side::Files;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+
+/// `all` is the whole base: a note there may be a file that cannot be read by now.
+pub(super) fn merged(all: &Files, base: &Files, one: &Files, two: &Files) -> Files {
+    let mut files = Files::new();
+    let paths: BTreeSet<&String> = base.keys().chain(one.keys()).chain(two.keys()).collect();
+    for path in paths {
+        let (before, ours, theirs) = (base.get(path).or_else(|| all.get(path)), one.get(path), two.get(path));
+        let merged = match (ours, theirs) {
+            (None, None) => continue,
+            (Some(ours), Some(theirs)) if ours == theirs || before == Some(theirs) => ours.clone(),
+            (Some(ours), Some(theirs)) if before == Some(ours) => theirs.clone(),
+            (Some(ours), Some(theirs)) => both(&mut files, path, before, ours, theirs),
+            // Removed, and not changed on the other side.
+            (Some(left), None) | (None, Some(left)) if before == Some(left) => continue,
+            (Some(left), None) | (None, Some(left)) => left.clone(),
+        };
+        files.insert(path.clone(), merged);
+    }
+    files
+}
+
+fn both(files: &mut Files, path: &str, before: Option<&Vec<u8>>, one: &Vec<u8>, two: &Vec<u8>) -> Vec<u8> {
+    let (winner, other) = if Sha256::digest(one) >= Sha256::digest(two) { (one, two) } else { (two, one) };
+    let is_text = [before, Some(one), Some(two)].into_iter().flatten().all(|bytes| !bytes.contains(&0));
+    if is_text {
+        let lines = lines::merge(before.map_or(b"", Vec::as_slice), winner, other);
+        if lines.other.is_none() {
+            return lines.text;
+        }
+        if path.ends_with(".gitignore") {
+            return with_missing_lines(winner, other);
+        }
+    }
+    put_beside(files, path, "", other.clone());
+    winner.clone()
+}
+
+/// Two texts that became of one, merged by lines; `None` if lines clash.
+pub(super) fn both_texts(before: &[u8], one: &[u8], two: &[u8]) -> Option<Vec<u8>> {
+    let lines = lines::merge(before, one, two);
+    lines.other.is_none().then_some(lines.text)
+}
+
+/// Patterns of files to ignore: all of both.
+fn with_missing_lines(winner: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut text = winner.to_vec();
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    let have: BTreeSet<&[u8]> = winner.split(|byte| *byte == b'\n').collect();
+    for line in other.split(|byte| *byte == b'\n').filter(|line| !have.contains(line)) {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    text
+}
+
+/// Keeps `bytes` beside the file at `path`, under a name that follows from both. With an `ending` it gets that one.
+pub(super) fn put_beside(files: &mut Files, path: &str, ending: &str, bytes: Vec<u8>) {
+    let name = beside(path, ending, &hex(&Sha256::digest(&bytes)[..4]));
+    files.insert(name, bytes);
+}
+
+/// `a/b.md` becomes `a/b (mark).md`.
+pub(super) fn beside(path: &str, ending: &str, mark: &str) -> String {
+    let (dir, name) = path.rsplit_once('/').map_or(("", path), |(dir, name)| (dir, name));
+    let (stem, own) = match name.rsplit_once('.') {
+        Some((stem, own)) if !stem.is_empty() => (stem, own),
+        _ => (name, ""),
+    };
+    let ending = if ending.is_empty() { own } else { ending };
+    // File systems allow 255 bytes.
+    let mut end = stem.len().min(255 - 8 - ending.len().min(40) - mark.len() - 4);
+    while !stem.is_char_boundary(end) {
+        end -= 1;
+    }
+    let slash = if dir.is_empty() { "" } else { "/" };
+    let dot = if ending.is_empty() { "" } else { "." };
+    format!("{dir}{slash}{} ({mark}){dot}{ending}", &stem[..end])
+}

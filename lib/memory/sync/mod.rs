@@ -1,0 +1,22 @@
+//! One memory on several machines (`memory-sync`). git carries it from one to another; what git does not know is what a
+//! note is.
+//!
+//! [`tree`] merges three states of a store into one, note by note ([`note`]), without reading a file or running a
+//! program. Every machine comes to the same bytes, whichever of them merges. [`run`] does the rest with git.
+
+pub(crate) mod driver;
+mod foreign_files;
+mod foreign_keys;
+mod lines;
+mod listing;
+mod note;
+mod objects;
+mod proposals;
+pub(crate) mod remote;
+pub(crate) mod run;
+mod same_id;
+mod secrets;
+mod side;
+mod tree;
+mod unique_paths;
+mod values;

@@ -1,0 +1,202 @@
+//! Three versions of one note become one.
+//!
+//! Which side is "ours" does not matter: where both have changed the same, the version with the greater pair of
+//! `updatedAt` and hash wins, so that every machine comes to the same bytes.
+
+use crate::base::error::Result;
+use crate::memory::sync::foreign_keys;
+use crate::memory::sync::lines::{self, Lines};
+use crate::memory::sync::values::{joined, pick, summed};
+use crate::store::entry::{By, Entry, Meta, Status, Tier, one_line};
+use crate::store::proposal::{Draft, Op, Proposal};
+use sha2::{Digest, Sha256};
+
+/// Why the other text waits.
+const REASON: &str = "Two machines changed the same lines of the note. This is the text of the other one.";
+
+/// A merged note, and what did not go into it.
+#[derive(Debug)]
+pub(super) struct MergedNote {
+    pub(super) entry: Entry,
+    /// The other text, where lines clashed.
+    pub(super) conflict: Option<Proposal>,
+    /// The file of the other side, whose front matter could not be merged.
+    pub(super) unmerged: Option<Vec<u8>>,
+}
+
+/// The later version wins. Of two of the same time it is the one whose hash is greater.
+pub(super) fn later_first<'a>(one: &'a Entry, two: &'a Entry) -> (&'a Entry, &'a Entry) {
+    let rank = |entry: &Entry| (entry.meta().updated_at, Sha256::digest(entry.bytes()));
+    if rank(one) >= rank(two) { (one, two) } else { (two, one) }
+}
+
+/// Merges two versions of a note. `base` is what both were made from, if they have that in common.
+pub(super) fn merge(base: Option<&Entry>, one: &Entry, two: &Entry) -> MergedNote {
+    let alone = |entry: &Entry| MergedNote { entry: entry.clone(), conflict: None, unmerged: None };
+    if one == two {
+        return alone(&with_reads_of_both(base, one));
+    }
+    if base == Some(two) {
+        return alone(one);
+    }
+    if base == Some(one) {
+        return alone(two);
+    }
+    let (winner, other) = later_first(one, two);
+    let body = lines::merge(base.map_or(b"", Entry::body), winner.body(), other.body());
+    let meta = merged_meta(base, winner, other);
+    let (mut entry, mut unmerged) = written(base, winner, other, &meta, &body.text);
+    // What machines wrote stays known as that, unless a person has edited one of the two.
+    let is_sealed = meta.written.is_some() && !winner.is_edited() && !other.is_edited();
+    if is_sealed && unmerged.is_none() && entry.seal().is_err() {
+        unmerged = Some(other.bytes().to_vec());
+    }
+    let conflict = conflict(base, winner, other, &entry, &body);
+    if body.other.is_some() && conflict.is_none() {
+        unmerged = Some(other.bytes().to_vec());
+    }
+    MergedNote { entry, conflict, unmerged }
+}
+
+/// Both machines read the note in the same second, so they have the same bytes: that is two reads.
+fn with_reads_of_both(base: Option<&Entry>, same: &Entry) -> Entry {
+    let mut entry = same.clone();
+    if let Some(base) = base {
+        let used = summed(Some(base.meta().used), same.meta().used, same.meta().used);
+        // One that cannot be changed stays as it is.
+        let _ = entry.update(|meta| meta.used = used);
+    }
+    entry
+}
+
+fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
+    let (b, w, o) = (base.map(Entry::meta), winner.meta(), other.meta());
+    macro_rules! picked {
+        ($key:ident) => {
+            pick(b.map(|meta| &meta.$key), &w.$key, &o.$key).clone()
+        };
+    }
+    macro_rules! joined_by {
+        ($key:ident, $name:expr) => {
+            joined(b.map_or(&[][..], |meta| &meta.$key), &w.$key, &o.$key, $name)
+        };
+    }
+    let created_at = match b {
+        Some(b) if b.created_at == w.created_at || b.created_at == o.created_at => picked!(created_at),
+        _ => w.created_at.min(o.created_at),
+    };
+    // It stays known that a person has edited one of the two.
+    let edited = [winner, other].into_iter().find(|entry| entry.is_edited());
+    let mut meta = Meta {
+        title: picked!(title),
+        summary: picked!(summary),
+        tags: joined_by!(tags, String::clone),
+        status: picked!(status),
+        tier: picked!(tier),
+        scope: picked!(scope),
+        pinned: picked!(pinned),
+        until: picked!(until),
+        rank: picked!(rank),
+        by: picked!(by),
+        used: summed(b.map(|meta| meta.used), w.used, o.used),
+        last_used: w.last_used.max(o.last_used),
+        created_at,
+        updated_at: w.updated_at.max(o.updated_at),
+        written: edited.unwrap_or(winner).meta().written.clone().or_else(|| o.written.clone()),
+        sources: joined_by!(sources, |source| serde_json::to_string(source).unwrap_or_default()),
+        aliases: joined_by!(aliases, ToString::to_string),
+        superseded_by: picked!(superseded_by),
+        ..Meta::new(w.id.clone())
+    };
+    // Both sides write a changed title in the same form.
+    if w.title != o.title {
+        meta.title = one_line(&meta.title);
+    }
+    if w.summary != o.summary {
+        meta.summary = one_line(&meta.summary);
+    }
+    if [winner, other].iter().all(|entry| base.is_none_or(|base| says(base) != says(entry))) {
+        // It says something of both, so the weaker of the two vouches for it.
+        meta.by = w.by.max(o.by);
+    }
+    meta.status = match (meta.tier, meta.status) {
+        (Tier::Hot, _) => Status::Promoted,
+        (_, Status::Promoted) => Status::Consolidated,
+        (_, status) => status,
+    };
+    meta
+}
+
+fn says(entry: &Entry) -> (&str, &str, &[u8]) {
+    (&entry.meta().title, &entry.meta().summary, entry.body())
+}
+
+/// The note with these values and this body, and with the foreign keys and comments of both sides. Second: the file of
+/// a side that could not be merged.
+fn written(
+    base: Option<&Entry>,
+    winner: &Entry,
+    other: &Entry,
+    meta: &Meta,
+    body: &[u8],
+) -> (Entry, Option<Vec<u8>>) {
+    let dressed = |entry: &Entry| -> Result<Entry> {
+        let mut entry = entry.clone();
+        entry.set_body(body);
+        entry.update(|old| old.clone_from(meta))?;
+        Ok(entry)
+    };
+    let unmerged = |entry: &Entry| Some(entry.bytes().to_vec());
+    let (ours, theirs) = match (dressed(winner), dressed(other)) {
+        (Ok(ours), Ok(theirs)) => (ours, theirs),
+        // A front matter in braces, or with anchors: the other one carries all.
+        (Ok(ours), Err(_)) => return (ours, unmerged(other)),
+        (Err(_), Ok(theirs)) => return (theirs, unmerged(winner)),
+        (Err(_), Err(_)) => return (winner.clone(), unmerged(other)),
+    };
+    let before = base.and_then(|base| dressed(base).ok());
+    if ours == theirs || before.as_ref() == Some(&theirs) {
+        return (ours, None);
+    }
+    if before.as_ref() == Some(&ours) {
+        return (theirs, None);
+    }
+    let is_right =
+        |entry: &Entry| entry.meta() == ours.meta() && entry.body() == ours.body() && entry.fits().is_ok();
+    let by_lines = before.as_ref().and_then(|before| {
+        let Lines { text, other } = lines::merge(before.bytes(), ours.bytes(), theirs.bytes());
+        other.is_none().then_some(text)
+    });
+    let by_lines = by_lines.filter(|bytes| !foreign_keys::has_twins(bytes));
+    let candidates = by_lines.into_iter().chain([foreign_keys::joined(before.as_ref(), &ours, &theirs)]);
+    let found = candidates.filter_map(|bytes| Entry::parse(bytes).ok()).find(is_right);
+    match found {
+        Some(entry) => (entry, None),
+        None => (ours, unmerged(other)),
+    }
+}
+
+/// The other text, as a change that waits. `None` if there is none, or if it is no text.
+fn conflict(
+    base: Option<&Entry>,
+    winner: &Entry,
+    other: &Entry,
+    merged: &Entry,
+    body: &Lines,
+) -> Option<Proposal> {
+    let body = String::from_utf8(body.other.clone()?).ok()?;
+    let (b, w, o) = (base.map(Entry::meta), winner.meta(), other.meta());
+    let mut title = one_line(pick(b.map(|meta| meta.title.as_str()), &o.title, &w.title));
+    if title.is_empty() {
+        title = o.id.to_string();
+    }
+    let summary = one_line(pick(b.map(|meta| meta.summary.as_str()), &o.summary, &w.summary));
+    let draft = Draft { title, summary, body, ..Draft::of(merged) };
+    let by = match other.is_typed() || other.is_edited() {
+        true => By::Person,
+        false => o.by.unwrap_or(By::Agent),
+    };
+    let mut proposal = Proposal::about(merged, Op::Conflict, Some(draft), by, o.updated_at);
+    proposal.reasons = vec![REASON.to_owned()];
+    Some(proposal)
+}

@@ -1,0 +1,286 @@
+//! The remote: where it is, what it has, and giving it what we have.
+
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::exec::Finished;
+use crate::base::text::one_line;
+use crate::memory::sync::objects::words;
+use crate::store::git::Git;
+use crate::store::place::Root;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// The commit that the remote has, as we saw it last.
+const SEEN: &str = "refs/agent-memory/remote";
+const NAME: &str = "origin";
+/// How often a fetch is tried while another git writes the same.
+const TRIES: usize = 5;
+/// How long a transfer may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// The most bytes of a transfer that are kept, in blocks of 512.
+const DOWNLOAD_BLOCKS: &str = "2097152";
+const OUTPUT_CAP: usize = 8 << 20;
+
+/// For every command that talks to a remote: nothing is taken unchecked, nothing is asked, nothing waits for ever.
+/// Objects of more than a megabyte are never unpacked in memory.
+const SETTINGS: [&str; 18] = [
+    "-c",
+    "fetch.fsckObjects=true",
+    "-c",
+    "transfer.fsckObjects=true",
+    "-c",
+    "core.bigFileThreshold=1m",
+    "-c",
+    "http.lowSpeedLimit=100",
+    "-c",
+    "http.lowSpeedTime=30",
+    "-c",
+    "core.askPass=",
+    "-c",
+    "credential.interactive=false",
+    "-c",
+    "fetch.recurseSubmodules=false",
+    "-c",
+    "transfer.advertiseSID=false",
+];
+
+/// A folder's repository is opened by this machine's git: neither its hooks nor what its settings name is run.
+const QUIET: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true \
+                     -c receive.denyCurrentBranch=refuse -c receive.autogc=false";
+
+/// What became of a transfer.
+pub(super) enum Transfer<T> {
+    Done(T),
+    /// The remote cannot be reached. With git's own words.
+    Unreachable(String),
+}
+
+pub(super) struct Remote<'a> {
+    root: &'a Root,
+    env: &'a Env,
+    /// Without user and password.
+    pub(super) shown: String,
+    is_folder: bool,
+}
+
+/// The remote that the store's repository has.
+pub(crate) fn configured(git: &Git) -> Option<String> {
+    git.line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])
+        .ok()
+        .filter(|url| !url.is_empty())
+}
+
+/// An address without what may be a secret in it.
+pub(crate) fn shown(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[host..])
+}
+
+impl<'a> Remote<'a> {
+    pub(super) fn at(address: &str, root: &'a Root, env: &'a Env) -> Remote<'a> {
+        let is_folder = address.starts_with('/') || address.starts_with("file://");
+        Remote { root, env, shown: shown(address), is_folder }
+    }
+
+    /// Runs a git that talks to the remote.
+    fn talk(&self, arguments: &[&str]) -> Result<Finished> {
+        let mut vars: Vec<(&'static str, OsString)> = vec![
+            ("SSH_ASKPASS_REQUIRE", "never".into()),
+            ("GCM_INTERACTIVE", "never".into()),
+            ("GIT_ASKPASS", "".into()),
+        ];
+        let git = Git::new(self.root, self.env)?;
+        let own = self.env.text("GIT_SSH_COMMAND").map(str::to_owned);
+        let command = own.or_else(|| git.line(&["config", "--get", "core.sshCommand"]).ok());
+        match (command, self.env.os("GIT_SSH")) {
+            // A program of the user's own, of unknown flags.
+            (None, Some(program)) => vars.push(("GIT_SSH", program.to_owned())),
+            (command, _) => {
+                let command = command.unwrap_or_else(|| "ssh".to_owned());
+                vars.push((
+                    "GIT_SSH_COMMAND",
+                    format!("{command} -oBatchMode=yes -oConnectTimeout=20").into(),
+                ));
+            }
+        }
+        // What comes is limited by the size of the file that git writes it to.
+        let script = format!("ulimit -f {DOWNLOAD_BLOCKS} 2>/dev/null; exec git \"$@\"");
+        let mut line: Vec<String> = ["/bin/sh", "-c", &script, "git"].map(str::to_owned).into();
+        line.extend(words(&[&SETTINGS[..], arguments].concat()).into_iter().skip(1));
+        git.with(TIMEOUT, vars).call(&line, Vec::new(), OUTPUT_CAP)
+    }
+
+    /// A command that the other end runs, where that is this machine.
+    fn quietly(&self, flag: &str, command: &str) -> Vec<String> {
+        if self.is_folder { vec![format!("--{flag}={QUIET} {command}")] } else { Vec::new() }
+    }
+
+    /// The branch to use: of the local one's name if there is one, else the remote's main one.
+    pub(super) fn branch(&self, address: &str, local: &str) -> Result<Transfer<String>> {
+        let quietly = self.quietly("upload-pack", "upload-pack");
+        let mut arguments = vec!["ls-remote", "--symref"];
+        arguments.extend(quietly.iter().map(String::as_str));
+        arguments.extend(["--", address]);
+        let finished = self.talk(&arguments)?;
+        if let Some(why) = finished.failure() {
+            return self.failed(&finished, &why);
+        }
+        let text = String::from_utf8_lossy(&finished.stdout).into_owned();
+        let has = |branch: &str| text.lines().any(|line| line.ends_with(&format!("\trefs/heads/{branch}")));
+        let main = text.lines().find_map(|line| {
+            let (name, head) = line.strip_prefix("ref: refs/heads/")?.split_once('\t')?;
+            (head == "HEAD").then_some(name)
+        });
+        let branch = match main {
+            Some(main) if !has(local) && has(main) => main,
+            _ => local,
+        };
+        Ok(Transfer::Done(branch.to_owned()))
+    }
+
+    /// Gets what the remote has; `None` if it has nothing yet.
+    pub(super) fn fetch(&self, git: &Git, address: &str, branch: &str) -> Result<Transfer<Option<String>>> {
+        let quietly = self.quietly("upload-pack", "upload-pack");
+        let refspec = format!("+refs/heads/{branch}:{SEEN}");
+        let mut arguments = vec![
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
+            "--no-auto-maintenance",
+        ];
+        arguments.extend(quietly.iter().map(String::as_str));
+        arguments.extend(["--", address, &refspec]);
+        let mut finished = self.talk(&arguments)?;
+        // A git whose memory-sync was killed may be about to end what it was told.
+        for _ in 0..TRIES {
+            if finished.status.success() || !said(&finished).contains("cannot lock ref") {
+                break;
+            }
+            finished = self.talk(&arguments)?;
+        }
+        if let Some(why) = finished.failure() {
+            if said(&finished).contains("couldn't find remote ref") {
+                return Ok(Transfer::Done(None));
+            }
+            return self.failed(&finished, &why);
+        }
+        git.line(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])
+            .map(|commit| Transfer::Done(Some(commit)))
+    }
+
+    /// Gives the remote a commit; `false` if somebody else was quicker.
+    pub(super) fn push(&self, address: &str, commit: &str, branch: &str) -> Result<Transfer<bool>> {
+        let quietly = self.quietly("receive-pack", "receive-pack");
+        let refspec = format!("{commit}:refs/heads/{branch}");
+        let mut arguments = vec![
+            "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed",
+            "--recurse-submodules=no",
+        ];
+        arguments.extend(quietly.iter().map(String::as_str));
+        arguments.extend(["--", address, &refspec]);
+        let finished = self.talk(&arguments)?;
+        let Some(why) = finished.failure() else { return Ok(Transfer::Done(true)) };
+        let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
+        let quicker = [
+            "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value",
+            "reference already exists",
+        ];
+        if quicker.iter().any(|words| printed.contains(words)) {
+            return Ok(Transfer::Done(false));
+        }
+        let refusal = printed.lines().find(|line| line.starts_with('!')).map(|line| line.replace('\t', " "));
+        match refusal {
+            Some(line) => Err(Error::refused(format!(
+                "\"{}\" does not take the notes: {}",
+                self.shown,
+                one_line(&without_logins(&line), 300)
+            ))),
+            None => self.failed(&finished, &why),
+        }
+    }
+
+    /// A remote that is not there now is one thing, one that says no another.
+    fn failed<T>(&self, finished: &Finished, why: &str) -> Result<Transfer<T>> {
+        const AWAY: [&str; 15] = [
+            "could not resolve", "couldn't resolve", "name or service not known",
+            "temporary failure in name", "connection refused", "connection timed out", "connection reset",
+            "network is unreachable", "no route to host", "failed to connect", "couldn't connect",
+            "operation timed out", "operation too slow", "host is down", "nodename nor servname",
+        ];
+        let said = said(finished).to_lowercase();
+        let is_missing = self.is_folder && said.contains("does not appear to be a git repository");
+        let why = one_line(&without_logins(why), 300);
+        if is_missing || AWAY.iter().any(|words| said.contains(words)) {
+            return Ok(Transfer::Unreachable(why));
+        }
+        let hint = match said.contains("permission denied")
+            || said.contains("authentication")
+            || said.contains("terminal prompts disabled")
+        {
+            true => {
+                "give git its login first: an ssh key in the agent, or a credential helper; memory-sync never asks"
+            }
+            false => "try it by hand: git ls-remote, in the store",
+        };
+        Err(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
+    }
+}
+
+fn said(finished: &Finished) -> String {
+    String::from_utf8_lossy(&finished.stderr).into_owned()
+}
+
+/// git's words without a login in an address.
+fn without_logins(text: &str) -> String {
+    let clean = |word: &str| match word.contains("://") {
+        true => {
+            let quote = if word.starts_with('\'') { "'" } else { "" };
+            format!("{quote}{}", shown(word.trim_start_matches('\'')))
+        }
+        false => word.to_owned(),
+    };
+    text.split(' ').map(clean).collect::<Vec<_>>().join(" ")
+}
+
+/// Keeps the remote for all further runs, also of `git pull` by hand.
+pub(super) fn set_up(git: &Git, address: &str, local: &str, branch: &str) -> Result<()> {
+    let values = [
+        (format!("remote.{NAME}.url"), address.to_owned()),
+        (format!("remote.{NAME}.fetch"), format!("+refs/heads/*:refs/remotes/{NAME}/*")),
+        (format!("branch.{local}.remote"), NAME.to_owned()),
+        (format!("branch.{local}.merge"), format!("refs/heads/{branch}")),
+    ];
+    for (key, value) in values {
+        git.run(&["config", "--local", "--replace-all", &key, &value])?;
+    }
+    Ok(())
+}
+
+/// The remote's branch that belongs to the local one, if that is set up.
+pub(super) fn upstream(git: &Git, local: &str) -> Option<String> {
+    let merge = git.line(&["config", "--local", "--get", &format!("branch.{local}.merge")]).ok()?;
+    merge.strip_prefix("refs/heads/").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_are_not_shown() {
+        for (address, expected) in [
+            ("https://u:p@host.org/x.git", "https://host.org/x.git"),
+            ("https://host.org/a@b", "https://host.org/a@b"),
+            ("ssh://git@host/x", "ssh://host/x"),
+            ("git@host:x.git", "git@host:x.git"),
+            ("/srv/x", "/srv/x"),
+            ("https://u:p@ss@host", "https://host"),
+        ] {
+            assert_eq!(shown(address), expected);
+        }
+        assert_eq!(
+            without_logins("unable to access 'https://u:p@host/x/': The requested URL"),
+            "unable to access 'https://host/x/': The requested URL"
+        );
+    }
+}

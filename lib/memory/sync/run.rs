@@ -1,0 +1,470 @@
+//! The whole of a sync: commit, fetch, merge, push, and again where another machine was quicker.
+
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::file::{self, RunLock};
+use crate::memory::redact::Redactor;
+use crate::memory::sync::listing::Listing;
+use crate::memory::sync::objects::{self, Changes, words};
+use crate::memory::sync::remote::{self, Remote, Transfer};
+use crate::memory::sync::secrets::{self, Secrets};
+use crate::memory::sync::side::{Files, Sides};
+use crate::memory::sync::tree::{self, MergedTree};
+use crate::memory::sync::unique_paths::unique;
+use crate::store::git::Git;
+use crate::store::history::{self, Commit, DIRS, NO_TEMPORARY_FILES, history_lock};
+use crate::store::merge::{self, FileChange, MergePlan};
+use crate::store::persistence::Persistence;
+use crate::store::place::Root;
+use crate::store::proposal::ProposalId;
+use crate::store::topics::Topics;
+use crate::store::{merge_commit, merge_driver};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Attempts, because another machine may push, or a note may change, meanwhile.
+const TRIES: usize = 8;
+/// How long the git commands between two transfers may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+const LOCAL: &str = "this store";
+
+pub(crate) struct Request<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) env: &'a Env,
+    /// The address that the command line or the configuration names.
+    pub(crate) address: Option<String>,
+    pub(crate) commit_hook: &'a str,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) is_dry: bool,
+}
+
+/// How a sync ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// There is no remote: nothing to do.
+    NoRemote,
+    /// Another sync is running. What it says of itself.
+    Busy(String),
+    Done(Report),
+}
+
+/// What a sync has done, or with a dry run would do.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    /// Without a login.
+    pub(crate) remote: String,
+    /// The files that have changed here, or are gone.
+    pub(crate) received: BTreeSet<String>,
+    /// The files that the remote has got, or lost.
+    pub(crate) sent: BTreeSet<String>,
+    /// The texts that wait for review because lines clashed.
+    pub(crate) conflicts: Vec<ProposalId>,
+    /// What was decided and a person should know.
+    pub(crate) notices: Vec<String>,
+    /// Why the remote could not be reached.
+    pub(crate) unreachable: Option<String>,
+    /// Files with secrets, for which nothing was sent.
+    pub(crate) secrets: BTreeSet<String>,
+    /// Commits of this machine have become one, because a secret was in their past.
+    pub(crate) squashed: bool,
+    pub(crate) dry_run: bool,
+}
+
+/// What happened to one attempt.
+enum Attempt {
+    Finished,
+    /// Somebody else was quicker.
+    Overtaken(String),
+}
+
+pub(crate) fn sync(request: &Request) -> Result<Outcome> {
+    let root = request.root;
+    if request.address.is_none() && !root.path().join(".git").exists() {
+        return Ok(Outcome::NoRemote);
+    }
+    root.make()?;
+    let holder = format!("memory-sync, process {}", std::process::id());
+    let _lock = match file::hold(&root.state().join("sync.lock"), &holder)? {
+        RunLock::Acquired(file) => file,
+        RunLock::HeldBy(who) => return Ok(Outcome::Busy(who)),
+    };
+    let git = Git::new(root, request.env)?.with(TIMEOUT, Vec::new()).with_identity();
+    let configured = root.path().join(".git").exists().then(|| remote::configured(&git)).flatten();
+    let Some(address) = request.address.clone().or_else(|| configured.clone()) else {
+        return Ok(Outcome::NoRemote);
+    };
+    {
+        let _lock = file::lock_for_change(&history_lock(root), true)?;
+        history::make_repository(root, &git)?;
+        merge_driver::install(root, &git)?;
+        merge_commit::finish(root, &git)?;
+    }
+    let local = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map_err(|_| {
+        Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
+    })?;
+    let remote = Remote::at(&address, root, request.env);
+    let mut run = Run {
+        report: Report { remote: remote.shown.clone(), dry_run: request.is_dry, ..Report::default() },
+        request,
+        git: &git,
+        remote: &remote,
+        address: &address,
+        local: &local,
+    };
+    let is_new = configured.as_deref() != Some(&address);
+    let branch = match remote::upstream(&git, &local).filter(|_| !is_new) {
+        Some(branch) => branch,
+        None => match remote.branch(&address, &local)? {
+            Transfer::Done(branch) => branch,
+            Transfer::Unreachable(why) => return run.unreachable(why, is_new),
+        },
+    };
+    let mut overtaken = String::new();
+    for number in 0..TRIES {
+        let theirs = match remote.fetch(&git, &address, &branch)? {
+            Transfer::Done(theirs) => theirs,
+            Transfer::Unreachable(why) => return run.unreachable(why, is_new),
+        };
+        if let Some(theirs) = &theirs {
+            // Before anything of it is believed.
+            objects::listing(&git, theirs, &format!("\"{}\"", remote.shown))?;
+        }
+        if is_new && number == 0 && !request.is_dry {
+            remote::set_up(&git, &address, &local, &branch)?;
+        }
+        match run.attempt(theirs.as_deref(), &branch)? {
+            Attempt::Finished => return Ok(Outcome::Done(run.report)),
+            Attempt::Overtaken(why) => overtaken = why,
+        }
+    }
+    Err(Error::busy(format!("{overtaken}, {TRIES} times in a row")).hint("run memory-sync again"))
+}
+
+struct Run<'a> {
+    report: Report,
+    request: &'a Request<'a>,
+    git: &'a Git,
+    remote: &'a Remote<'a>,
+    address: &'a str,
+    local: &'a str,
+}
+
+/// A merge that was computed.
+struct Computed {
+    merged: MergedTree,
+    /// What it changes here.
+    changes: Changes,
+    /// The hashes of what it changes.
+    before: Vec<(String, Option<String>)>,
+    /// It is just what the other side has.
+    is_theirs: bool,
+    /// What it changes there.
+    sent: BTreeSet<String>,
+}
+
+impl Run<'_> {
+    fn unreachable(mut self, why: String, is_new: bool) -> Result<Outcome> {
+        if is_new {
+            return Err(Error::io(format!("\"{}\" cannot be reached: git {why}", self.remote.shown))
+                .hint("it is not set up; run the same again when it can be reached"));
+        }
+        self.report.unreachable = Some(why);
+        Ok(Outcome::Done(self.report))
+    }
+
+    fn head(&self) -> Option<String> {
+        self.git.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok().filter(|line| !line.is_empty())
+    }
+
+    fn attempt(&mut self, theirs: Option<&str>, branch: &str) -> Result<Attempt> {
+        if self.request.is_dry {
+            return self.preview(theirs);
+        }
+        for theirs in [self.begun_by_hand()?.as_deref(), theirs] {
+            let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+            self.commit()?;
+            let Some(theirs) = theirs else { continue };
+            if let Some(why) = self.take_in(theirs)? {
+                return Ok(Attempt::Overtaken(why));
+            }
+        }
+        let Some(ours) = self.head() else { return Ok(Attempt::Finished) };
+        if theirs == Some(&ours) {
+            return Ok(Attempt::Finished);
+        }
+        let listing = objects::listing(self.git, &ours, LOCAL)?;
+        let found = secrets::search(self.git, &ours, theirs, &listing, self.request.redactor)?;
+        self.report.secrets.clone_from(&found.files);
+        let ours = match found {
+            Secrets { files, .. } if !files.is_empty() => return Ok(Attempt::Finished),
+            Secrets { in_the_past: true, .. } => match self.squash(&ours, theirs)? {
+                Some(squashed) => squashed,
+                None => {
+                    return Ok(Attempt::Overtaken("the store has got another commit meanwhile".to_owned()));
+                }
+            },
+            Secrets { .. } => ours,
+        };
+        match self.remote.push(self.address, &ours, branch)? {
+            Transfer::Done(true) => {
+                self.report.sent = self.difference(theirs, &listing)?;
+                let tracking = format!("refs/remotes/origin/{branch}");
+                self.git.run(&["update-ref", &tracking, &ours])?;
+                Ok(Attempt::Finished)
+            }
+            Transfer::Done(false) => Ok(Attempt::Overtaken("another machine was quicker".to_owned())),
+            Transfer::Unreachable(why) => {
+                self.report.unreachable = Some(why);
+                Ok(Attempt::Finished)
+            }
+        }
+    }
+
+    /// The paths at which a commit of theirs and a listing of ours differ.
+    fn difference(&self, theirs: Option<&str>, ours: &Listing) -> Result<BTreeSet<String>> {
+        let theirs = match theirs {
+            Some(theirs) => objects::listing(self.git, theirs, self.address)?,
+            None => Listing::default(),
+        };
+        Ok(differing(&theirs, ours))
+    }
+
+    /// The commit of a `git pull` that git could not finish, taken back so that it can be merged by note.
+    fn begun_by_hand(&self) -> Result<Option<String>> {
+        let dir = self.git.line(&["rev-parse", "--absolute-git-dir"])?;
+        let dir = std::path::Path::new(&dir);
+        if ["rebase-merge", "rebase-apply"].iter().any(|name| dir.join(name).exists()) {
+            return Err(Error::conflict("a rebase is in progress in the store")
+                .hint("git rebase --abort there, then run memory-sync again"));
+        }
+        let Ok(theirs) = self.git.line(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]) else {
+            return Ok(None);
+        };
+        objects::listing(self.git, &theirs, "the commit that is being merged")?;
+        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+        self.git.run(&["merge", "--abort"]).map_err(|why| {
+            Error::conflict(format!(
+                "a merge is in progress in the store, and cannot be taken back: {}",
+                why.message()
+            ))
+            .hint("finish it there by hand: git add the files, then git commit")
+        })?;
+        Ok(Some(theirs))
+    }
+
+    /// Commits what this machine has changed. The caller holds the history's lock.
+    fn commit(&self) -> Result<()> {
+        let Request { root, env, commit_hook, .. } = self.request;
+        let message = "sync: changes of this machine".to_owned();
+        let commit = Commit { hook: commit_hook, message, thread_ids: Vec::new(), count: 1 };
+        let dirs = [&DIRS[..], &[".gitignore"]].concat();
+        let git = Git::new(root, env)?;
+        history::commit_locked(root, &commit, git, &dirs)
+            .map_err(|why| why.context("what this machine has changed cannot be committed"))
+    }
+
+    /// Merges a commit into the store. Why not, if something was quicker. The caller holds the history's lock.
+    fn take_in(&mut self, theirs: &str) -> Result<Option<String>> {
+        let root = self.request.root;
+        let ours = self.head();
+        if ours.as_deref() == Some(theirs) {
+            return Ok(None);
+        }
+        let tree = ours.clone();
+        let Some(computed) = self.compute(ours.as_deref(), tree.as_deref(), theirs)? else { return Ok(None) };
+        let merged = match (&ours, computed.is_theirs) {
+            (None, _) => theirs.to_owned(),
+            (Some(_), true) if self.is_ancestor(ours.as_deref(), theirs) => theirs.to_owned(),
+            (Some(ours), _) => {
+                objects::commit(self.git, ours, theirs, &computed.changes, "sync: merge another machine")?
+            }
+        };
+        let change = |((path, before), after): ((String, Option<String>), Option<Vec<u8>>)| FileChange {
+            path,
+            before,
+            after: after.map(Into::into),
+        };
+        let changes = computed.before.into_iter().zip(computed.changes.into_values()).map(change).collect();
+        let plan = MergePlan { ours, merged, changes };
+        {
+            let _store = Topics::at(root).lock()?;
+            if let Some(path) = merge::differs(root, &plan)? {
+                return Ok(Some(format!(
+                    "\"{path}\" has changed meanwhile, or is in the way and not in the store's history"
+                )));
+            }
+            merge::begin(root, &plan)?;
+            merge::recover(root)?;
+        }
+        merge_commit::finish(root, self.git)?;
+        self.report.received.extend(plan.changes.into_iter().map(|change| change.path));
+        self.report.conflicts.extend(computed.merged.conflicts);
+        self.report.notices.extend(computed.merged.said);
+        Ok(None)
+    }
+
+    fn is_ancestor(&self, ours: Option<&str>, theirs: &str) -> bool {
+        ours.is_some_and(|ours| self.git.run(&["merge-base", "--is-ancestor", ours, theirs]).is_ok())
+    }
+
+    /// Merges; `None` if we have all that they have. `tree` is what we have, `ours` the commit that it follows.
+    fn compute(&self, ours: Option<&str>, tree: Option<&str>, theirs: &str) -> Result<Option<Computed>> {
+        let bases = match ours {
+            Some(ours) => self.bases(ours, theirs)?,
+            None => Vec::new(),
+        };
+        if bases.first().map(String::as_str) == Some(theirs) {
+            return Ok(None);
+        }
+        let list = |commit: Option<&str>, whose: &str| match commit {
+            Some(commit) => objects::listing(self.git, commit, whose),
+            None => Ok(Listing::default()),
+        };
+        let (one, two) = (list(tree, LOCAL)?, list(Some(theirs), &format!("\"{}\"", self.remote.shown))?);
+        let before = list(bases.first().map(String::as_str), LOCAL)?;
+        // Several bases, where machines have merged crosswise: what they have in common is merged first.
+        let virtual_base = match &bases[..] {
+            [first, second, ..] => Some(self.merged_bases(first, second)?),
+            _ => None,
+        };
+        let changed: BTreeSet<String> = match virtual_base {
+            Some(_) => one.0.keys().chain(two.0.keys()).cloned().collect(),
+            None => differing(&before, &one).union(&differing(&before, &two)).cloned().collect(),
+        };
+        let listings = [&before, &one, &two];
+        let objects = self.objects(&listings, &changed)?;
+        let rest: BTreeSet<String> = one.0.keys().filter(|path| !changed.contains(*path)).cloned().collect();
+        let of = |listing: &Listing| objects::files(listing, &changed, &objects);
+        let (base, one, two) = (of(&before)?, of(&one)?, of(&two)?);
+        let base = virtual_base.unwrap_or(base);
+        let is_forward = match ours {
+            None => one.is_empty(),
+            Some(_) => bases.first().map(String::as_str) == ours && base == one,
+        };
+        let merged = match is_forward {
+            true => MergedTree { files: unique(two.clone(), &rest), ..MergedTree::default() },
+            false => tree::merge(Sides { base: &base, one: &one, two: &two, rest: &rest }),
+        };
+        let paths: BTreeSet<&String> = one.keys().chain(merged.files.keys()).collect();
+        let mut changes = Changes::new();
+        let mut hashes = Vec::new();
+        for path in paths {
+            let (old, new) = (one.get(path), merged.files.get(path));
+            if old != new {
+                changes.insert(path.clone(), new.cloned());
+                hashes.push((path.clone(), old.map(|bytes| merge::hash(bytes))));
+            }
+        }
+        let sent = two.keys().chain(merged.files.keys());
+        let sent = sent.filter(|path| two.get(*path) != merged.files.get(*path)).cloned().collect();
+        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, sent, merged }))
+    }
+
+    fn bases(&self, ours: &str, theirs: &str) -> Result<Vec<String>> {
+        let finished = self.git.call(&words(&["merge-base", "--all", ours, theirs]), Vec::new(), 1 << 20)?;
+        // Exit 1 without a word: they have nothing in common.
+        match (finished.failure(), finished.status.code()) {
+            (Some(why), code) if code != Some(1) => Err(Error::io(format!("\"git merge-base\" {why}"))),
+            _ => Ok(String::from_utf8_lossy(&finished.stdout).lines().map(str::to_owned).collect()),
+        }
+    }
+
+    fn objects(&self, listings: &[&Listing], paths: &BTreeSet<String>) -> Result<objects::Objects> {
+        let at =
+            |path: &String| listings.iter().filter_map(|listing| listing.0.get(path)).collect::<Vec<_>>();
+        let names: BTreeSet<&str> = paths.iter().flat_map(at).map(String::as_str).collect();
+        objects::read(self.git, &names)
+    }
+
+    /// What two commits have come to, as if somebody had merged them.
+    fn merged_bases(&self, first: &str, second: &str) -> Result<Files> {
+        let before = self.bases(first, second)?;
+        let list = |commit: Option<&str>| match commit {
+            Some(commit) => objects::listing(self.git, commit, LOCAL),
+            None => Ok(Listing::default()),
+        };
+        let listings = [list(before.first().map(String::as_str))?, list(Some(first))?, list(Some(second))?];
+        let paths: BTreeSet<String> = listings.iter().flat_map(|listing| listing.0.keys()).cloned().collect();
+        let objects = self.objects(&listings.each_ref(), &paths)?;
+        let [base, one, two] = listings.each_ref().map(|listing| objects::files(listing, &paths, &objects));
+        let (base, one, two) = (base?, one?, two?);
+        Ok(tree::merge(Sides { base: &base, one: &one, two: &two, rest: &BTreeSet::new() }).files)
+    }
+
+    /// Makes one commit of all that was never published, without their past. `None` if there is another one by now.
+    fn squash(&mut self, ours: &str, theirs: Option<&str>) -> Result<Option<String>> {
+        let bases = match theirs {
+            Some(theirs) => self.bases(ours, theirs)?,
+            None => Vec::new(),
+        };
+        let tree = format!("{ours}^{{tree}}");
+        let mut arguments = vec!["commit-tree", &tree, "-m", "sync: changes of this machine"];
+        arguments.extend(bases.iter().flat_map(|base| ["-p", base]));
+        let squashed = self.git.line(&arguments)?;
+        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+        let message = "memory-sync: without a secret in the past";
+        let branch = format!("refs/heads/{}", self.local);
+        if self.git.run(&["update-ref", "-m", message, &branch, &squashed, ours]).is_err() {
+            return Ok(None);
+        }
+        self.report.squashed = true;
+        Ok(Some(squashed))
+    }
+
+    /// What an attempt would do. Only objects are added to git's.
+    fn preview(&mut self, theirs: Option<&str>) -> Result<Attempt> {
+        let ours = self.head();
+        let tree = self.tree_of_files(ours.as_deref())?;
+        let listing = objects::listing(self.git, &tree, LOCAL)?;
+        let Some(theirs) = theirs else {
+            self.report.sent = listing.0.into_keys().collect();
+            return Ok(Attempt::Finished);
+        };
+        match self.compute(ours.as_deref(), Some(&tree), theirs)? {
+            Some(computed) => {
+                self.report.received = computed.changes.into_keys().collect();
+                self.report.sent = computed.sent;
+                self.report.conflicts = computed.merged.conflicts;
+                self.report.notices = computed.merged.said;
+            }
+            None => self.report.sent = self.difference(Some(theirs), &listing)?,
+        }
+        Ok(Attempt::Finished)
+    }
+
+    /// The files as they are, as a tree; git's index stays as it is.
+    fn tree_of_files(&self, ours: Option<&str>) -> Result<String> {
+        let root = self.request.root;
+        let index = root.state().join("sync-index");
+        file::if_exists(file::remove(&index))?;
+        let git = Git::new(root, self.request.env)?
+            .with(TIMEOUT, vec![("GIT_INDEX_FILE", index.clone().into_os_string())]);
+        let made = || -> Result<String> {
+            git.run(&["read-tree", ours.unwrap_or("--empty")])?;
+            let there = |dir: &&str| match fs_err::read_dir(root.path().join(dir)) {
+                Ok(mut entries) => entries.next().is_some() || ours.is_some_and(|ours| self.has(ours, dir)),
+                Err(_) => root.path().join(dir).is_file() || ours.is_some_and(|ours| self.has(ours, dir)),
+            };
+            let dirs: Vec<&str> = DIRS.into_iter().chain([".gitignore"]).filter(there).collect();
+            if !dirs.is_empty() {
+                git.run(&[&["add", "--all", "--"], &dirs[..], &NO_TEMPORARY_FILES].concat())?;
+            }
+            git.line(&["write-tree"])
+        };
+        let tree = made();
+        file::if_exists(file::remove(&index))?;
+        tree
+    }
+
+    fn has(&self, commit: &str, dir: &str) -> bool {
+        self.git.run(&["cat-file", "-e", &format!("{commit}:{dir}")]).is_ok()
+    }
+}
+
+/// The paths at which two listings differ.
+fn differing(one: &Listing, two: &Listing) -> BTreeSet<String> {
+    let paths = one.0.keys().chain(two.0.keys());
+    paths.filter(|path| one.0.get(*path) != two.0.get(*path)).cloned().collect()
+}

@@ -1,0 +1,63 @@
+//! Nothing unredacted leaves this machine: what is not published yet is searched before it is.
+
+use crate::base::error::Result;
+use crate::memory::redact::Redactor;
+use crate::memory::sync::listing::Listing;
+use crate::memory::sync::objects;
+use crate::store::git::Git;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many objects are read at once.
+const AT_ONCE: usize = 1_000;
+
+/// The secrets in commits that nobody else has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Secrets {
+    /// The files that hold one now, without the secret in their names.
+    pub(super) files: BTreeSet<String>,
+    /// One is in a commit whose file does not hold it any more.
+    pub(super) in_the_past: bool,
+}
+
+/// Searches all that `ours` has and `published` has not. `listing` is that of `ours`.
+pub(super) fn search(
+    git: &Git,
+    ours: &str,
+    published: Option<&str>,
+    listing: &Listing,
+    redactor: &Redactor,
+) -> Result<Secrets> {
+    let mut arguments = vec!["rev-list", "--objects", ours];
+    let without = published.map(|commit| format!("^{commit}"));
+    arguments.extend(without.as_deref());
+    let printed = git.run(&arguments)?;
+    let text = String::from_utf8_lossy(&printed);
+    // `OID PATH`; of a commit only the first.
+    let new: Vec<(&str, &str)> =
+        text.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
+    let mut now: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (path, oid) in &listing.0 {
+        now.entry(oid).or_default().push(path);
+    }
+    let has_secret = |text: &str| !redactor.kinds(text).is_empty();
+    let mut secrets = Secrets::default();
+    for some in new.chunks(AT_ONCE) {
+        let names: BTreeSet<&str> = some.iter().map(|(oid, _)| *oid).collect();
+        let read = objects::read(git, &names)?;
+        for (oid, path) in some {
+            let Some((kind, bytes)) = read.get(*oid).filter(|(kind, _)| kind != "tree") else { continue };
+            let is_in_name = kind == "blob" && has_secret(path);
+            if !is_in_name && !has_secret(&String::from_utf8_lossy(bytes)) {
+                continue;
+            }
+            match now.get(oid) {
+                Some(paths) => secrets.files.extend(paths.iter().map(|path| redactor.cleaned(path))),
+                None => secrets.in_the_past = true,
+            }
+        }
+    }
+    // A file that only got another name is no new object of its own.
+    let named = new.iter().filter(|(_, path)| has_secret(path) && !listing.0.contains_key(*path));
+    secrets.in_the_past |= named.count() > 0;
+    Ok(secrets)
+}

@@ -1,0 +1,195 @@
+//! Three states of a store become one, note by note: each id is looked for under any name and in both directories.
+
+use crate::base::text::one_line;
+use crate::memory::sync::foreign_files;
+use crate::memory::sync::note::{self, later_first};
+use crate::memory::sync::proposals::Proposals;
+use crate::memory::sync::same_id;
+use crate::memory::sync::side::{Files, Located, Side, Sides, ids_in_names};
+use crate::memory::sync::unique_paths::unique;
+use crate::memory::sync::values::pick;
+use crate::store::entry::EntryId;
+use crate::store::persistence::Place;
+use crate::store::proposal::{Proposal, ProposalId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the sides have become.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct MergedTree {
+    /// In the place of the files of both sides.
+    pub(crate) files: Files,
+    /// What a person should know, a line each.
+    pub(crate) said: Vec<String>,
+    /// The texts that clashed, which wait for review.
+    pub(crate) conflicts: Vec<ProposalId>,
+}
+
+/// Merges what became of a store on two machines. The result does not depend on which of them is `one`.
+pub(crate) fn merge(sides: Sides) -> MergedTree {
+    let taken = ids_in_names(sides.rest);
+    let (one, two, mut said) = same_id::told_apart(sides, taken);
+    let (base, one, two) = (Side::of(sides.base), Side::of(&one), Side::of(&two));
+    let mut merging = Merging { said: std::mem::take(&mut said), ..Merging::default() };
+    let ids: BTreeSet<&EntryId> = [&base, &one, &two].iter().flat_map(|side| side.notes.keys()).collect();
+    for id in ids {
+        merging.note(id, &base, &one, &two);
+    }
+    merging.settle_aliases();
+    let mut proposals = Proposals::merged(&base, &one, &two, sides.rest);
+    let mut files = foreign_files::merged(sides.base, &base.others, &one.others, &two.others);
+    let mut conflicts = Vec::new();
+    for conflict in merging.conflicts {
+        conflicts.push(proposals.add(conflict));
+    }
+    for (path, bytes) in merging.unmerged {
+        foreign_files::put_beside(&mut files, &path, "txt", bytes);
+    }
+    for note in merging.notes.into_values() {
+        let path = note.path();
+        // A broken or foreign file of this name goes beside it.
+        if let Some(bytes) = files.remove(&path) {
+            foreign_files::put_beside(&mut files, &path, "md", bytes);
+        }
+        files.insert(path, note.entry.bytes().to_vec());
+    }
+    files.extend(proposals.files(&[sides.one, sides.two]));
+    let mut said = merging.said;
+    said.sort();
+    said.dedup();
+    MergedTree { files: unique(files, sides.rest), said, conflicts }
+}
+
+/// The notes so far.
+#[derive(Default)]
+struct Merging {
+    notes: BTreeMap<EntryId, Located>,
+    conflicts: Vec<Proposal>,
+    unmerged: Vec<(String, Vec<u8>)>,
+    said: Vec<String>,
+}
+
+impl Merging {
+    fn note(&mut self, id: &EntryId, base: &Side, one: &Side, two: &Side) {
+        let is_broken = [one, two].map(|side| side.has_broken(id));
+        let (b, o, t) = (base.notes.get(id), one.notes.get(id), two.notes.get(id));
+        let merged = match (o, t) {
+            (None, None) => None,
+            (Some(one), Some(two)) => Some(self.both(b, one, two)),
+            // The other side has it no more; or what it has there cannot be read, and stays as it is.
+            (Some(left), None) => self.left(b, left, is_broken[1]),
+            (None, Some(left)) => self.left(b, left, is_broken[0]),
+        };
+        if let Some(merged) = merged {
+            self.notes.insert(id.clone(), merged);
+        }
+    }
+
+    /// A note that only one side has.
+    fn left(&mut self, base: Option<&Located>, left: &Located, is_broken: bool) -> Option<Located> {
+        let Some(base) = base else { return Some(left.clone()) };
+        if !left.is_edited_since(base) {
+            return None;
+        }
+        if !is_broken {
+            let meta = left.entry.meta();
+            self.said.push(format!(
+                "{} \"{}\" was deleted on one machine and edited on another; it is kept",
+                meta.id,
+                one_line(&meta.title, 80)
+            ));
+        }
+        Some(left.clone())
+    }
+
+    fn both(&mut self, base: Option<&Located>, one: &Located, two: &Located) -> Located {
+        if base == Some(two) {
+            return one.clone();
+        }
+        if base == Some(one) {
+            return two.clone();
+        }
+        let merged = note::merge(base.map(|base| &base.entry), &one.entry, &two.entry);
+        let mut entry = merged.entry;
+        let place = self.place(base, one, two);
+        let was_archived = one.place != place || two.place != place;
+        if place == Place::Topics && was_archived && entry.meta().superseded_by.is_some() {
+            let mut live = entry.clone();
+            // One that cannot be changed keeps the key, which means nothing outside the archive.
+            if live.update(|meta| meta.superseded_by = None).is_ok() {
+                entry = live;
+            }
+        }
+        let (winner, _) = later_first(&one.entry, &two.entry);
+        let (winner, other) = if *winner == one.entry { (one, two) } else { (two, one) };
+        // Two files with the same bytes and different names: the greater name, whoever asks.
+        let (winner, other) = match one.entry == two.entry && other.name > winner.name {
+            true => (other, winner),
+            false => (winner, other),
+        };
+        let base_name = base.map(Located::own_name);
+        let name = match *pick(base_name.as_ref(), &winner.own_name(), &other.own_name()) {
+            Some(own) => own.to_owned(),
+            None => entry.meta().file_name(),
+        };
+        let located = Located { place, name, entry };
+        self.conflicts.extend(merged.conflict);
+        self.unmerged.extend(merged.unmerged.map(|bytes| (located.path(), bytes)));
+        located
+    }
+
+    /// An edit brings a note back from the archive that the other side has put it into.
+    fn place(&mut self, base: Option<&Located>, one: &Located, two: &Located) -> Place {
+        let Some(base) = base else { return one.place.min(two.place) };
+        if one.place == two.place {
+            return one.place;
+        }
+        let (archived, live) = if one.place == Place::Archive { (one, two) } else { (two, one) };
+        if base.place == Place::Archive || live.is_edited_since(base) {
+            let meta = live.entry.meta();
+            let why = match archived.entry.meta().superseded_by.is_some() {
+                true => "merged into another one",
+                false => "archived",
+            };
+            if base.place == Place::Topics {
+                self.said.push(format!(
+                    "{} \"{}\" was {why} on one machine and edited on another; it is kept",
+                    meta.id,
+                    one_line(&meta.title, 80)
+                ));
+            }
+            return Place::Topics;
+        }
+        Place::Archive
+    }
+
+    /// An alias leads to one note, and never to a note other than the one that is in use under that id.
+    fn settle_aliases(&mut self) {
+        let mut holders: BTreeMap<EntryId, Vec<EntryId>> = BTreeMap::new();
+        for (id, note) in &self.notes {
+            for alias in &note.entry.meta().aliases {
+                holders.entry(alias.clone()).or_default().push(id.clone());
+            }
+        }
+        for (alias, holders) in holders {
+            let own = self.notes.get(&alias);
+            let is_in_use = own.is_some_and(|note| note.place == Place::Topics);
+            if !is_in_use && holders.len() == 1 {
+                continue;
+            }
+            let successor = own.and_then(|note| note.entry.meta().superseded_by.clone());
+            let keeper = match is_in_use {
+                true => None,
+                false => successor.filter(|id| holders.contains(id)).or_else(|| holders.first().cloned()),
+            };
+            for id in holders.iter().filter(|id| Some(*id) != keeper.as_ref()) {
+                if let Some(note) = self.notes.get_mut(id) {
+                    // A front matter that cannot be changed keeps the alias; the doctor tells.
+                    let _ = note.entry.update(|meta| meta.aliases.retain(|held| *held != alias));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

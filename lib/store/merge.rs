@@ -1,0 +1,316 @@
+//! What came from another machine is written into the store as a whole, or not at all.
+//!
+//! The merge is a commit first, which no branch has yet. Then a plan says which files become what. It is saved before
+//! the first of them is written, so a killed program's merge is carried on by the next one: by whoever takes the store's
+//! lock ([`recover`]), and by whoever commits (`merge_commit`). So nothing of it is ever taken for a change of this machine.
+
+use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::base::text::hex;
+use crate::store::place::Root;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The largest plan that is read, in bytes.
+const CAP: u64 = 1 << 30;
+/// Its files are not written yet, or not all.
+const PLAN: &str = "merge.json";
+/// They are; the branch may still lack the commit.
+const WRITTEN: &str = "merged.json";
+
+/// A merge that is on its way into the store.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct MergePlan {
+    /// The commit that it follows; `None` in a store without any.
+    pub(crate) ours: Option<String>,
+    /// The commit with the merge.
+    pub(crate) merged: String,
+    pub(crate) changes: Vec<FileChange>,
+}
+
+/// What becomes of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FileChange {
+    /// Below the store, with `/` between its parts.
+    pub(crate) path: String,
+    /// The SHA-256 of what is there; `None` if nothing is.
+    pub(crate) before: Option<String>,
+    /// `None`: it goes.
+    pub(crate) after: Option<FileBytes>,
+}
+
+/// A file's bytes, in JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum FileBytes {
+    Utf8(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Vec<u8>> for FileBytes {
+    fn from(bytes: Vec<u8>) -> FileBytes {
+        String::from_utf8(bytes).map_or_else(|error| FileBytes::Bytes(error.into_bytes()), FileBytes::Utf8)
+    }
+}
+
+impl FileBytes {
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            FileBytes::Utf8(text) => text.as_bytes(),
+            FileBytes::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Is there one whose files are not all written?
+pub(super) fn is_begun(root: &Root) -> bool {
+    plan_at(root, PLAN).exists()
+}
+
+/// The merge whose files are written and that no branch may have yet.
+pub(super) fn written(root: &Root) -> Result<Option<MergePlan>> {
+    let path = plan_at(root, WRITTEN);
+    if path.exists() { load(&path).map(Some) } else { Ok(None) }
+}
+
+/// The branch has it.
+pub(super) fn end(root: &Root) -> Result<()> {
+    Ok(file::remove(&plan_at(root, WRITTEN))?)
+}
+
+fn plan_at(root: &Root, name: &str) -> PathBuf {
+    root.state().join(name)
+}
+
+fn load(path: &Path) -> Result<MergePlan> {
+    let bytes = file::read(path, CAP)?;
+    serde_json::from_slice(&bytes).map_err(|why| {
+        Error::corrupt(format!("\"{}\" is not a merge of ours: {why}", path.display()))
+            .hint("move it away, then run memory-sync")
+    })
+}
+
+/// Saves the plan. From here on it will be carried out. The caller holds the store's lock.
+pub(crate) fn begin(root: &Root, plan: &MergePlan) -> Result<()> {
+    let bytes = serde_json::to_vec(plan).map_err(|why| Error::io(format!("cannot write JSON: {why}")))?;
+    Ok(file::install(&plan_at(root, PLAN), &bytes, 0o600)?)
+}
+
+/// Is every file still as the plan found it, or as it will be? If not, the path of one that is not.
+pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
+    for change in &plan.changes {
+        let now = found(root, &change.path)?;
+        let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
+        if now != change.before && now != after {
+            return Ok(Some(change.path.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Writes the files of a plan that was begun, if there is one. The caller holds the store's lock.
+///
+/// # Errors
+/// A file could not be written; the next who takes the lock tries again.
+pub(crate) fn recover(root: &Root) -> Result<()> {
+    let path = plan_at(root, PLAN);
+    if !path.exists() {
+        return Ok(());
+    }
+    let plan = load(&path)?;
+    // The new ones first: a note that moves is never nowhere.
+    let is_new = |change: &&FileChange| change.after.is_some();
+    for change in
+        plan.changes.iter().filter(is_new).chain(plan.changes.iter().filter(|change| !is_new(change)))
+    {
+        carry_out(root, change)?;
+    }
+    Ok(file::rename(&path, &plan_at(root, WRITTEN))?)
+}
+
+fn carry_out(root: &Root, change: &FileChange) -> Result<()> {
+    let path = target(root, &change.path)?;
+    let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
+    let now = found(root, &change.path)?;
+    if now == after {
+        return Ok(());
+    }
+    let is_untouched = now == change.before;
+    match &change.after {
+        // Edited by hand in the moment in which the program was killed: the edit stays, and so does what came.
+        Some(after) if !is_untouched => {
+            let mark = &hash(after.as_bytes())[..8];
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let mut end = name.len().min(200);
+            while !name.is_char_boundary(end) {
+                end -= 1;
+            }
+            let beside = path.with_file_name(format!("{} ({mark}).txt", &name[..end]));
+            Ok(file::install(&beside, after.as_bytes(), 0o600)?)
+        }
+        None if !is_untouched => Ok(()),
+        None => Ok(file::remove(&path)?),
+        Some(after) => {
+            if let Some(dir) = path.parent().filter(|dir| !dir.is_dir()) {
+                file::make_private_dir(dir)?;
+                dir.parent().map_or(Ok(()), file::sync_dir)?;
+            }
+            Ok(match now {
+                Some(_) => file::replace(&path, |new| io::Write::write_all(new, after.as_bytes()))?,
+                None => file::install(&path, after.as_bytes(), 0o600)?,
+            })
+        }
+    }
+}
+
+/// Where a file of a plan lies. A plan is a file, and may have been tampered with.
+fn target(root: &Root, path: &str) -> Result<PathBuf> {
+    let wrong = |why: &str| Error::corrupt(format!("\"{path}\" {why}")).hint("run memory-doctor");
+    let mut target = root.path().to_path_buf();
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        if matches!(part, "" | "." | "..") || part.contains('\0') || part.eq_ignore_ascii_case(".git") {
+            return Err(wrong("is not the path of a file in the store"));
+        }
+        target.push(part);
+        let is_link = target.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+        if is_link && (parts.peek().is_none() || target.parent() != Some(root.path())) {
+            return Err(wrong(
+                "is, or is reached through, a symbolic link; memory-sync writes only real files",
+            ));
+        }
+    }
+    Ok(target)
+}
+
+/// The hash of what is there now.
+fn found(root: &Root, path: &str) -> Result<Option<String>> {
+    let target = target(root, path)?;
+    match target.symlink_metadata() {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => Err(Error::io(format!("cannot read \"{}\": {e}", target.display()))),
+        Ok(metadata) if metadata.is_dir() => Err(Error::conflict(format!(
+            "\"{}\" is a directory, and a file of that name came",
+            target.display()
+        ))
+        .hint("move it away, then run memory-sync again")),
+        Ok(_) => Ok(Some(hash(&file::read(&target, CAP)?))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        root: Root,
+    }
+
+    fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+        FileChange {
+            path: path.to_owned(),
+            before: before.map(|text| hash(text.as_bytes())),
+            after: after.map(|text| text.as_bytes().to_vec().into()),
+        }
+    }
+
+    fn begun(files: &[(&str, &str)], changes: Vec<FileChange>) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        root.make().unwrap();
+        for (path, text) in files {
+            file::install(&dir.path().join(path), text.as_bytes(), 0o600).unwrap();
+        }
+        begin(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
+        World { _dir: dir, root }
+    }
+
+    impl World {
+        fn text(&self, path: &str) -> Option<String> {
+            fs_err::read_to_string(self.root.path().join(path)).ok()
+        }
+
+        fn files(&self) -> usize {
+            fs_err::read_dir(self.root.topics()).unwrap().count()
+        }
+    }
+
+    #[test]
+    fn a_merge_is_carried_on_wherever_it_was_cut_off() {
+        let changes = || {
+            vec![
+                change("topics/a.md", Some("a"), Some("A")),
+                change("topics/b.md", Some("b"), None),
+                change("topics/new/c.md", None, Some("c")),
+            ]
+        };
+        for done in 0..4 {
+            let mut files = vec![("topics/a.md", "a"), ("topics/b.md", "b")];
+            if done > 0 {
+                files[0].1 = "A";
+            }
+            if done > 2 {
+                files.truncate(1);
+            }
+            let world = begun(&files, changes());
+            if done > 1 {
+                file::make_private_dir(&world.root.topics().join("new")).unwrap();
+                file::install(&world.root.topics().join("new/c.md"), b"c", 0o600).unwrap();
+            }
+            assert!(is_begun(&world.root));
+            recover(&world.root).unwrap();
+            assert_eq!(world.text("topics/a.md").as_deref(), Some("A"), "{done}");
+            assert_eq!(world.text("topics/b.md"), None, "{done}");
+            assert_eq!(world.text("topics/new/c.md").as_deref(), Some("c"), "{done}");
+            assert!(!is_begun(&world.root) && written(&world.root).unwrap().is_some());
+            // Once is enough.
+            recover(&world.root).unwrap();
+            end(&world.root).unwrap();
+            assert!(written(&world.root).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn an_edit_by_hand_in_between_is_not_overwritten() {
+        let changes =
+            vec![change("topics/a.md", Some("a"), Some("A")), change("topics/b.md", Some("b"), None)];
+        let world = begun(&[("topics/a.md", "mine"), ("topics/b.md", "mine too")], changes);
+        recover(&world.root).unwrap();
+        assert_eq!(world.text("topics/a.md").as_deref(), Some("mine"));
+        assert_eq!(world.text("topics/b.md").as_deref(), Some("mine too"));
+        assert_eq!(world.files(), 3, "what came is beside it");
+    }
+
+    #[test]
+    fn a_plan_writes_nowhere_but_into_the_store() {
+        let outside = tempfile::tempdir().unwrap();
+        for path in ["../x", "/x", "topics/../../x", ".git/hooks/x", "topics/sub/x", "a//b", "topics/link"] {
+            let world = begun(&[], vec![change(path, None, Some("x"))]);
+            let topics = world.root.topics();
+            std::os::unix::fs::symlink(outside.path(), topics.join("sub")).unwrap();
+            std::os::unix::fs::symlink(outside.path().join("y"), topics.join("link")).unwrap();
+            assert!(recover(&world.root).is_err(), "{path}");
+            assert_eq!(fs_err::read_dir(outside.path()).unwrap().count(), 0, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_has_changed_or_is_in_the_way_is_found_before() {
+        let plan = |changes| MergePlan { ours: None, merged: String::new(), changes };
+        let world = begun(&[("topics/a.md", "a")], Vec::new());
+        let of = |change| differs(&world.root, &plan(vec![change])).unwrap();
+        assert_eq!(of(change("topics/a.md", Some("a"), Some("A"))), None);
+        assert_eq!(of(change("topics/a.md", Some("b"), Some("A"))).as_deref(), Some("topics/a.md"));
+        assert_eq!(of(change("topics/a.md", None, Some("A"))).as_deref(), Some("topics/a.md"));
+        assert_eq!(of(change("topics/a.md", None, Some("a"))), None, "it is there already");
+        assert_eq!(of(change("topics/b.md", Some("b"), None)), None, "it is gone already");
+        assert!(differs(&world.root, &plan(vec![change("topics", None, Some("x"))])).is_err());
+    }
+}

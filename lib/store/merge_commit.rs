@@ -1,0 +1,59 @@
+//! A merge whose files are in the store becomes the last commit of its branch.
+
+use crate::base::error::{Error, Result};
+use crate::store::git::Git;
+use crate::store::merge::{self, MergePlan};
+use crate::store::persistence::Persistence;
+use crate::store::place::Root;
+use crate::store::topics::Topics;
+
+/// Makes the commit of a merge that is written the branch's last one, if there is such a merge. Writes the files first
+/// if that is still to be done. The caller holds the history's lock, not the store's.
+pub(crate) fn finish(root: &Root, git: &Git) -> Result<()> {
+    if merge::is_begun(root) {
+        // Taking the lock recovers.
+        drop(Topics::at(root).lock()?);
+    }
+    let Some(MergePlan { ours, merged, .. }) = merge::written(root)? else { return Ok(()) };
+    let head = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
+    if head.as_deref() != Some(&merged) {
+        advance(git, ours.as_deref(), &merged, head.as_deref())?;
+    }
+    merge::end(root)
+}
+
+/// Puts the merge into the index, for the files that it changes, and makes it the last commit.
+fn advance(git: &Git, ours: Option<&str>, merged: &str, head: Option<&str>) -> Result<()> {
+    let (Some(ours), Some(head)) = (ours, head) else {
+        git.run(&["read-tree", merged])?;
+        git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged])?;
+        return Ok(());
+    };
+    let raw = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged])?;
+    let mut lines = Vec::new();
+    let mut fields = raw.split(|byte| *byte == 0);
+    // `:MODE MODE OID OID STATUS`, then the path.
+    while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
+        let text = String::from_utf8_lossy(change);
+        let words: Vec<&str> = text.split(' ').collect();
+        let [_, mode, _, oid, _] = words[..] else { break };
+        lines.extend_from_slice(format!("{mode} {oid}\t").as_bytes());
+        lines.extend_from_slice(path);
+        lines.push(0);
+    }
+    let words = ["git", "update-index", "-z", "--index-info"].map(str::to_owned);
+    let done = git.call(&words, lines, 1 << 20)?;
+    if let Some(why) = done.failure() {
+        return Err(Error::io(format!("\"git update-index\" {why}")));
+    }
+    if head == ours {
+        git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged, ours])?;
+        return Ok(());
+    }
+    // A person has committed meanwhile: both are the past of what comes.
+    let tree = git.line(&["write-tree"])?;
+    let message = "sync: join a commit made meanwhile";
+    let joined = git.line(&["commit-tree", &tree, "-p", head, "-p", merged, "-m", message])?;
+    git.run(&["update-ref", "-m", "memory-sync", "HEAD", &joined, head])?;
+    Ok(())
+}

@@ -1,0 +1,547 @@
+//! `memory-sync`: what two machines have after they have met, what is sent and what is not, and what a remote may do.
+
+use crate::support::said;
+use crate::support::store::{Store, name, note, value};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const PROGRAM: &str = "memory-sync";
+
+/// A bare repository in a folder, as on a network drive.
+struct Nas(TempDir);
+
+impl Nas {
+    fn new() -> Nas {
+        let nas = Nas(tempfile::tempdir().unwrap());
+        git(nas.0.path(), &["init", "--quiet", "--bare", "-b", "main", "memory.git"]);
+        nas
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("memory.git")
+    }
+
+    fn address(&self) -> String {
+        self.path().to_str().unwrap().to_owned()
+    }
+
+    /// A machine that is set up with it.
+    fn machine(&self) -> Store {
+        let store = Store::with_history();
+        store.out(PROGRAM, &["--remote", &self.address()]);
+        store
+    }
+
+    /// Everything that it has ever got, as text.
+    fn past(&self) -> String {
+        git(&self.path(), &["log", "--all", "-p", "--format=%B", "--root", "-m"])
+    }
+}
+
+fn git(dir: &Path, arguments: &[&str]) -> String {
+    git_in(dir, arguments, "")
+}
+
+fn git_in(dir: &Path, arguments: &[&str], input: &str) -> String {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.hooksPath=/dev/null"]);
+    command.args(arguments).current_dir(dir).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+fn json(store: &Store, arguments: &[&str]) -> Value {
+    serde_json::from_str(&store.out(PROGRAM, &[arguments, &["--json"]].concat())).unwrap()
+}
+
+/// Two stores hold the same, and nothing of it waits for a commit.
+fn assert_same(one: &Store, two: &Store) {
+    assert_eq!(one.tree(), two.tree());
+    for store in [one, two] {
+        assert_eq!(git(&store.root(), &["status", "--porcelain"]), "");
+    }
+    let tree = |store: &Store| git(&store.root(), &["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(tree(one), tree(two));
+}
+
+#[test]
+fn two_machines_come_to_the_same_notes() {
+    let nas = Nas::new();
+    let laptop = Store::with_history();
+    laptop.note("AAAAAA", "Port");
+    assert_eq!(laptop.out(PROGRAM, &["--remote", &nas.address()]), "0 notes received, 1 sent\n");
+    // The other one has notes already.
+    let desktop = Store::with_history();
+    desktop.note("BBBBBB", "Other");
+    assert_eq!(desktop.out(PROGRAM, &["--remote", &nas.address()]), "1 note received, 1 sent\n");
+    assert_eq!(laptop.out(PROGRAM, &[]), "1 note received, 0 sent\n");
+    assert_same(&laptop, &desktop);
+
+    for _ in 0..3 {
+        laptop.out("memory-read", &["AAAAAA"]);
+    }
+    desktop.out("memory-read", &["AAAAAA"]);
+    desktop.out("memory-update", &["AAAAAA", "--title", "Ports"]);
+    laptop.out("memory-update", &["AAAAAA", "--tag", "+web"]);
+    laptop.out("memory-remove", &["BBBBBB"]);
+    laptop.out(PROGRAM, &[]);
+    desktop.out(PROGRAM, &[]);
+    assert_eq!(laptop.out(PROGRAM, &[]), "1 note received, 0 sent\n");
+    assert_same(&laptop, &desktop);
+    assert_eq!(
+        laptop.names(),
+        ["archive/other -- id__BBBBBB.md", "topics/ports -- topic__web id__AAAAAA.md"]
+    );
+    let text = laptop.text("AAAAAA");
+    assert_eq!(value(&text, "used"), Some("4"), "{text}");
+    assert_eq!(laptop.out(PROGRAM, &[]), "0 notes received, 0 sent\n");
+    // Neither queue nor state has left.
+    let files = git(&nas.path(), &["ls-tree", "-r", "--name-only", "-z", "main"]);
+    assert!(files.contains(".gitignore") && !files.contains("inbox") && !files.contains(".agent-memory"));
+    let (code, out, err) = desktop.run("memory-doctor", &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(!out.contains("git"), "{out}");
+}
+
+#[test]
+fn lines_that_clash_wait_for_review_on_both_machines() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    one.put(&format!("topics/{}", name("AAAAAA", "Port")), note("AAAAAA", "Port", "updatedAt: 1\n"));
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    let edit = |store: &Store, body: &str, time: u32| {
+        let text = format!("---\nid: id__AAAAAA\ntitle: Port\nupdatedAt: {time}\n---\n\n{body}\n");
+        store.put(&format!("topics/{}", name("AAAAAA", "Port")), text);
+    };
+    edit(&one, "It is 8081.", 5);
+    edit(&two, "It is 9090.", 7);
+    one.out(PROGRAM, &[]);
+    let report = json(&two, &[]);
+    assert_eq!(report["conflicts"].as_array().unwrap().len(), 1, "{report}");
+    one.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    assert!(one.text("AAAAAA").contains("9090"));
+    let waiting = one.out("memory-review", &[]);
+    assert!(waiting.contains("conflict") && waiting.contains("8081"), "{waiting}");
+    let id = report["conflicts"][0].as_str().unwrap();
+    one.out("memory-review", &["--accept", id]);
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    assert!(two.out("memory-read", &["AAAAAA"]).contains("8081"), "an accepted change travels");
+    assert_eq!(two.out("memory-review", &[]), "");
+}
+
+#[test]
+fn an_edit_survives_archiving_deleting_and_renaming_elsewhere() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    let path = |id: &str| format!("topics/{}", name(id, "Note"));
+    for id in ["AAAAAA", "BBBBBB", "CCCCCC"] {
+        one.note(id, "Note");
+    }
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    one.out("memory-remove", &["AAAAAA"]);
+    one.out("memory-remove", &["--purge", "BBBBBB"]);
+    one.out("memory-update", &["CCCCCC", "--title", "One"]);
+    for id in ["AAAAAA", "BBBBBB"] {
+        two.put(&path(id), note(id, "Note", "pinned: true\n"));
+    }
+    two.out("memory-update", &["CCCCCC", "--title", "Two"]);
+    two.out(PROGRAM, &[]);
+    let (code, _, err) = one.run(PROGRAM, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("id__BBBBBB \"Note\" was deleted on one machine and edited on another; it is kept"));
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    assert!(one.text("AAAAAA").contains("pinned: true") && one.text("BBBBBB").contains("pinned: true"));
+    assert!(one.names().contains(&path("AAAAAA")), "{:?}", one.names());
+    assert_eq!(one.names().iter().filter(|name| name.contains("CCCCCC")).count(), 1);
+}
+
+#[test]
+fn a_dry_run_says_what_would_happen_and_changes_nothing() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    one.note("AAAAAA", "One");
+    one.out(PROGRAM, &[]);
+    two.note("BBBBBB", "Two");
+    let before = two.tree();
+    let count = |dir: &Path| git(dir, &["rev-list", "--count", "main"]);
+    let commits = (count(&two.root()), count(&nas.path()));
+    assert_eq!(
+        two.out(PROGRAM, &["--dry-run"]),
+        "receive\ttopics/one -- id__AAAAAA.md\nsend\ttopics/two -- id__BBBBBB.md\n\
+         1 note would be received, 1 would be sent\n"
+    );
+    assert_eq!((two.tree(), (count(&two.root()), count(&nas.path()))), (before, commits));
+    let third = Store::with_history();
+    third.note("CCCCCC", "Three");
+    let report = json(&third, &["--dry-run", "--remote", &nas.address()]);
+    assert_eq!(report["sent"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(third.names().len(), 1);
+    assert_eq!(third.run(PROGRAM, &[]).1, "", "the remote is not set up");
+}
+
+#[test]
+fn a_secret_stops_the_push_and_leaves_for_good_once_it_is_removed() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    two.note("BBBBBB", "Two");
+    two.out(PROGRAM, &[]);
+    let path = one.put(
+        "topics/key -- id__AAAAAA.md",
+        note("AAAAAA", "Key", "").replace("Body", &format!("Token {secret}, body")),
+    );
+    let (code, out, err) = one.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(1), "1 note received, 0 sent\n"), "{err}");
+    assert!(
+        err.contains("nothing was sent: \"topics/key -- id__AAAAAA.md\" holds what looks like a secret"),
+        "{err}"
+    );
+    assert!(!err.contains(&secret) && !nas.past().contains("Key"));
+    // Again, and nothing has changed.
+    assert_eq!(one.run(PROGRAM, &[]).0, Some(1));
+    fs::write(&path, note("AAAAAA", "Key", "")).unwrap();
+    let (code, out, err) = one.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(0), "0 notes received, 1 sent\n"), "{err}");
+    assert!(err.contains("a secret was in the past of these notes"), "{err}");
+    assert!(nas.past().contains("Key") && !nas.past().contains(&secret));
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    // What was published is never rewritten.
+    assert!(nas.past().contains("Body of Two"));
+}
+
+#[test]
+fn a_remote_that_is_away_is_no_error_unless_it_should_be() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    store.note("AAAAAA", "Port");
+    let away = nas.0.path().join("away.git");
+    fs::rename(nas.path(), &away).unwrap();
+    let (code, out, err) = store.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(0), "0 notes received, 0 sent\n"), "{err}");
+    assert!(err.contains("cannot be reached") && err.contains("the next run tries again"), "{err}");
+    let (code, _, err) = store.run(PROGRAM, &["--strict"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(!json(&store, &[])["unreachable"].is_null());
+    fs::rename(&away, nas.path()).unwrap();
+    assert_eq!(store.out(PROGRAM, &["--strict"]), "0 notes received, 1 sent\n");
+    // Nobody listens there.
+    let other = Store::with_history();
+    let (code, _, err) = other.run(PROGRAM, &["--remote", "http://127.0.0.1:9/x.git"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("it is not set up"), "{err}");
+}
+
+#[test]
+fn without_a_remote_nothing_happens() {
+    let store = Store::with_history();
+    let (code, out, err) = store.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert!(err.contains("there is no remote") && !store.root().exists(), "{err}");
+    assert_eq!(json(&store, &[])["stopped"], "no remote");
+}
+
+#[test]
+fn the_remote_can_stand_in_the_configuration() {
+    let nas = Nas::new();
+    let store = Store::with_history();
+    store.config(&format!(r#"{{"sync": {{"remote": "{}"}}}}"#, nas.address()));
+    store.note("AAAAAA", "Port");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(!out.contains("sync.remote"), "{out}");
+    assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 1 sent\n");
+    assert_eq!(git(&store.root(), &["config", "remote.origin.url"]), nas.address());
+    let (code, _, err) = store.run(PROGRAM, &["--remote", "/elsewhere"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("sync.remote is \""), "{err}");
+}
+
+#[test]
+fn a_password_in_an_address_is_neither_kept_nor_shown() {
+    let store = Store::with_history();
+    for address in ["https://me:hunter22@127.0.0.1:9/x", "https://ghp_0123456789012345678901@127.0.0.1:9/x"] {
+        let (code, out, err) = store.run(PROGRAM, &["--remote", address]);
+        assert_eq!(code, Some(1));
+        assert!(err.contains("holds a password or a key"), "{err}");
+        assert!(!format!("{out}{err}").contains("hunter22") && !err.contains("ghp_"), "{err}");
+        store.config(&format!(r#"{{"sync": {{"remote": "{address}"}}}}"#));
+        let (code, _, err) = store.run(PROGRAM, &[]);
+        assert_eq!(code, Some(2));
+        assert!(err.contains("sync.remote") && !err.contains("hunter22") && !err.contains("ghp_"), "{err}");
+        store.config("{}");
+    }
+    // One that a person gave git is used, and not printed.
+    store.note("AAAAAA", "Port");
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    git(&store.root(), &["remote", "add", "origin", "http://me:hunter22@127.0.0.1:9/x"]);
+    for arguments in [&[][..], &["--json"], &["--strict"], &["--dry-run"]] {
+        let (_, out, err) = store.run(PROGRAM, arguments);
+        assert!(!format!("{out}{err}").contains("hunter22"), "{out}{err}");
+        assert!(format!("{out}{err}").contains("127.0.0.1:9"), "{out}{err}");
+    }
+}
+
+/// A commit of these lines for `git mktree`, as the remote's branch.
+fn plant(nas: &Nas, tree: &str) {
+    let tree = git_in(&nas.path(), &["mktree", "--missing"], tree);
+    let commit = git(&nas.path(), &["commit-tree", &tree, "-m", "x"]);
+    git(&nas.path(), &["update-ref", "refs/heads/main", &commit]);
+}
+
+#[test]
+fn a_hostile_remote_can_fail_and_nothing_else() {
+    let nas = Nas::new();
+    let dir = nas.path();
+    let blob = git_in(&dir, &["hash-object", "-w", "--stdin"], "#!/bin/sh\ntouch /tmp/pwned\n");
+    let big = git_in(&dir, &["hash-object", "-w", "--stdin"], &"x".repeat(9 << 20));
+    let tree = |line: &str| git_in(&dir, &["mktree"], line);
+    let file = tree(&format!("100644 blob {blob}\tx\n"));
+    let hooks = tree(&format!("040000 tree {file}\thooks\n"));
+    let deep = tree(&format!("040000 tree {hooks}\t.GIT\n"));
+    let large = tree(&format!("100644 blob {big}\tx -- id__AAAAAA.md\n"));
+    let link = git_in(&dir, &["hash-object", "-w", "--stdin"], "/etc");
+    let links = tree(&format!("120000 blob {link}\tl\n"));
+    let store = Store::with_history();
+    store.note("BBBBBB", "Mine");
+    store.out(PROGRAM, &["--remote", &Nas::new().address()]);
+    let before = store.tree();
+    for (what, line) in [
+        ("..", format!("040000 tree {file}\t..\n")),
+        (".git", format!("040000 tree {hooks}\t.git\n")),
+        (".GIT below", format!("040000 tree {deep}\ttopics\n")),
+        ("link", format!("040000 tree {links}\ttopics\n")),
+        ("submodule", format!("160000 commit {}\tmodule\n", "1".repeat(40))),
+        ("big", format!("040000 tree {large}\ttopics\n")),
+        ("queue", format!("040000 tree {file}\tinbox\n")),
+        ("state", format!("040000 tree {file}\t.agent-memory\n")),
+        ("control", format!("100644 blob {blob}\ta\u{1b}[2Jb\n")),
+        ("modules", format!("100644 blob {blob}\t.gitmodules\n")),
+    ] {
+        plant(&nas, &line);
+        let (code, _, err) = store.run(PROGRAM, &["--remote", &nas.address()]);
+        assert_eq!(code, Some(1), "{what}: {err}");
+        assert!(err.starts_with("memory-sync: \"") && !err.contains('\u{1b}'), "{what}: {err}");
+        assert_eq!(store.tree(), before, "{what}");
+    }
+    assert_eq!(git(&store.root(), &["status", "--porcelain"]), "");
+    let top: Vec<_> = fs::read_dir(store.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(top.iter().all(|name| name != "module" && name != ".gitmodules"), "{top:?}");
+    // It takes no history of its own.
+    git(&dir, &["update-ref", "-d", "refs/heads/main"]);
+    fs::write(dir.join("hooks/pre-receive"), "#!/bin/sh\ntouch \"$HOME/pwned\"\n").unwrap();
+    crate::support::set_mode(&dir.join("hooks/pre-receive"), 0o755);
+    git(&dir, &["config", "core.fsmonitor", "touch $HOME/pwned"]);
+    git(&dir, &["config", "core.alternateRefsCommand", "touch $HOME/pwned"]);
+    store.out(PROGRAM, &["--remote", &nas.address()]);
+    assert!(!store.sandbox.home().join("pwned").exists(), "a folder's hook was run");
+}
+
+#[test]
+fn attributes_of_others_filter_nothing() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    git(&two.root(), &["config", "filter.evil.clean", "touch pwned; cat"]);
+    git(&two.root(), &["config", "filter.evil.smudge", "touch pwned; cat"]);
+    one.note("AAAAAA", "Port");
+    one.put(".gitattributes", "* filter=evil text eol=crlf merge=union ident\n");
+    git(&one.root(), &["add", ".gitattributes"]);
+    git(&one.root(), &["commit", "--quiet", "-m", "x"]);
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    assert!(two.root().join(".gitattributes").exists());
+    two.out("memory-update", &["AAAAAA", "--pin"]);
+    one.out("memory-update", &["AAAAAA", "--tag", "+web"]);
+    two.out(PROGRAM, &[]);
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    assert!(!two.root().join("pwned").exists() && !two.text("AAAAAA").contains('\r'));
+}
+
+#[test]
+fn a_pull_by_hand_merges_notes_and_what_it_cannot_memory_sync_finishes() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    one.note("AAAAAA", "Port");
+    one.note("BBBBBB", "Other");
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    for _ in 0..2 {
+        one.out("memory-read", &["AAAAAA"]);
+    }
+    one.out("memory-update", &["BBBBBB", "--pin"]);
+    one.out(PROGRAM, &[]);
+    two.out("memory-read", &["AAAAAA"]);
+    two.out("memory-update", &["BBBBBB", "--tier", "cold"]);
+    let pull = ["pull", "--quiet", "--no-rebase", "--no-edit"];
+    git(&two.root(), &pull);
+    let text = two.text("AAAAAA");
+    assert_eq!(value(&text, "used"), Some("3"), "{text}");
+    two.out(PROGRAM, &[]);
+    one.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+
+    // Renamed on both sides; archived against edited.
+    one.out("memory-update", &["AAAAAA", "--title", "One"]);
+    one.out("memory-remove", &["BBBBBB"]);
+    one.out(PROGRAM, &[]);
+    two.out("memory-update", &["AAAAAA", "--title", "Two"]);
+    let body = two.sandbox.work().join("body");
+    fs::write(&body, "Another body.\n").unwrap();
+    two.out("memory-update", &["BBBBBB", "--body", body.to_str().unwrap()]);
+    let mut command = Command::new("git");
+    let output = command.args(["-c", "user.name=x", "-c", "user.email=x@x"]).args(pull);
+    assert!(!output.current_dir(two.root()).output().unwrap().status.success());
+    let (_, out, _) = two.run("memory-doctor", &[]);
+    assert!(out.contains("memory-sync"), "{out}");
+    let (code, out, err) = two.run(PROGRAM, &[]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    one.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    assert!(one.text("BBBBBB").contains("Another body."));
+    assert_eq!(one.names().iter().filter(|name| name.contains("AAAAAA")).count(), 1);
+    assert!(!one.names().iter().any(|name| one.text(name).contains("<<<<<<<")));
+}
+
+#[test]
+fn what_is_in_the_way_is_not_overwritten() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    one.put("README.md", "theirs\n");
+    git(&one.root(), &["add", "README.md"]);
+    git(&one.root(), &["commit", "--quiet", "-m", "x"]);
+    one.out(PROGRAM, &[]);
+    two.put("README.md", "mine\n");
+    let (code, _, err) = two.run(PROGRAM, &[]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("\"README.md\" has changed meanwhile, or is in the way"), "{err}");
+    assert_eq!(fs::read_to_string(two.root().join("README.md")).unwrap(), "mine\n");
+    fs::remove_file(two.root().join("README.md")).unwrap();
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+}
+
+/// A git that kills the program that runs it, the `number`th time.
+fn deadly_git(dir: &Path, number: usize) -> String {
+    let script = format!(
+        "#!/bin/sh\necho x >> {0}/count\n\
+         if [ \"$(wc -l < {0}/count)\" -eq {number} ]; then kill -9 \"$PPID\"; fi\nexec {1} \"$@\"\n",
+        dir.display(),
+        which("git").display()
+    );
+    let _ = fs::remove_file(dir.join("count"));
+    fs::write(dir.join("git"), script).unwrap();
+    crate::support::set_mode(&dir.join("git"), 0o755);
+    format!("{}:{}", dir.display(), crate::support::tools())
+}
+
+fn which(program: &str) -> PathBuf {
+    let path = crate::support::tools();
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| path.is_file()).unwrap()
+}
+
+#[test]
+fn killed_at_any_git_command_a_sync_is_carried_on_and_counts_nothing_twice() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    let dir = tempfile::tempdir().unwrap();
+    one.note("AAAAAA", "Port");
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    let mut reads = 0;
+    let mut killed = 0;
+    for number in 1..80 {
+        for store in [&one, &two] {
+            store.out("memory-read", &["AAAAAA"]);
+            reads += 1;
+        }
+        one.out(PROGRAM, &[]);
+        let path = deadly_git(dir.path(), number);
+        let (code, ..) = said(two.sandbox.command(PROGRAM).env("PATH", path));
+        if code.is_some() {
+            break;
+        }
+        killed += 1;
+        // The next one may be any program that takes the lock or commits.
+        if number % 2 == 0 {
+            two.out("memory-read", &["AAAAAA"]);
+            reads += 1;
+            two.out("memory-update", &["AAAAAA", "--tag", &format!("+t{number}")]);
+        }
+        let (code, _, err) = two.run(PROGRAM, &[]);
+        assert_eq!(code, Some(0), "killed at {number}: {err}");
+        one.out(PROGRAM, &[]);
+        assert_same(&one, &two);
+        let text = one.text("AAAAAA");
+        assert_eq!(value(&text, "used"), Some(reads.to_string().as_str()), "killed at {number}: {text}");
+    }
+    assert!(killed > 15, "{killed}");
+}
+
+#[test]
+fn machines_that_sync_at_the_same_time_lose_nothing() {
+    let nas = Nas::new();
+    let machines: Vec<Store> = (0..3).map(|_| nas.machine()).collect();
+    for round in 0..2 {
+        std::thread::scope(|scope| {
+            for (number, store) in machines.iter().enumerate() {
+                scope.spawn(move || {
+                    let id = format!("{}{}AAAA", number + 1, round + 1);
+                    store.note(&id, "Note");
+                    let (code, _, err) = store.run(PROGRAM, &[]);
+                    assert_eq!(code, Some(0), "{err}");
+                });
+            }
+        });
+    }
+    machines.iter().for_each(|store| drop(store.out(PROGRAM, &[])));
+    machines.iter().for_each(|store| drop(store.out(PROGRAM, &[])));
+    assert_eq!(machines[0].names().len(), 6, "{:?}", machines[0].names());
+    assert_same(&machines[0], &machines[1]);
+    assert_same(&machines[0], &machines[2]);
+}
+
+#[test]
+fn machines_that_have_merged_crosswise_count_each_read_once() {
+    let (nas, x, y) = (Nas::new(), Nas::new(), Nas::new());
+    let (one, two) = (nas.machine(), nas.machine());
+    one.note("AAAAAA", "Port");
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    one.out("memory-read", &["AAAAAA"]);
+    for _ in 0..3 {
+        two.out("memory-read", &["AAAAAA"]);
+    }
+    one.out("memory-update", &["AAAAAA", "--tag", "+one"]);
+    two.out("memory-update", &["AAAAAA", "--tag", "+two"]);
+    // Each gets what the other had before its own merge.
+    one.out(PROGRAM, &["--remote", &y.address()]);
+    two.out(PROGRAM, &["--remote", &x.address()]);
+    one.out(PROGRAM, &["--remote", &x.address()]);
+    let mut command = two.sandbox.command(PROGRAM);
+    assert_eq!(said(command.args(["--remote", &y.address()])).0, Some(0));
+    let bases = git(&one.root(), &["fetch", "--quiet", &y.address(), "main"]);
+    assert_eq!(bases, "");
+    let bases = git(&one.root(), &["merge-base", "--all", "HEAD", "FETCH_HEAD"]);
+    assert_eq!(bases.lines().count(), 2, "they have merged crosswise");
+    one.out(PROGRAM, &["--remote", &y.address()]);
+    two.out(PROGRAM, &["--remote", &y.address()]);
+    assert_same(&one, &two);
+    let text = one.text("AAAAAA");
+    assert_eq!(value(&text, "used"), Some("4"), "{text}");
+    assert_eq!(value(&text, "tags"), Some("[topic__one, topic__two]"));
+}
