@@ -308,6 +308,30 @@ fn a_calendar_in_the_configuration_is_written_for_each_scheduler() {
 }
 
 #[test]
+fn notes_are_shared_after_a_consolidation_if_there_is_a_remote() {
+    let kit = Kit::called("ho me", "k i%t").with_systemctl().with_launchctl().with_crontab();
+    kit.config(r#"{"sync": {"remote": "git@example.com:ann/notes.git"}, "llm": {"command": "llm"}}"#);
+    for (scheduler, name) in [(SYSTEMD, "systemd"), (LAUNCHD, "launchd"), (CRONTAB, "crontab")] {
+        let line = format!(
+            "{name}: memory-consolidate every 2 hours, then memory-sync, memory-defrag every 24 hours"
+        );
+        let (code, out, err) = kit.install(scheduler);
+        assert_eq!((code, out), (Some(0), format!("{line}\n")), "{err}");
+        assert_eq!(kit.install(scheduler).1, format!("{line} (unchanged)\n"));
+        // What is installed is understood: no program is missing.
+        let doctor = kit.run("memory-doctor", &["--json"]).1;
+        assert!(!doctor.contains("is gone") && !doctor.contains("cannot be determined"), "{doctor}");
+        let written = match name {
+            "systemd" => fs::read_to_string(kit.units().join("agent-memory-consolidate.service")).unwrap(),
+            "launchd" => fs::read_to_string(kit.agents().join("com.agent-memory.consolidate.plist")).unwrap(),
+            _ => String::from_utf8(kit.crontab().unwrap()).unwrap(),
+        };
+        assert_eq!(written.matches("memory-sync").count(), 1, "{written}");
+        kit.uninstall(scheduler);
+    }
+}
+
+#[test]
 fn a_calendar_that_the_scheduler_does_not_know_is_refused() {
     let kit = Kit::new().with_systemctl().with_launchctl().with_crontab();
     kit.tool("systemd-analyze", "[ \"$2\" = quarterly ] || { echo \"Failed to parse: $2\" >&2; exit 1; }");

@@ -102,6 +102,7 @@ fn timers(words: &[String], hours: u64) -> Timers {
             program: TimedProgram::Consolidate,
             words: words.to_vec(),
             when: When::Every(hours),
+            then: None,
         }],
         vars: vec![("HOME", last), ("PATH", "/bin:/usr/bin".to_owned())],
     }

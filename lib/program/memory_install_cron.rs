@@ -83,7 +83,7 @@ fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let config = memory::load(args.config.as_deref(), env, &reporter)?;
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = args.scheduler.map_or_else(|| choose::scheduler(&tools), Ok)?;
-    let wanted = Timers::wanted(&config.schedule, args.config.as_deref(), env)?;
+    let wanted = Timers::wanted(&config.schedule, config.sync.remote.is_some(), args.config.as_deref(), env)?;
     let timers = wanted.only(|program| match module::file_of(scheduler, program, env) {
         Some(path) => {
             reporter.warn(&by_module(&path));
@@ -123,7 +123,10 @@ fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         let timers: Vec<_> = timers
             .all
             .iter()
-            .map(|timer| format!("{} {}", timer.program.name(), when(&timer.when)))
+            .map(|timer| {
+                let then = if timer.then.is_some() { ", then memory-sync" } else { "" };
+                format!("{} {}{then}", timer.program.name(), when(&timer.when))
+            })
             .collect();
         let was = if done.is_empty() { " (unchanged)" } else { "" };
         stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;

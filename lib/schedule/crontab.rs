@@ -6,7 +6,7 @@
 use crate::base::error::{Error, Result};
 use crate::schedule::calendar::{Calendar, expressible};
 use crate::schedule::plan::{InstallPlan, Scheduler, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
+use crate::schedule::timer::{TimedProgram, Timer, Timers, When, program_in};
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ fn times(program: TimedProgram, when: &When) -> Result<String> {
 /// lines too.
 fn command(timer: &Timer, vars: &[(&str, String)]) -> String {
     let vars = vars.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
-    vars.chain(timer.words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
+    vars.chain(timer.command().iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// A word for the shell, in a line for cron, where an unescaped `%` ends the command. Outside of quotes, `\%` means
@@ -133,8 +133,8 @@ pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, String)> {
             }
             let fields = line.strip_suffix(rest)?.trim_end().to_owned();
             let is_value = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
-            let program = shlex::split(rest)?.into_iter().find(|word| !is_value(word))?;
-            Some((PathBuf::from(program), fields))
+            let words: Vec<String> = shlex::split(rest)?.into_iter().skip_while(is_value).collect();
+            Some((program_in(&words)?, fields))
         })
         .collect()
 }
@@ -228,6 +228,7 @@ mod tests {
                 program: TimedProgram::Consolidate,
                 words: words(&[program, "--quiet"]),
                 when: When::Every(36),
+                then: None,
             };
             let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
             let block = plan(&timers).unwrap().block.unwrap();

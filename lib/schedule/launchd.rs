@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::schedule::calendar::{Calendar, expressible};
 use crate::schedule::plan::{InstallPlan, Scheduler, filled, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
+use crate::schedule::timer::{TimedProgram, Timer, Timers, When, program_in};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ pub(crate) fn plan(timers: &Timers, home: &str) -> Result<InstallPlan> {
 
 fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> Result<String> {
     let (mut command, mut environment) = (String::new(), String::new());
-    for word in &timer.words {
+    for word in &timer.command() {
         let _ = writeln!(command, "\t\t<string>{}</string>", escaped(word));
     }
     for (name, value) in vars {
@@ -105,10 +105,11 @@ fn escaped(text: &str) -> String {
 
 /// The program that an installed agent runs.
 pub(crate) fn program_of(agent: &str) -> Option<PathBuf> {
-    let array = agent.split_once("<key>ProgramArguments</key>")?.1;
-    let text = array.split_once("<string>")?.1.split_once("</string>")?.0;
+    let array = agent.split_once("<key>ProgramArguments</key>")?.1.split("</array>").next()?;
+    let texts = array.split("<string>").skip(1).filter_map(|text| Some(text.split_once("</string>")?.0));
     let plain = |text: String, (character, entity): &(&str, &str)| text.replace(entity, character);
-    Some(PathBuf::from(ENTITIES.iter().rev().fold(text.to_owned(), plain)))
+    let words: Vec<String> = texts.map(|text| ENTITIES.iter().rev().fold(text.to_owned(), plain)).collect();
+    program_in(&words)
 }
 
 /// When an installed agent runs: as wanted, or at an interval.
@@ -134,6 +135,7 @@ mod tests {
                 program: TimedProgram::Defrag,
                 words: words(&[program, "--quiet"]),
                 when: When::Every(36),
+                then: None,
             };
             let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log").unwrap();
             assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");

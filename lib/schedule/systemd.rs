@@ -79,7 +79,10 @@ fn service(timer: &Timer, vars: &[(&str, String)]) -> String {
         .iter()
         .map(|(name, value)| format!("Environment={}", quoted(&format!("{name}={value}"))))
         .collect();
-    let values = [("@COMMAND@", &*command(&timer.words)), ("@ENVIRONMENT@", &*vars.join("\n"))];
+    // systemd starts the second if the first succeeded.
+    let commands: Vec<String> =
+        std::iter::once(&timer.words).chain(&timer.then).map(|words| command(words)).collect();
+    let values = [("@COMMAND@", &*commands.join("\nExecStart=")), ("@ENVIRONMENT@", &*vars.join("\n"))];
     filled(templates(timer.program).0, &values)
 }
 

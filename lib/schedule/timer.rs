@@ -6,6 +6,7 @@ use crate::base::lookup::beside;
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
 use crate::schedule::calendar::Calendar;
+use crate::schedule::plan::line;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -101,6 +102,35 @@ pub(crate) struct Timer {
     /// The program's absolute path and its arguments.
     pub(crate) words: Vec<String>,
     pub(crate) when: When,
+    /// The same of a program that runs after it, if it succeeded.
+    pub(crate) then: Option<Vec<String>>,
+}
+
+impl Timer {
+    /// Both programs as one command, for schedulers that start only one.
+    pub(super) fn command(&self) -> Vec<String> {
+        match &self.then {
+            None => self.words.clone(),
+            Some(then) => {
+                vec![
+                    "/bin/sh".to_owned(),
+                    "-c".to_owned(),
+                    format!("{} && {}", line(&self.words), line(then)),
+                ]
+            }
+        }
+    }
+}
+
+/// The first program of such a command.
+pub(super) fn program_in(command: &[String]) -> Option<PathBuf> {
+    match command {
+        [sh, c, script] if sh == "/bin/sh" && c == "-c" => {
+            Some(shlex::split(script)?.into_iter().next()?.into())
+        }
+        [program, ..] => Some(program.into()),
+        [] => None,
+    }
 }
 
 /// The timers, and the variables of both: in alphabetical order, with no control character in any value.
@@ -113,19 +143,30 @@ pub(crate) struct Timers {
 impl Timers {
     /// `config` is `--config`. A configuration file that is named, or found in the current directory, becomes an
     /// argument of the timers; the user's own is found without one.
-    pub(crate) fn wanted(schedule: &Schedule, config: Option<&Path>, env: &Env) -> Result<Timers> {
+    /// With `syncs`, the notes are shared after each consolidation.
+    pub(crate) fn wanted(
+        schedule: &Schedule,
+        syncs: bool,
+        config: Option<&Path>,
+        env: &Env,
+    ) -> Result<Timers> {
         let found = files(config, env)?;
         let is_named = config.is_some() || env.os("AGENT_MEMORY_CONFIG").is_some();
         let named = found.main.filter(|_| is_named || found.is_here);
-        let mut arguments = vec!["--quiet".to_owned()];
+        let mut config = Vec::new();
         if let Some(path) = named {
-            arguments.extend(["--config".to_owned(), plain("the configuration file", path.as_os_str())?]);
+            config = vec!["--config".to_owned(), plain("the configuration file", path.as_os_str())?];
         }
+        let path = |name: &str| plain(name, beside(name, "the timers", env)?.as_os_str());
         let timer = |program: TimedProgram| {
-            let mut words =
-                vec![plain(program.name(), beside(program.name(), "the timers", env)?.as_os_str())?];
-            words.extend_from_slice(&arguments);
-            Ok(Timer { program, words, when: program.when(schedule) })
+            let words = [vec![path(program.name())?, "--quiet".to_owned()], config.clone()].concat();
+            let then = match program {
+                TimedProgram::Consolidate if syncs => {
+                    Some([vec![path("memory-sync")?], config.clone()].concat())
+                }
+                TimedProgram::Consolidate | TimedProgram::Defrag => None,
+            };
+            Ok(Timer { program, words, when: program.when(schedule), then })
         };
         Ok(Timers { all: TimedProgram::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
     }

@@ -57,7 +57,7 @@ in
   # The file that is checked, or the script if it is the script's result that counts.
   runCommandLocal =
     name: env: text:
-    env.source or (builtins.toFile name "calendar=${env.calendar}\n${text}");
+    env.source or (builtins.toFile name text);
   buildPackages.systemd = package "systemd";
   claude-code = package "claude-code" // {
     meta.mainProgram = "claude";

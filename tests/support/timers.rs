@@ -31,7 +31,9 @@ impl Kit {
         for dir in [&kit.home, &kit.bin, &kit.tools] {
             fs::create_dir_all(dir).unwrap();
         }
-        for program in ["install-cron", "uninstall-cron", "consolidate", "defrag", "capture", "doctor"] {
+        for program in
+            ["install-cron", "uninstall-cron", "consolidate", "defrag", "capture", "doctor", "sync"]
+        {
             let program = format!("memory-{program}");
             let (from, to) = (binary(&program), kit.bin.join(&program));
             // There is no hard link to another file system.
