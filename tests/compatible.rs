@@ -13,6 +13,8 @@ fn ask(path: &str, args: &[&str], answers: Vec<Answer>) -> (Output, Server, Sand
     let server = Server::playing(answers);
     let url = format!("{}{path}", server.url());
     sandbox.provider("mine", &format!("kind = 'openai'\nbase_url = '{url}'\napi_key = 'k'"));
+    #[cfg(unix)]
+    crate::support::set_mode(&sandbox.config().join("config.toml"), 0o600);
     sandbox.agent("b", "cat", "");
     sandbox.agent("c", "cat", "");
     sandbox

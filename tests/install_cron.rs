@@ -656,5 +656,8 @@ fn an_idle_run_is_silent_asks_nobody_and_writes_next_to_nothing() {
     assert!(!called.exists());
     let state = kit.home.join(".local/share/agent-memory/.agent-memory");
     let files = files_below(&state);
-    assert!(files.iter().all(|path| path.ends_with("run.lock")), "{files:?}");
+    assert!(
+        files.iter().all(|path| path.ends_with("run.lock") || path.ends_with("targets.lock")),
+        "{files:?}"
+    );
 }

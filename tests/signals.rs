@@ -98,10 +98,7 @@ fn the_line_about_the_signal_stands_on_its_own() {
     let running = working(&sandbox, plain(&sandbox));
     running.signal(Signal::INT);
     let output = running.finish();
-    assert_eq!(
-        (output.err().as_str(), output.code()),
-        ("half a line\naxe-run: ended by SIGINT\n", Some(130))
-    );
+    assert_eq!((output.err().as_str(), output.code()), ("axe-run: ended by SIGINT\n", Some(130)));
     expect_gone(&mark);
 }
 

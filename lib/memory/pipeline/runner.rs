@@ -355,7 +355,7 @@ impl<'a, H: Host> Runner<'a, H> {
             match stop {
                 Stop::End(Ending::Idle) => may_begin &= !begins,
                 // What it had claimed waits for a command again.
-                Stop::End(Ending::Failed(Failure::NoCommand)) => {}
+                Stop::End(Ending::Failed(Failure::NoCommand)) if !begins => {}
                 // A later batch that goes well does not make good for one that failed.
                 Stop::End(Ending::Completed) if matches!(last, Ending::Failed(_)) => {}
                 Stop::End(ending) => last = ending,
