@@ -126,10 +126,20 @@ fn every_program_and_flag_that_a_page_names_exists() {
         helps += &output.out();
     }
     let presets = read("lib/config/preset.rs");
-    // Flags of cargo, gh, git, jq, systemctl and the presets, in commands that are not ours.
+    // Flags of cargo, codex, gh, git, jq, nix, systemctl, tar and the presets, in commands that are not ours.
     let others = [
-        "--arg", "--body-file", "--cached", "--format", "--now", "--path", "--since", "--strip-components",
-        "--trailer", "--user",
+        "--arg",
+        "--body-file",
+        "--cached",
+        "--dangerously-bypass-hook-trust",
+        "--flake",
+        "--format",
+        "--now",
+        "--path",
+        "--since",
+        "--strip-components",
+        "--trailer",
+        "--user",
     ];
     let files = std::fs::read_dir(root().join("man")).unwrap();
     let manuals = files.map(|file| format!("man/{}", file.unwrap().file_name().to_str().unwrap()));

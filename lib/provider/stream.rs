@@ -20,6 +20,8 @@ pub(super) struct Assembler<'a> {
     line: Vec<u8>,
     /// The data of an event so far.
     data: Vec<u8>,
+    /// A body that is JSON instead of a stream, as some servers send their errors.
+    plain: Vec<u8>,
     /// How many bytes of text have come.
     length: usize,
     bytes: usize,
@@ -42,6 +44,7 @@ impl<'a> Assembler<'a> {
             on_text,
             line: Vec::new(),
             data: Vec::new(),
+            plain: Vec::new(),
             length: 0,
             bytes: 0,
             blocks: Vec::new(),
@@ -100,6 +103,11 @@ impl<'a> Assembler<'a> {
             self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
             if self.data.len() > CAP {
                 self.fail(CallError::server("an event of the stream is larger than 16 MiB"));
+            }
+        } else if !self.plain.is_empty() || matches!(line.trim_ascii_start(), [b'{' | b'[', ..]) {
+            self.plain.extend_from_slice(line);
+            if self.plain.len() > CAP {
+                self.fail(CallError::server("the reply is larger than 16 MiB"));
             }
         }
         // Other fields, and comments that keep the connection alive, say nothing.
@@ -291,6 +299,13 @@ impl<'a> Assembler<'a> {
         }
         if let Some(error) = self.failed {
             return Err(error);
+        }
+        if let Ok(body) = serde_json::from_slice::<Value>(&self.plain) {
+            // Gemini's errors are lists of one.
+            let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
+            if body.get("error").is_some_and(|error| !error.is_null()) {
+                return Err(CallError::in_stream(&body));
+            }
         }
         if !self.is_complete {
             let length = self.length;
