@@ -11,8 +11,8 @@ const CALLS: &str = "?open,?openat,?write,?writev,?pwrite64,?rename,?renameat,?r
 
 /// What may be lost with the power: what is made anew, and the log of runs, which no program acknowledges.
 const MADE_ANEW: &[&str] = &[
-    ".lock", "/axe/memory/", "/.agent-memory/notes.cache", "/.agent-memory/recall/",
-    "/.agent-memory/replies/",
+    ".lock", "/axe/memory/", "/.agent-memory/notes.cache", "/.agent-memory/queued/",
+    "/.agent-memory/recall/", "/.agent-memory/replies/",
 ];
 
 /// What is wrong with the order of the calls of one undisturbed run.
