@@ -110,11 +110,22 @@ pub(crate) struct Try {
     /// the run is counted too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Box<Try>>,
+    /// So many runs in a row began to read its session, and did not get to the end of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    unfinished: u32,
 }
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// A session that has ended so many runs in a row is set aside. One may have been killed by anything.
+const RUNS_ENDED: u32 = 2;
 
 /// What a try came to that ended the run.
 const ENDED_THE_RUN: &str =
-    "the run that read its session did not get to the end of it: it was killed, or it hung";
+    "the last runs that read its session did not get to the end of it: they were killed, or hung";
 
 impl Try {
     fn count(&mut self, error: &str, batch: &str, now: Timestamp) {
@@ -181,6 +192,7 @@ impl Tries {
         if !is_counted {
             entry.count(error, batch, now);
         }
+        entry.unfinished = 0;
         match entry.not_before {
             Some(time) => NextTry::Again(time),
             None => NextTry::Never(entry.tries),
@@ -190,9 +202,12 @@ impl Tries {
     /// Counts a try before a session is read. Saved at once, it counts a reading that ends the run.
     pub(crate) fn begin_reading(&mut self, id: &str, batch: &str, now: Timestamp) {
         let entry = self.0.entry(id.to_owned()).or_default();
-        let before = Try { before: None, ..entry.clone() };
-        entry.count(ENDED_THE_RUN, batch, now);
-        entry.before = Some(Box::new(before));
+        if entry.before.is_none() {
+            let before = Try { unfinished: 0, ..entry.clone() };
+            entry.count(ENDED_THE_RUN, batch, now);
+            entry.before = Some(Box::new(before));
+        }
+        entry.unfinished = entry.unfinished.saturating_add(1);
     }
 
     /// The reading came to its end, in whatever way: its try counts no more.
@@ -209,9 +224,10 @@ impl Tries {
         }
     }
 
-    /// Why an entry is not to be read in this run: reading it ended an earlier one.
-    pub(crate) fn ended_a_run(&self, id: &str) -> Option<&str> {
-        self.0.get(id).filter(|entry| entry.before.is_some()).map(|entry| entry.error.as_str())
+    /// Why an entry is not to be read in this run: reading it ended the last ones.
+    pub(crate) fn ended_runs(&self, id: &str) -> Option<&str> {
+        let ended = |entry: &&Try| entry.before.is_some() && entry.unfinished >= RUNS_ENDED;
+        self.0.get(id).filter(ended).map(|entry| entry.error.as_str())
     }
 
     pub(crate) fn forget(&mut self, id: &str) {
@@ -525,9 +541,11 @@ mod tests {
         // Ended by reading it: counted once, whoever says so.
         for (count, batch) in [(1, "b1"), (2, "b2"), (3, "b3")] {
             tries.begin_reading("a", batch, now);
-            assert!(tries.ended_a_run("a").is_some());
+            assert_eq!(tries.ended_runs("a"), None, "anything may have killed the run");
+            tries.begin_reading("a", batch, now);
+            assert!(tries.ended_runs("a").is_some());
             let next = tries.fail("a", "x", "b9", now);
-            assert_eq!((tries.0["a"].tries, tries.ended_a_run("a")), (count, None));
+            assert_eq!((tries.0["a"].tries, tries.ended_runs("a")), (count, None));
             assert_eq!(next == NextTry::Never(3), count == 3, "{next:?}");
         }
         // A clean failure after an earlier one.

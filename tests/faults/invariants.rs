@@ -244,6 +244,10 @@ impl Trial<'_> {
         let next = world.run(&world.arguments);
         told.push_str(&format!("the next: {:?} {}", next.code(), next.err()));
         self.stands(&world.tree(), "after the next run").map_err(|why| format!("{why}\n{told}"))?;
+        // Killed twice while it read a session, it sets that session aside: other notes come of it.
+        if next.err().contains("did not get to the end of it") {
+            return Ok(());
+        }
         let codes = [reference.first.code(), reference.again.code(), Some(0)];
         let is_fresh = self.left() == reference.before;
         let may = if is_fresh { &codes[..1] } else { &codes[..] };

@@ -115,7 +115,7 @@ impl Queue {
         for mut source in sources {
             let id = source.queue_id.clone();
             let Some(entry) = entries.get(&id) else { continue };
-            if let Some(why) = tries.ended_a_run(&id) {
+            if let Some(why) = tries.ended_runs(&id) {
                 verdicts.insert(id, Verdict::Failed(why.to_owned()));
                 kept.push(source);
                 continue;
