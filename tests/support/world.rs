@@ -208,9 +208,13 @@ echo call >> "$DIR/calls"
         ledger.lines().filter(|line| line.contains("\"event\":\"started\"")).count()
     }
 
-    /// `git status` of the notes; empty if the store has no history.
+    /// `git status` of the notes; empty if the store has no history, or one without a first commit.
     pub(crate) fn uncommitted(&self) -> String {
-        if !self.root.as_ref().is_some_and(|root| root.join(".git").exists()) {
+        let Some(root) = self.root.as_ref().filter(|root| root.join(".git").exists()) else {
+            return String::new();
+        };
+        let first = Command::new("git").args(["rev-parse", "--verify", "HEAD"]).current_dir(root).output();
+        if !first.unwrap().status.success() {
             return String::new();
         }
         let mut git = Command::new("git");

@@ -83,10 +83,11 @@ impl Journal {
             let id = format!("{stamp}_{}_{mark}{random}", entry.harness);
             let path = inbox.join(format!("{id}.json"));
             if !path.exists() {
-                file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
+                // First, so that nothing comes between an entry and its hint: one that leads nowhere says nothing.
                 if let Some(session) = &session {
                     self.remember(session, &id);
                 }
+                file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
                 return Ok(Put::Queued(Waiting { id, path, entry: entry.clone() }));
             }
         }
@@ -129,10 +130,15 @@ impl Journal {
         is_same.then(|| Waiting { id: id.to_owned(), path: self.path(id), entry })
     }
 
-    /// At worst a session is queued twice without it, so trouble with it is none of the caller's.
+    /// Trouble with a hint is none of the caller's. Where one is missing, all are made anew from the queue.
     fn remember(&self, session: &str, id: &str) {
-        let _ = file::make_private_dir(&self.hints());
-        let _ = file::hint(&self.hint(session), format!("{id}\n").as_bytes());
+        let hint = || {
+            file::make_private_dir(&self.hints())?;
+            file::hint(&self.hint(session), format!("{id}\n").as_bytes())
+        };
+        if hint().is_err() {
+            let _ = file::remove_tree(&self.hints());
+        }
     }
 
     /// An entry is in the queue again: a hook finds it there, unless a newer one about the same session waits.
