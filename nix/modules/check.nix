@@ -1,5 +1,5 @@
 # Checks at build time, by the programs themselves. Where what is built cannot run here, there are none.
-{ lib, pkgs }:
+{ pkgs }:
 
 let
   canRun = pkgs.stdenv.buildPlatform.canExecute pkgs.stdenv.hostPlatform;

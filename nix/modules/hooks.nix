@@ -1,7 +1,5 @@
 # Hooks of coding agents: at the end of a session memory-capture, at its start and at each prompt memory-recall. The
 # shape of each file is in memory-hooks(7), and memory-install-hooks writes the same entries.
-{ lib }:
-
 {
   # A directory whose path stays the same when the package changes: Codex trusts a hook by its command.
   programs,

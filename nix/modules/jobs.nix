@@ -10,7 +10,7 @@ let
   memory = config.services.agent-memory;
   toml = pkgs.formats.toml { };
   json = pkgs.formats.json { };
-  check = import ./check.nix { inherit lib pkgs; };
+  check = import ./check.nix { inherit pkgs; };
 
   # systemd and launchd do not count the hours in which a laptop sleeps: every 24 hours would be every third day. They
   # catch up on the times of a calendar.
@@ -224,7 +224,7 @@ in
   hooks =
     programs:
     lib.filterAttrs (harness: _: memory.enable && memory.hooks.${harness}.enable) (
-      import ./hooks.nix { inherit lib; } { inherit programs; }
+      import ./hooks.nix { inherit programs; }
     );
   hookFile = harness: hook: json.generate "agent-memory-hooks-${harness}.json" hook.settings;
 }

@@ -20,9 +20,7 @@ let
     "link \"${dir}\"/${lib.escapeShellArg file} ${lib.escapeShellArg "/etc/${etc}/${file}"}";
   homeLink = file: target: "link \"$HOME\"/${lib.escapeShellArg file} ${lib.escapeShellArg target}";
   # All that a configuration can have linked from a home directory.
-  known = map (hook: hook.file) (
-    lib.attrValues (import ./hooks.nix { inherit lib; } { programs = ""; })
-  );
+  known = map (hook: hook.file) (lib.attrValues (import ./hooks.nix { programs = ""; }));
 in
 pkgs.writeShellScript "axe-links" ''
   set -eu

@@ -9,7 +9,7 @@
 let
   script = import ./script.nix { inherit lib pkgs; };
   secret = import ./secret.nix { inherit lib; };
-  check = import ./check.nix { inherit lib pkgs; };
+  check = import ./check.nix { inherit pkgs; };
   escape = builtins.replaceStrings [ "%" ] [ "%%" ];
   quoted = text: "\"${builtins.replaceStrings [ "\\" "\"" ] [ "\\\\" "\\\"" ] text}\"";
   # A word of ExecStart.

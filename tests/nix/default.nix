@@ -124,7 +124,7 @@ in
           _: _: script:
           script;
       };
-      check = import ../../nix/modules/check.nix { inherit lib pkgs; };
+      check = import ../../nix/modules/check.nix { inherit pkgs; };
     in
     lib.mapAttrs (_: check: check "the package" "the file") {
       inherit (check) memoryConfig axeConfig agent;
