@@ -1,5 +1,6 @@
 //! What the file system says about a file: equal stamps, one content.
 
+use crate::base::packed::{Unpack, put_number, put_signed};
 use std::io;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -17,6 +18,27 @@ pub(crate) struct Stamp {
     pub(crate) changed: i64,
     pub(crate) inode: u64,
     pub(crate) device: u64,
+}
+
+impl Stamp {
+    /// Appends the stamp in the form that [`Stamp::unpack`] reads.
+    pub(crate) fn pack(&self, to: &mut Vec<u8>) {
+        put_number(to, self.size);
+        put_signed(to, self.modified);
+        put_signed(to, self.changed);
+        put_number(to, self.inode);
+        put_number(to, self.device);
+    }
+
+    pub(crate) fn unpack(from: &mut Unpack<'_>) -> Option<Stamp> {
+        Some(Stamp {
+            size: from.number()?,
+            modified: from.signed()?,
+            changed: from.signed()?,
+            inode: from.number()?,
+            device: from.number()?,
+        })
+    }
 }
 
 #[cfg(unix)]

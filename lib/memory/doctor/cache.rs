@@ -134,11 +134,7 @@ impl Cache {
         let mut bytes = Vec::with_capacity(meta.len() + 256);
         put_number(&mut bytes, u64::from(place == Place::Archive));
         put_bytes(&mut bytes, path.file_name()?.as_encoded_bytes());
-        put_number(&mut bytes, stamp.size);
-        put_signed(&mut bytes, stamp.modified);
-        put_signed(&mut bytes, stamp.changed);
-        put_number(&mut bytes, stamp.inode);
-        put_number(&mut bytes, stamp.device);
+        stamp.pack(&mut bytes);
         let mut rest = Vec::with_capacity(meta.len() + 64);
         put_bytes(&mut rest, &meta);
         put_number(&mut rest, *lines as u64);
@@ -210,13 +206,7 @@ fn heads(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
         let start = bytes.len() - from.0.len();
         let place = if from.number()? == 0 { Place::Topics } else { Place::Archive };
         let name = range(&mut from)?;
-        let stamp = Stamp {
-            size: from.number()?,
-            modified: from.signed()?,
-            changed: from.signed()?,
-            inode: from.number()?,
-            device: from.number()?,
-        };
+        let stamp = Stamp::unpack(&mut from)?;
         let rest = range(&mut from)?;
         heads.push(Head { place, name, stamp, rest, whole: start..bytes.len() - from.0.len() });
     }

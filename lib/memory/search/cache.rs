@@ -11,7 +11,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file::{self, Moment, Stamp};
-use crate::base::packed::{Unpack, checksum, put_bytes, put_number, put_signed};
+use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
 use crate::base::parallel;
 use crate::memory::search::count::{Counts, Extent, FIELDS, Tally, with_document};
 use crate::memory::search::lexicon::Target;
@@ -313,13 +313,7 @@ fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     let mut end = 0usize;
     for _ in 0..count {
         let name = range(&mut from)?;
-        let stamp = Stamp {
-            size: from.number()?,
-            modified: from.signed()?,
-            changed: from.signed()?,
-            inode: from.number()?,
-            device: from.number()?,
-        };
+        let stamp = Stamp::unpack(&mut from)?;
         let meta = range(&mut from)?;
         let mut extent = Extent::default();
         for number in extent.lengths.iter_mut().chain([&mut extent.lines]) {
@@ -516,11 +510,7 @@ impl<'a> Writer<'a> {
                 times.iter().for_each(|times| put_number(&mut self.lists, u64::from(*times)));
             }
         }
-        put_number(heads, stamp.size);
-        put_signed(heads, stamp.modified);
-        put_signed(heads, stamp.changed);
-        put_number(heads, stamp.inode);
-        put_number(heads, stamp.device);
+        stamp.pack(heads);
         put_bytes(heads, meta);
         for number in extent.lengths.into_iter().chain([extent.lines]) {
             put_number(heads, u64::from(number));
