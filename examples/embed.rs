@@ -188,7 +188,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                         notes: ids.iter().filter_map(known).collect(),
                         tags: Default::default(),
                         entries: queue.clone(),
-                        record,
+                        record: record.into(),
                     })
                 }
                 consolidate::Task::Warn(warnings) => {

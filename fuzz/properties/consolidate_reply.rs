@@ -139,7 +139,7 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
             ("q1".to_owned(), entry(Some("github.com/o/r"))),
             ("q2".to_owned(), entry(None)),
         ]),
-        record,
+        record: record.into(),
     }
 }
 

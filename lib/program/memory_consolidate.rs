@@ -6,6 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::base::{signal, stdin};
 use crate::memory::consolidate::Consolidate;
+use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{Change, PlannedNote};
 use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, waiting};
@@ -197,6 +198,7 @@ fn runner<'a, P: Persistence>(
             machine,
             notes,
             queue,
+            heard: Heard::default(),
             max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
             is_refreshed: false,
             written: Vec::new(),

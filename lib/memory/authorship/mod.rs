@@ -121,7 +121,7 @@ mod given {
 ///
 /// Its size grows with the number of different words, not with the length of what was said; only turns that are shown
 /// are kept, for quotes.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Record {
     /// By whom each word and address was given, by its hash.
     given: HashMap<u64, u8>,
@@ -162,6 +162,11 @@ impl Record {
                 _ => pieces.push((speaker, quotable(text))),
             }
         }
+    }
+
+    /// What was shown so far was of an earlier prompt: quotes are taken from what is added next.
+    pub(crate) fn forget_shown(&mut self) {
+        self.shown.clear();
     }
 
     fn index(&mut self, speaker: Speaker, text: &str) {

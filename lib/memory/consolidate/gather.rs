@@ -67,6 +67,7 @@ impl Gatherer<'_> {
                     is_part: false,
                 };
                 writer.turn(note, hash, 0)?;
+                writer.history.is_note = true;
                 return Ok(Gathered::History(writer.finish()?));
             }
             Retrieval::AmpThread { thread_id } => {

@@ -5,7 +5,8 @@ use crate::base::file;
 use crate::memory::consolidate::passage::Passage;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::Path;
 
 /// The name of an entry's history in its batch.
 pub(super) fn history_name(queue_id: &str) -> String {
@@ -32,6 +33,9 @@ pub(crate) struct History {
     pub(super) cut: usize,
     /// The format does not tell a person's turn from text that a tool printed.
     pub(super) is_forgeable: bool,
+    /// It is a captured note: a title, and a body under it.
+    #[serde(default)]
+    pub(super) is_note: bool,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -54,6 +58,37 @@ impl History {
 
     pub(super) fn bytes(&self) -> usize {
         self.shown().map(|passage| passage.bytes).sum()
+    }
+
+    /// The indices of all passages from the shown one `from` to the end of the shown one before `to`.
+    pub(super) fn span(&self, from: usize, to: usize) -> (usize, usize) {
+        let places = self.passages.iter().enumerate().filter(|(_, passage)| passage.is_shown);
+        let mut places = places.map(|(index, _)| index).take(to).skip(from);
+        let Some(first) = places.next() else { return (self.passages.len(), self.passages.len()) };
+        (first, places.last().unwrap_or(first) + 1)
+    }
+
+    /// Calls `each` with these passages, and whether each is to be shown.
+    pub(super) fn read(
+        &self,
+        path: &Path,
+        indices: Range<usize>,
+        mut each: impl FnMut(Passage, bool),
+    ) -> Result<()> {
+        let passages = self.passages.get(indices.clone()).unwrap_or_default();
+        let start = indices.start.checked_sub(1).and_then(|before| self.passages.get(before));
+        let mut file = fs_err::File::open(path)?;
+        file.seek(SeekFrom::Start(start.map_or(0, |before| before.end)))?;
+        let mut file = BufReader::new(file);
+        let mut line = Vec::new();
+        for facts in passages {
+            line.clear();
+            file.read_until(b'\n', &mut line)?;
+            let passage = serde_json::from_slice(&line)
+                .map_err(|e| Error::corrupt(format!("\"{}\" is damaged", path.display())).because(e))?;
+            each(passage, facts.is_shown);
+        }
+        Ok(())
     }
 
     fn shown(&self) -> impl Iterator<Item = &PassageFacts> {
@@ -108,40 +143,4 @@ impl HistoryWriter {
         file.sync_all()?;
         Ok(self.history)
     }
-}
-
-/// Calls `each` with every passage before the shown one of index `to`, and whether it is one of the shown ones from
-/// `from` on.
-pub(super) fn read(
-    path: &PathBuf,
-    history: &History,
-    (from, to): (usize, usize),
-    with_earlier: bool,
-    mut each: impl FnMut(Passage, bool),
-) -> Result<()> {
-    let mut file = BufReader::new(fs_err::File::open(path)?);
-    let mut shown = 0;
-    let mut start = 0;
-    let mut at = 0;
-    let mut line = Vec::new();
-    for facts in &history.passages {
-        if shown >= to {
-            break;
-        }
-        let is_here = facts.is_shown && shown >= from;
-        shown += usize::from(facts.is_shown);
-        if is_here || with_earlier {
-            if at != start {
-                file.seek(SeekFrom::Start(start))?;
-            }
-            line.clear();
-            file.read_until(b'\n', &mut line)?;
-            at = facts.end;
-            let passage = serde_json::from_slice(&line)
-                .map_err(|e| Error::corrupt(format!("\"{}\" is damaged", path.display())).because(e))?;
-            each(passage, is_here);
-        }
-        start = facts.end;
-    }
-    Ok(())
 }

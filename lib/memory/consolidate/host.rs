@@ -1,16 +1,14 @@
 //! What the machine's tasks do to a store of files: the queue, the notes, the history, AGENTS.md.
 
 use crate::base::error::{Error, Result};
-use crate::memory::authorship::Record;
 use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
-use crate::memory::consolidate::history::{self, History, facts_name, history_name};
+use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::judge::Known;
-use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::plan::{Change, KnownNote};
 use crate::memory::consolidate::queue::{Fetched, Queue, entries, split, waiting};
 use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
-use crate::memory::consolidate::work::{BatchSource, Outcome, Slice, Waiting, Written};
+use crate::memory::consolidate::work::{BatchSource, Outcome, Slice, Stretch, Waiting, Written};
 use crate::memory::consolidate::write::write;
 use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task};
 use crate::memory::pipeline::runner::{Host, Rank, Run, TakeUp};
@@ -21,11 +19,11 @@ use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::history as commits;
 use crate::store::journal::Waiting as Claim;
-use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::journal::entry::Retrieval;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The least room for sessions in a prompt, in bytes.
 const LEAST_ROOM: usize = 1000;
@@ -34,6 +32,7 @@ pub(crate) struct ConsolidateHost<'a, P> {
     pub(crate) machine: Consolidate<'a>,
     pub(crate) notes: P,
     pub(crate) queue: Queue,
+    pub(crate) heard: Heard,
     /// How many bytes of notes a prompt shows whole.
     pub(crate) max_note_bytes: usize,
     /// The targets show what the notes say.
@@ -94,7 +93,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             }
             Task::Write { change, at } => Done::Written(self.write(change, at, run)?),
             Task::Consume { stretches } => {
-                let cited = self.queue.consume(&stretches, run)?;
+                let cited = self.queue.consume(&stretches, &mut self.heard, run)?;
                 self.count_uses(&cited, run)?;
                 Done::Consumed
             }
@@ -104,6 +103,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                     said.for_each(|(id, verdict)| run.reporter.warn(&format!("{id}: {verdict}")));
                 }
                 self.queue.mark(&sources, &verdicts, run)?;
+                self.heard.forget(run.batch()?);
                 Done::Marked
             }
             Task::Commit { written, waiting } => {
@@ -187,20 +187,18 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
 
     /// Everything that the next prompt shows.
     fn gather(
-        &self,
+        &mut self,
         sources: &[BatchSource],
         slices: &[Slice],
         hints: &RelatedHints,
         run: &Run,
     ) -> Result<Material> {
         let entries = entries(sources, run)?;
+        let all = self.heard.passages(run.batch()?, &stretches(sources, slices))?;
         let mut sessions = Vec::new();
-        let mut numbers = 0;
-        for part in slices {
+        for (part, passages) in slices.iter().zip(all) {
             let Some(source) = sources.get(part.source) else { continue };
             let Some(entry) = entries.get(&source.queue_id) else { continue };
-            let mut passages = Vec::new();
-            each_passage(part, source, false, &mut numbers, run, |heard| passages.push(heard.passage))?;
             sessions.push(Session {
                 queue_id: source.queue_id.clone(),
                 harness: entry.harness.name().to_owned(),
@@ -219,7 +217,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     fn look_up(
-        &self,
+        &mut self,
         sources: &[BatchSource],
         slices: &[Slice],
         notes: &[EntryId],
@@ -239,7 +237,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             ids: self.notes.ids()?,
             notes: notes.iter().filter_map(known).collect::<Result<_>>()?,
             tags: scan.found.into_iter().flatten().collect(),
-            record: record(sources, slices, &entries, run)?,
+            record: self.heard.record(run.batch()?, &stretches(sources, slices))?,
             entries,
         })
     }
@@ -293,57 +291,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 }
 
-/// A passage of a history, on its way to a prompt or to the record.
-struct Heard {
-    /// With its number in the prompt, if it is shown there.
-    passage: Passage,
-    is_shown: bool,
-    /// Its format does not tell a person's turn from what a tool printed.
-    is_forgeable: bool,
-}
-
-/// Calls `each` with the passages of a slice, numbered on from `numbers`; with `with_earlier`, with those before them too.
-fn each_passage(
-    part: &Slice,
-    source: &BatchSource,
-    with_earlier: bool,
-    numbers: &mut usize,
-    run: &Run,
-    mut each: impl FnMut(Heard),
-) -> Result<()> {
-    let batch = run.batch()?;
-    let facts: History = batch.read_json(&facts_name(&source.queue_id))?;
-    let path = batch.file(&history_name(&source.queue_id));
-    let is_forgeable = facts.is_forgeable;
-    let mut turn = None;
-    history::read(&path, &facts, (part.from, part.to), with_earlier, |passage, is_shown| {
-        if is_shown && turn.replace(passage.number) != Some(passage.number) {
-            *numbers += 1;
-        }
-        let passage = Passage { number: *numbers, ..passage };
-        each(Heard { passage, is_shown, is_forgeable });
-    })
-}
-
-/// Who said what, in what a prompt shows and in what came before it.
-fn record(
-    sources: &[BatchSource],
-    slices: &[Slice],
-    entries: &BTreeMap<String, QueueEntry>,
-    run: &Run,
-) -> Result<Record> {
-    let mut record = Record::default();
-    let mut numbers = 0;
-    for part in slices {
-        let Some(source) = sources.get(part.source) else { continue };
-        let is_note = entries
-            .get(&source.queue_id)
-            .is_some_and(|entry| matches!(entry.retrieval, Retrieval::Inline { .. }));
-        each_passage(part, source, true, &mut numbers, run, |Heard { passage, is_shown, is_forgeable }| {
-            passage.record(&mut record, is_shown, is_forgeable, is_note);
-        })?;
-    }
-    Ok(record)
+fn stretches(sources: &[BatchSource], slices: &[Slice]) -> Vec<Stretch> {
+    slices.iter().filter_map(|slice| slice.stretch(sources)).collect()
 }
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a

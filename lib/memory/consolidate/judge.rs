@@ -15,6 +15,7 @@ use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// What is known when a reply is judged.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct Known {
     /// The claimed entries, by queue id.
     pub entries: BTreeMap<String, QueueEntry>,
     /// Who said what in what was shown, and before it.
-    pub record: Record,
+    pub record: Rc<Record>,
 }
 
 pub(crate) type Verdicts = Vec<(String, Verdict)>;

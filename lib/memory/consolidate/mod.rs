@@ -5,6 +5,7 @@ mod captured;
 mod decide;
 pub(crate) mod forecast;
 mod gather;
+pub(crate) mod heard;
 mod history;
 pub(crate) mod host;
 pub(crate) mod judge;

@@ -3,7 +3,8 @@
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::history::{self, History, facts_name, history_name};
+use crate::memory::consolidate::heard::Heard;
+use crate::memory::consolidate::history::facts_name;
 use crate::memory::consolidate::line::Line;
 use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
 use crate::memory::pipeline::runner::Run;
@@ -230,7 +231,12 @@ impl Queue {
 
     /// Remembers that these stretches of sessions have been seen. Returns the notes that the agents cite in them and had
     /// not cited earlier in the same session; the second time, none.
-    pub(super) fn consume(&self, stretches: &[Stretch], run: &Run) -> Result<BTreeSet<EntryId>> {
+    pub(super) fn consume(
+        &self,
+        stretches: &[Stretch],
+        heard: &mut Heard,
+        run: &Run,
+    ) -> Result<BTreeSet<EntryId>> {
         let mut cited = BTreeSet::new();
         if run.is_dry() || stretches.is_empty() {
             return Ok(cited);
@@ -239,7 +245,8 @@ impl Queue {
         let mut is_changed = false;
         for stretch in stretches {
             let batch = run.batch()?;
-            let history: History = batch.read_json(&facts_name(&stretch.queue_id))?;
+            let session = heard.session(batch, stretch)?;
+            let history = &session.history;
             let Some(key) = &history.session else { continue };
             let turns = history.turns_ending_in(stretch.from, stretch.to);
             let is_new =
@@ -247,14 +254,7 @@ impl Queue {
             if !turns.is_empty() && is_new {
                 sessions.read(key, history.parent.as_deref(), &turns);
                 is_changed = true;
-                let mut earlier = BTreeSet::new();
-                let mut here = BTreeSet::new();
-                let path = batch.file(&history_name(&stretch.queue_id));
-                history::read(&path, &history, (stretch.from, stretch.to), true, |passage, is_here| {
-                    earlier.extend(passage.counted());
-                    if is_here { &mut here } else { &mut earlier }.extend(passage.cited());
-                })?;
-                cited.extend(here.difference(&earlier).cloned());
+                cited.extend(session.newly_cited());
             }
         }
         // Before anything is counted: after a crash a use is not counted, rather than counted twice.

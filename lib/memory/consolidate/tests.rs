@@ -80,7 +80,7 @@ impl Script {
                         .collect(),
                     tags: BTreeSet::new(),
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
-                    record,
+                    record: record.into(),
                 })
             }
             Task::Warn(warnings) => {

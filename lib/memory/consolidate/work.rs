@@ -133,6 +133,13 @@ pub enum Verdict {
     Alone,
 }
 
+impl Slice {
+    pub(super) fn stretch(&self, sources: &[BatchSource]) -> Option<Stretch> {
+        let queue_id = sources.get(self.source)?.queue_id.clone();
+        Some(Stretch { queue_id, from: self.from, to: self.to })
+    }
+}
+
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -227,14 +234,11 @@ impl Work {
 
     /// What of the part under way has been seen: all but what was given up.
     pub(super) fn seen(&self) -> Vec<Stretch> {
-        let stretch = |slice: &Slice| {
-            let source = self.sources.get(slice.source)?;
-            let is_given_up =
-                matches!(self.verdicts.get(&source.queue_id), Some(Verdict::Failed(_) | Verdict::Alone));
-            let queue_id = source.queue_id.clone();
-            (!is_given_up).then_some(Stretch { queue_id, from: slice.from, to: slice.to })
+        let is_given_up = |stretch: &Stretch| {
+            matches!(self.verdicts.get(&stretch.queue_id), Some(Verdict::Failed(_) | Verdict::Alone))
         };
-        self.slices().iter().filter_map(stretch).collect()
+        let all = self.slices().iter().filter_map(|slice| slice.stretch(&self.sources));
+        all.filter(|stretch| !is_given_up(stretch)).collect()
     }
 
     /// Is there anything in the part under way that was not given up?

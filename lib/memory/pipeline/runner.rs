@@ -222,6 +222,7 @@ impl<'a, H: Host> Runner<'a, H> {
     fn yields(&mut self, part: usize, state: State<H>) -> Result<Stop> {
         let Some(batch) = self.run.batch.take() else { return Ok(Stop::Turn) };
         let saved = Saved { progress: self.progress.clone(), state };
+        batch.save(&saved)?;
         self.take_in(part, batch, saved, false)?;
         Ok(Stop::Turn)
     }
@@ -239,7 +240,8 @@ impl<'a, H: Host> Runner<'a, H> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
         match effect {
             Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
-            Effect::Perform(task) if self.is_on_trial && H::only_reads(task) => return Ok(()),
+            // After a crash, what was done before it is done once more, and then it is read again.
+            Effect::Perform(task) if H::only_reads(task) => return Ok(()),
             Effect::Ask(question) if self.is_on_trial && question.is_follow_up() => return Ok(()),
             // The answer is at hand: until it is taken in, the batch still waits for it.
             Effect::Ask(_) if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),

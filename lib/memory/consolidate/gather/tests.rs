@@ -1,7 +1,6 @@
 //! Sessions that go on, are rewound and forked: what is new in each.
 
 use super::*;
-use crate::memory::consolidate::history;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
 use serde_json::json;
@@ -53,8 +52,9 @@ impl Bench {
             Gathered::History(history) => {
                 let mut texts = Vec::new();
                 let path = batch.file(&history_name("q"));
-                let each = |passage: Passage, _: bool| texts.push(passage.text);
-                history::read(&path, &history, (0, usize::MAX), false, each).unwrap();
+                let (from, to) = history.span(0, usize::MAX);
+                let each = |passage: Passage, is_shown: bool| texts.extend(is_shown.then_some(passage.text));
+                history.read(&path, from..to, each).unwrap();
                 assert_eq!(texts.len(), history.lengths().len());
                 Ok(Some((history, texts)))
             }

@@ -1,0 +1,189 @@
+//! What was said in the sessions of the batches under way, and who said it. It is kept from one part of a session to
+//! the next, so that a run reads each passage once and not once more for every part behind it.
+
+use crate::base::error::{Error, Result};
+use crate::memory::authorship::Record;
+use crate::memory::consolidate::history::{History, facts_name, history_name};
+use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::work::Stretch;
+use crate::store::batch::Batch;
+use crate::store::entry::EntryId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// So many batches are kept at once. The size of each grows with the number of different words in its sessions.
+const KEPT: usize = 8;
+
+/// What this run has read of its batches, by batch.
+#[derive(Debug, Default)]
+pub(crate) struct Heard(BTreeMap<String, Reading>);
+
+/// The sessions that one call shows, each read up to some passage.
+#[derive(Debug, Default)]
+struct Reading {
+    sessions: Vec<Session>,
+    record: Rc<Record>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    queue_id: String,
+    pub(super) history: History,
+    /// What was read last, in shown passages; `None`: nothing yet.
+    here: Option<(usize, usize)>,
+    /// The index of the first passage that was not read.
+    next: usize,
+    /// The notes that the agent had cited before `here`, or that were counted when it read them.
+    earlier: BTreeSet<EntryId>,
+    /// Those that it cites in `here`.
+    cited: BTreeSet<EntryId>,
+}
+
+impl Heard {
+    /// The passages of these stretches, in their order; turns are numbered through.
+    pub(super) fn passages(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<Vec<Vec<Passage>>> {
+        let reading = self.reading(batch, stretches)?;
+        let mut numbers = Numbers::default();
+        let mut all = Vec::new();
+        for (session, stretch) in reading.sessions.iter().zip(stretches) {
+            let (from, to) = session.history.span(stretch.from, stretch.to);
+            let mut passages = Vec::new();
+            numbers.next_session();
+            session.history.read(
+                &batch.file(&history_name(&stretch.queue_id)),
+                from..to,
+                |passage, is_shown| {
+                    if is_shown {
+                        passages.push(numbers.number(passage));
+                    }
+                },
+            )?;
+            all.push(passages);
+        }
+        Ok(all)
+    }
+
+    /// Who said what in these stretches and before them.
+    pub(super) fn record(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<Rc<Record>> {
+        let reading = self.reading(batch, stretches)?;
+        reading.hear(batch, stretches)?;
+        Ok(Rc::clone(&reading.record))
+    }
+
+    /// A session, read to the end of a stretch.
+    pub(super) fn session(&mut self, batch: &Batch, stretch: &Stretch) -> Result<&Session> {
+        if self.read_to(batch, stretch).is_none() {
+            // An earlier run judged the reply.
+            let alone = std::slice::from_ref(stretch);
+            self.reading(batch, alone)?.hear(batch, alone)?;
+        }
+        self.read_to(batch, stretch).ok_or_else(|| Error::io("a stretch of a session was not read"))
+    }
+
+    fn read_to(&self, batch: &Batch, stretch: &Stretch) -> Option<&Session> {
+        let here = Some((stretch.from, stretch.to));
+        let is_it = |session: &&Session| session.queue_id == stretch.queue_id && session.here == here;
+        self.0.get(&batch.id)?.sessions.iter().find(is_it)
+    }
+
+    pub(super) fn forget(&mut self, batch: &Batch) {
+        self.0.remove(&batch.id);
+    }
+
+    fn reading(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<&mut Reading> {
+        let is_of_them = |reading: &Reading| {
+            let ids = reading.sessions.iter().map(|session| &session.queue_id);
+            ids.eq(stretches.iter().map(|stretch| &stretch.queue_id))
+        };
+        if !self.0.get(&batch.id).is_some_and(is_of_them) {
+            if self.0.len() >= KEPT {
+                self.0.clear();
+            }
+            self.0.insert(batch.id.clone(), Reading::new(batch, stretches)?);
+        }
+        Ok(self.0.entry(batch.id.clone()).or_default())
+    }
+}
+
+impl Reading {
+    fn new(batch: &Batch, stretches: &[Stretch]) -> Result<Reading> {
+        let session = |Stretch { queue_id, .. }: &Stretch| {
+            let history = batch.read_json(&facts_name(queue_id))?;
+            let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
+            Ok(Session { queue_id: queue_id.clone(), history, here: None, next: 0, earlier, cited })
+        };
+        Ok(Reading { sessions: stretches.iter().map(session).collect::<Result<_>>()?, ..Reading::default() })
+    }
+
+    /// Reads on to the end of these stretches.
+    fn hear(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<()> {
+        let mut pairs = self.sessions.iter().zip(stretches);
+        if pairs.all(|(session, stretch)| session.here == Some((stretch.from, stretch.to))) {
+            return Ok(());
+        }
+        let mut pairs = self.sessions.iter().zip(stretches);
+        if pairs.any(|(session, stretch)| session.history.span(stretch.from, stretch.to).0 < session.next) {
+            *self = Reading::new(batch, stretches)?;
+        }
+        let record = Rc::make_mut(&mut self.record);
+        record.forget_shown();
+        let mut numbers = Numbers::default();
+        for (session, stretch) in self.sessions.iter_mut().zip(stretches) {
+            session.hear(batch, stretch, record, &mut numbers)?;
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    fn hear(
+        &mut self,
+        batch: &Batch,
+        stretch: &Stretch,
+        record: &mut Record,
+        numbers: &mut Numbers,
+    ) -> Result<()> {
+        let Session { history, earlier, cited, .. } = self;
+        let (from, to) = history.span(stretch.from, stretch.to);
+        earlier.append(cited);
+        numbers.next_session();
+        let mut index = self.next;
+        history.read(&batch.file(&history_name(&stretch.queue_id)), self.next..to, |passage, is_shown| {
+            let is_here = is_shown && index >= from;
+            index += 1;
+            earlier.extend(passage.counted());
+            if is_here { &mut *cited } else { &mut *earlier }.extend(passage.cited());
+            let passage = if is_here { numbers.number(passage) } else { passage };
+            passage.record(record, is_here, history.is_forgeable, history.is_note);
+        })?;
+        self.next = to;
+        self.here = Some((stretch.from, stretch.to));
+        Ok(())
+    }
+
+    /// The notes that the agent cites in the stretch that was read last, and had not cited earlier in the session.
+    pub(super) fn newly_cited(&self) -> BTreeSet<EntryId> {
+        self.cited.difference(&self.earlier).cloned().collect()
+    }
+}
+
+/// The numbers of turns in a prompt, from 1.
+#[derive(Debug, Default)]
+struct Numbers {
+    last: usize,
+    /// The last turn's number in its session.
+    turn: Option<usize>,
+}
+
+impl Numbers {
+    fn next_session(&mut self) {
+        self.turn = None;
+    }
+
+    fn number(&mut self, passage: Passage) -> Passage {
+        if self.turn.replace(passage.number) != Some(passage.number) {
+            self.last += 1;
+        }
+        Passage { number: self.last, ..passage }
+    }
+}
