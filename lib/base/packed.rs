@@ -1,5 +1,7 @@
 //! A compact binary form for files of ours that can be made anew: numbers of variable length, and text.
 
+use std::ops::Range;
+
 /// Appends a number: seven bits a byte, the lowest first.
 pub(crate) fn put_number(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -64,6 +66,13 @@ impl<'a> Unpack<'a> {
     pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.size()?;
         self.take(length)
+    }
+
+    /// Where the next bytes stand in `whole`, which is being read.
+    pub(crate) fn place(&mut self, whole: &[u8]) -> Option<Range<usize>> {
+        let length = self.bytes()?.len();
+        let end = whole.len().checked_sub(self.0.len())?;
+        Some(end.checked_sub(length)?..end)
     }
 
     pub(crate) fn text(&mut self) -> Option<&'a str> {

@@ -18,7 +18,6 @@ use crate::program::notes::piped_in;
 use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
-use crate::store::persistence::Persistence;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
@@ -160,12 +159,12 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     };
     let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
     let queue = Queue::new(args.limit.unwrap_or(usize::MAX), only);
-    let notes = Topics::at(&opened.root);
+    let notes = Overlay::new(Topics::at(&opened.root), run.is_dry());
     match &args.what {
         What::DryRun if opened.config.llm.command.is_none() => {
             Err(Error::config("a dry run asks the LLM, and no LLM command is set").hint(COMMAND_HINT))
         }
-        What::DryRun => dry_run(&mut runner(run, Overlay::over(notes), queue, &opened), &args, stdout),
+        What::DryRun => dry_run(&mut runner(run, notes, queue, &opened), &args, stdout),
         What::Prompt => {
             let question = runner(run, notes, queue, &opened).prompt()?;
             if question.is_none() {
@@ -182,14 +181,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 const NOTHING: &str = "nothing waits that may be asked about now";
 
-type Consolidation<'a, P> = Runner<'a, ConsolidateHost<'a, P>>;
+type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Overlay<Topics>>>;
 
-fn runner<'a, P: Persistence>(
-    run: Run<'a>,
-    notes: P,
-    queue: Queue,
-    opened: &'a Opened,
-) -> Consolidation<'a, P> {
+fn runner<'a>(run: Run<'a>, notes: Overlay<Topics>, queue: Queue, opened: &'a Opened) -> Consolidation<'a> {
     let machine =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
     Runner::new(
@@ -210,8 +204,8 @@ fn runner<'a, P: Persistence>(
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
-fn consolidate<P: Persistence>(
-    runner: &mut Consolidation<P>,
+fn consolidate(
+    runner: &mut Consolidation,
     reply: Option<&str>,
     args: &Args,
     stdout: &mut Stdout,
@@ -328,8 +322,8 @@ fn result(
     })
 }
 
-fn summary<P>(
-    host: &ConsolidateHost<P>,
+fn summary(
+    host: &ConsolidateHost<Overlay<Topics>>,
     ending: &Ending,
     waiting: usize,
     args: &Args,
@@ -373,11 +367,7 @@ fn summary<P>(
 }
 
 /// What a run would do, batch by batch, with the store left as it is.
-fn dry_run<P: Persistence>(
-    runner: &mut Consolidation<P>,
-    args: &Args,
-    stdout: &mut Stdout,
-) -> Result<ExitCode> {
+fn dry_run(runner: &mut Consolidation, args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
     let mut replies = Vec::new();
     let mut parts = Vec::new();
     let ending = loop {

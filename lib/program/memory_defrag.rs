@@ -16,7 +16,6 @@ use crate::memory::section::Outcome;
 use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
 use crate::store::overlay::Overlay;
-use crate::store::persistence::Persistence;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
@@ -168,14 +167,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         What::Prompt | What::Apply(_) => Kind::Hand,
     };
     let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
-    let notes = Topics::at(&opened.root);
+    let notes = Overlay::new(Topics::at(&opened.root), run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
     let undone = if args.what == What::DryRun { None } else { undo::finish(&notes, &run)? };
     match &args.what {
         What::DryRun if opened.config.llm.command.is_none() => {
             Err(Error::config("a dry run asks the LLM, and no LLM command is set").hint(COMMAND_HINT))
         }
-        What::DryRun => dry_run(&mut runner(run, Overlay::over(notes), &opened, &args), &args, stdout),
+        What::DryRun => dry_run(&mut runner(run, notes, &opened, &args), &args, stdout),
         What::Prompt => {
             let question = runner(run, notes, &opened, &args).prompt()?;
             if question.is_none() {
@@ -193,14 +192,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 const NOTHING: &str = "nothing has changed since the last defrag (--force asks anyway)";
 
-type Defragmentation<'a, P> = Runner<'a, DefragHost<'a, P>>;
+type Defragmentation<'a> = Runner<'a, DefragHost<'a, Overlay<Topics>>>;
 
-fn runner<'a, P: Persistence>(
-    run: Run<'a>,
-    notes: P,
-    opened: &'a Opened,
-    args: &Args,
-) -> Defragmentation<'a, P> {
+fn runner<'a>(run: Run<'a>, notes: Overlay<Topics>, opened: &'a Opened, args: &Args) -> Defragmentation<'a> {
     let machine = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),
@@ -210,8 +204,8 @@ fn runner<'a, P: Persistence>(
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
-fn defrag<P: Persistence>(
-    runner: &mut Defragmentation<P>,
+fn defrag(
+    runner: &mut Defragmentation,
     reply: Option<&str>,
     args: &Args,
     stdout: &mut Stdout,
@@ -343,9 +337,9 @@ fn outcomes(targets: &[Outcome]) -> Vec<Value> {
 
 /// Takes the last defrag back. What a crash left of an undoing is what was asked for, and no reason to take back one
 /// more.
-fn take_back<P: Persistence>(
+fn take_back(
     undone: Option<Undone>,
-    mut runner: Defragmentation<P>,
+    mut runner: Defragmentation,
     args: &Args,
     stdout: &mut Stdout,
 ) -> Result<ExitCode> {
@@ -367,11 +361,7 @@ fn take_back<P: Persistence>(
 }
 
 /// What a run would do, with the store left as it is.
-fn dry_run<P: Persistence>(
-    runner: &mut Defragmentation<P>,
-    args: &Args,
-    stdout: &mut Stdout,
-) -> Result<ExitCode> {
+fn dry_run(runner: &mut Defragmentation, args: &Args, stdout: &mut Stdout) -> Result<ExitCode> {
     let (ending, previewed) = runner.dry_run()?;
     let (done, reporter) = (&runner.host.summary, runner.run.reporter);
     let failure = ending.failure();

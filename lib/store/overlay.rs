@@ -1,4 +1,5 @@
 //! A store with changes laid over it in memory: what a dry run writes is there for the rest of the run, and nowhere else.
+//! What any other run writes goes into the store.
 
 use crate::base::error::{Error, Result};
 use crate::store::entry::{Entry, EntryId};
@@ -17,6 +18,7 @@ pub(crate) struct Overlay<P> {
     changed: RefCell<BTreeMap<Key, Option<Note>>>,
     /// The same of proposals, by id.
     proposals: RefCell<BTreeMap<ProposalId, Option<Proposal>>>,
+    is_dry: bool,
 }
 
 fn key(note: &Note) -> Key {
@@ -24,21 +26,21 @@ fn key(note: &Note) -> Key {
 }
 
 impl<P: Persistence> Overlay<P> {
-    pub(crate) fn over(base: P) -> Overlay<P> {
-        Overlay { base, changed: RefCell::default(), proposals: RefCell::default() }
+    pub(crate) fn new(base: P, is_dry: bool) -> Overlay<P> {
+        Overlay { base, changed: RefCell::default(), proposals: RefCell::default(), is_dry }
     }
 }
 
 impl<P: Persistence> Persistence for Overlay<P> {
-    /// Nobody else sees the changes.
-    type Lock = ();
+    /// `None` in a dry run: nobody else sees the changes.
+    type Lock = Option<P::Lock>;
 
     fn is_there(&self) -> bool {
         self.base.is_there()
     }
 
-    fn lock(&self) -> Result<()> {
-        Ok(())
+    fn lock(&self) -> Result<Self::Lock> {
+        if self.is_dry { Ok(None) } else { self.base.lock().map(Some) }
     }
 
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
@@ -72,7 +74,17 @@ impl<P: Persistence> Persistence for Overlay<P> {
         }
     }
 
-    fn put(&self, (): &(), old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
+    fn put(
+        &self,
+        lock: &Self::Lock,
+        old: Option<&Note>,
+        place: Place,
+        name: &OsStr,
+        entry: Entry,
+    ) -> Result<Note> {
+        if let Some(lock) = lock {
+            return self.base.put(lock, old, place, name, entry);
+        }
         let to = (place, name.to_owned());
         if old.is_none_or(|old| key(old) != to) && self.is_taken(place, name) {
             return Err(Error::conflict(format!("\"{}\" exists already", name.to_string_lossy())));
@@ -87,7 +99,10 @@ impl<P: Persistence> Persistence for Overlay<P> {
         Ok(note)
     }
 
-    fn purge(&self, (): &(), note: &Note) -> Result<()> {
+    fn purge(&self, lock: &Self::Lock, note: &Note) -> Result<()> {
+        if let Some(lock) = lock {
+            return self.base.purge(lock, note);
+        }
         self.changed.borrow_mut().insert(key(note), None);
         Ok(())
     }
@@ -101,13 +116,19 @@ impl<P: Persistence> Persistence for Overlay<P> {
         Ok((waiting, broken))
     }
 
-    fn put_proposal(&self, (): &(), proposal: &Proposal) -> Result<()> {
+    fn put_proposal(&self, lock: &Self::Lock, proposal: &Proposal) -> Result<()> {
+        if let Some(lock) = lock {
+            return self.base.put_proposal(lock, proposal);
+        }
         proposal.bytes()?;
         self.proposals.borrow_mut().insert(proposal.id.clone(), Some(proposal.clone()));
         Ok(())
     }
 
-    fn withdraw(&self, (): &(), id: &ProposalId) -> Result<()> {
+    fn withdraw(&self, lock: &Self::Lock, id: &ProposalId) -> Result<()> {
+        if let Some(lock) = lock {
+            return self.base.withdraw(lock, id);
+        }
         self.proposals.borrow_mut().insert(id.clone(), None);
         Ok(())
     }

@@ -21,6 +21,11 @@ impl Root {
         &self.0
     }
 
+    /// What tells this store from another, should a file of it be copied.
+    pub(crate) fn mark(&self) -> &[u8] {
+        self.0.as_os_str().as_encoded_bytes()
+    }
+
     /// The queue.
     pub(crate) fn inbox(&self) -> PathBuf {
         self.0.join("inbox")

@@ -165,7 +165,7 @@ impl Cache {
     fn write(&self, root: &Root, records: &[Record]) -> Result<()> {
         let Some(rules) = self.rules else { return Ok(()) };
         let mut bytes = Vec::new();
-        put_bytes(&mut bytes, store_of(root));
+        put_bytes(&mut bytes, root.mark());
         put_number(&mut bytes, records.len() as u64);
         for record in records {
             bytes.extend_from_slice(match record {
@@ -192,31 +192,21 @@ impl Cache {
 
 fn heads(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     let mut from = Unpack(bytes);
-    if from.bytes()? != store_of(root) {
+    if from.bytes()? != root.mark() {
         return None;
     }
-    let range = |from: &mut Unpack<'_>| {
-        let length = from.bytes()?.len();
-        let end = bytes.len() - from.0.len();
-        Some(end - length..end)
-    };
     let count = from.size().filter(|count| *count <= bytes.len())?;
     let mut heads: Vec<Head> = Vec::with_capacity(count);
     for _ in 0..count {
         let start = bytes.len() - from.0.len();
         let place = if from.number()? == 0 { Place::Topics } else { Place::Archive };
-        let name = range(&mut from)?;
+        let name = from.place(bytes)?;
         let stamp = Stamp::unpack(&mut from)?;
-        let rest = range(&mut from)?;
+        let rest = from.place(bytes)?;
         heads.push(Head { place, name, stamp, rest, whole: start..bytes.len() - from.0.len() });
     }
     let key = |head: &Head| (head.place, &bytes[head.name.clone()]);
     (from.0.is_empty() && heads.is_sorted_by(|a, b| key(a) < key(b))).then_some(heads)
-}
-
-/// What tells one store from another, should a cache be copied.
-fn store_of(root: &Root) -> &[u8] {
-    root.path().as_os_str().as_encoded_bytes()
 }
 
 /// What decides whether a text has a secret or a danger: this program's code, and the patterns of the configuration.

@@ -300,21 +300,16 @@ fn each_count(words: &[u8], mut found: impl FnMut(usize, &dyn Fn() -> [u16; FIEL
 /// Reads the notes' heads. The ranges of their words are only lengths one after the other until the words are there.
 fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     let mut from = Unpack(bytes);
-    if from.bytes()? != store_of(root) {
+    if from.bytes()? != root.mark() {
         return None;
     }
-    let range = |from: &mut Unpack<'_>| {
-        let length = from.bytes()?.len();
-        let end = bytes.len() - from.0.len();
-        Some(end - length..end)
-    };
     let count = from.size().filter(|count| *count <= bytes.len())?;
     let mut heads: Vec<Head> = Vec::with_capacity(count);
     let mut end = 0usize;
     for _ in 0..count {
-        let name = range(&mut from)?;
+        let name = from.place(bytes)?;
         let stamp = Stamp::unpack(&mut from)?;
-        let meta = range(&mut from)?;
+        let meta = from.place(bytes)?;
         let mut extent = Extent::default();
         for number in extent.lengths.iter_mut().chain([&mut extent.lines]) {
             *number = u32::try_from(from.number()?).ok()?;
@@ -333,9 +328,9 @@ fn vocabulary_of(bytes: &[u8], notes: &mut [Head]) -> Option<Vec<Range<usize>>> 
     let count = from.size().filter(|count| *count <= bytes.len())?;
     let mut vocabulary = Vec::with_capacity(count);
     for _ in 0..count {
-        let length = from.text()?.len();
-        let end = bytes.len() - from.0.len();
-        vocabulary.push(end - length..end);
+        let word = from.place(bytes)?;
+        std::str::from_utf8(&bytes[word.clone()]).ok()?;
+        vocabulary.push(word);
     }
     let start = bytes.len() - from.0.len();
     for note in notes {
@@ -343,11 +338,6 @@ fn vocabulary_of(bytes: &[u8], notes: &mut [Head]) -> Option<Vec<Range<usize>>> 
         bytes.get(note.words.clone())?;
     }
     Some(vocabulary)
-}
-
-/// What tells one store from another, should a cache be copied.
-fn store_of(root: &Root) -> &[u8] {
-    root.path().as_os_str().as_encoded_bytes()
 }
 
 /// What the cache needs of a note that was read.
@@ -388,7 +378,7 @@ fn write(root: &Root, least: usize) -> Result<()> {
     let old = Cache::open_with(root, Part::Words, least);
     let mut new = Writer::new(&old);
     let mut heads = Vec::new();
-    put_bytes(&mut heads, store_of(root));
+    put_bytes(&mut heads, root.mark());
     let mut count = 0;
     let mut notes = Vec::new();
     for portion in files.chunks(PORTION) {
