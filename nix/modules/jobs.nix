@@ -185,7 +185,9 @@ in
         description = "Turn the queue of sessions into notes";
         options = memory.consolidate;
         firstAfter = 300;
-        commands = lib.optional (memory.sync.remote != null) [ "${memory.package}/bin/memory-sync" ];
+        commands = lib.optional (memorySettings.sync.remote or null != null) [
+          "${memory.package}/bin/memory-sync"
+        ];
       };
     }
     // lib.optionalAttrs (memory.enable && memory.defrag.enable) {
