@@ -50,7 +50,8 @@ while [ \$# -gt 0 ]; do
     esac
     shift
 done
-exec "$zig" -m ziglang $language -target $zig_target "\${words[@]}"
+# Without optimisation, zig would build in checks of undefined behaviour.
+exec "$zig" -m ziglang $language -target $zig_target -fno-sanitize=undefined "\${words[@]}"
 END
     done
     printf '#!/bin/sh\nexec "%s" -m ziglang ar "$@"\n' "$zig" >"$kit/ar"

@@ -26,7 +26,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     (".ci/check-macos", "fetches a compiler and takes minutes"),
     (".ci/release", "the same"),
     (
-        "tar -xzf axe-0.1.0-x86_64-linux.tar.gz --strip-components=1 -C ~/.local",
+        "tar -xJf axe-0.1.0-x86_64-linux.tar.xz --strip-components=1 -C ~/.local",
         "unpacks what .ci/release makes",
     ),
     ("sudo apt install rustup gcc cmake git && rustup default stable", "changes the machine"),
