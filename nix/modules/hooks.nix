@@ -103,6 +103,7 @@ in
       AfterAgent = group { name = "memory-capture"; } capture 10000;
       SessionEnd = group { name = "memory-capture"; } capture 10000;
     };
-  opencode.configFiles."opencode/plugin/agent-memory.js".text = plugin ../../examples/opencode/memory.js;
+  opencode.configFiles."opencode/plugin/agent-memory.js".text =
+    plugin ../../examples/opencode/memory.js;
   qwen-code.homeFiles.".qwen/settings.json".settings.hooks = claude "qwen-code";
 }
