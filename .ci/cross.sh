@@ -34,6 +34,8 @@ need_library() {
 need_zig() {
     local zig=$target/tools/zig/bin/python
     if ! "$zig" -c 'import ziglang' 2>/dev/null; then
+        # Debian has it in a package of its own.
+        python3 -c 'import ensurepip' 2>/dev/null || apt-get install -y -qq python3-venv >/dev/null 2>&1 || true
         { python3 -m venv "$target/tools/zig" && "$zig" -m pip install --quiet ziglang; } >"$kit/zig.log" 2>&1 ||
             unknown "zig could not be installed: $(tail -n 1 "$kit/zig.log")"
     fi
@@ -50,7 +52,8 @@ while [ \$# -gt 0 ]; do
     esac
     shift
 done
-exec "$zig" -m ziglang $language -target $zig_target "\${words[@]}"
+# Without optimisation, zig would build in checks of undefined behaviour.
+exec "$zig" -m ziglang $language -target $zig_target -fno-sanitize=undefined "\${words[@]}"
 END
     done
     printf '#!/bin/sh\nexec "%s" -m ziglang ar "$@"\n' "$zig" >"$kit/ar"

@@ -271,3 +271,14 @@ fn a_certificate_counts_only_if_it_is_trusted() {
         }
     }
 }
+
+#[test]
+fn without_certificates_the_message_says_where_to_get_some() {
+    let sandbox = sandbox();
+    let mut command = sandbox.asking("a", "https://localhost:9");
+    let output = command.env("SSL_CERT_FILE", sandbox.work().join("none.pem")).output().unwrap();
+    let what = "TLS with localhost:9 failed: no certificates of authorities were found; install ca-certificates, \
+                or set SSL_CERT_FILE";
+    one_line(&output, 3, "no certificates");
+    assert!(output.err().contains(what), "{}", output.err());
+}

@@ -98,8 +98,12 @@ fn broken_toml_is_placed_by_line_and_column() {
 fn bytes_that_are_not_text_are_placed() {
     let sandbox = Sandbox::new();
     sandbox.write(&sandbox.config().join("agents/a.toml"), b"name = 'a'\nmodel = '\xff'");
-    let expected = "axe-run: failed to parse agent config \"a\": line 2, column 10: not valid UTF-8\n";
-    assert_eq!(said(&mut sandbox.run("a")), (Some(2), String::new(), expected.into()));
+    let path = sandbox.config().join("agents/a.toml");
+    let expected = format!(
+        "axe-run: failed to parse agent config \"a\": line 2, column 10: not valid UTF-8; correct \"{}\"\n",
+        path.display()
+    );
+    assert_eq!(said(&mut sandbox.run("a")), (Some(2), String::new(), expected));
 }
 
 #[test]

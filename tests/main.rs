@@ -85,6 +85,7 @@ mod memory_store_faults;
 mod memory_sync;
 mod memory_update;
 mod nix;
+mod nix_hooks;
 mod nix_units;
 mod ollama;
 mod openai;

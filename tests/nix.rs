@@ -329,22 +329,17 @@ fn its_readme_leads_from_a_flake_to_the_first_note_in_agents_md() {
     ];
     assert_eq!((&names[..], of_nixos.is_some()), (&expected[..], true));
     fs::write(dir.join("home.nix"), "{ }").unwrap();
-    let value = |expression: &str| -> Value {
-        let mut command = nix.command("nix-instantiate");
-        command.args(["--eval", "--strict", "--json", "--read-write-mode", "--expr", expression]);
-        let output = command.output().unwrap();
-        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
 
-    let homes = value(&format!("(import ./tests/nix/outputs.nix).homes {}/flake.nix", dir.display()));
+    let homes =
+        nix.expression(&format!("(import ./tests/nix/outputs.nix).homes {}/flake.nix", dir.display()));
     let unit = "systemd/user/agent-memory-consolidate.timer";
     assert!(homes["ada"].as_array().unwrap().contains(&json!(unit)), "{homes}");
     let outputs = nix.value("tests/nix/outputs.nix", "names").to_string();
     for module in ["homeModules", "darwinModules", "nixosModules"] {
         assert!(readme.contains(&format!("axe.{module}.axe")) && outputs.contains(module));
     }
-    let tried = |file: &str| value(&format!("(import ./tests/nix {{ }}).tried {}/{file}", dir.display()));
+    let tried =
+        |file: &str| nix.expression(&format!("(import ./tests/nix {{ }}).tried {}/{file}", dir.display()));
     let hosts = tried("memory.nix");
     assert_eq!(hosts.as_object().unwrap().len(), 4);
     for (host, result) in hosts.as_object().unwrap() {
@@ -353,7 +348,8 @@ fn its_readme_leads_from_a_flake_to_the_first_note_in_agents_md() {
         assert!(files.contains("run-digest.timer") || files.contains("run.digest.plist"), "{host}: {files}");
         assert!(files.contains("memory-recall --harness codex"), "{host}");
     }
-    let on_nixos = value(&format!("((import ./tests/nix {{ }}).tried {}/nixos.nix).nixos", dir.display()));
+    let on_nixos =
+        nix.expression(&format!("((import ./tests/nix {{ }}).tried {}/nixos.nix).nixos", dir.display()));
     assert_eq!(on_nixos["broken"], json!([]));
 
     first_note(&readme, &hosts["home-manager-linux"]["files"]);

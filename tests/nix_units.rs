@@ -335,9 +335,9 @@ fn links_lead_to_etc_follow_what_is_there_and_spare_what_the_user_made() {
     fs::remove_dir_all(etc.join("axe")).unwrap();
     fs::remove_dir_all(etc.join("agent-memory")).unwrap();
     let hook = sandbox.home().join(".codex/hooks.json");
-    sandbox.write(&etc.join("agent-memory/hooks/codex.json"), "{}");
+    sandbox.write(&etc.join("agent-memory/hooks/codex/hooks.json"), "{}");
     assert_eq!(with("typed").lines().count(), 1, "the user's own config.json");
-    assert_eq!(fs::read_link(&hook).unwrap(), etc.join("agent-memory/hooks/codex.json"));
+    assert_eq!(fs::read_link(&hook).unwrap(), etc.join("agent-memory/hooks/codex/hooks.json"));
     // Everything is switched off: the links are removed, as nothing else would.
     fs::remove_dir_all(&etc).unwrap();
     assert!(hook.is_symlink());

@@ -3,6 +3,7 @@
 use crate::support::timers::Kit;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// The findings on the schedule: file, what, how to mend it.
 fn told(kit: &Kit, now: &str) -> Vec<[String; 3]> {
@@ -58,6 +59,88 @@ fn an_interval_that_was_changed_is_found_everywhere() {
         assert_eq!(told(&kit, NOW), [[place, what.to_owned(), mend]]);
         kit.install(&["--scheduler", scheduler]);
         assert_eq!(whats(&kit), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_remote_that_came_or_went_after_the_timers_is_found_everywhere() {
+    for scheduler in ["systemd", "launchd", "crontab"] {
+        let kit = kit();
+        kit.install(&["--scheduler", scheduler]);
+        kit.config(r#"{"sync": {"remote": "/nas/notes.git"}}"#);
+        let found = told(&kit, NOW);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0][1], "the notes have a remote, but the timer does not run memory-sync");
+        assert_eq!(found[0][2], format!("memory-install-cron --scheduler {scheduler}"));
+        kit.install(&["--scheduler", scheduler]);
+        assert_eq!(whats(&kit), Vec::<String>::new());
+        kit.config("{}");
+        assert_eq!(whats(&kit), ["the timer runs memory-sync, but the notes have no remote"]);
+    }
+}
+
+#[test]
+fn a_remote_that_memory_sync_has_set_up_counts() {
+    let kit = kit();
+    let store = kit.home.join(".local/share/agent-memory");
+    fs::create_dir_all(&store).unwrap();
+    for args in [&["init", "--quiet"][..], &["remote", "add", "origin", "/nas/notes.git"]] {
+        assert!(Command::new("git").args(args).current_dir(&store).status().unwrap().success());
+    }
+    kit.tool("git", "exec git \"$@\"");
+    kit.install(&["--scheduler", "systemd"]);
+    assert!(
+        fs::read_to_string(kit.units().join("agent-memory-consolidate.service"))
+            .unwrap()
+            .contains("memory-sync")
+    );
+    assert_eq!(whats(&kit), Vec::<String>::new());
+}
+
+#[test]
+fn timers_of_another_version_are_found() {
+    let kit = kit();
+    let all: [(&str, &str, &[[&str; 2]]); 2] = [
+        (
+            "systemd",
+            ".config/systemd/user/agent-memory-defrag",
+            &[
+                [".timer", "Persistent=true\n"],
+                [".timer", "RandomizedDelaySec=10min"],
+                [".service", "UMask=0077\n"],
+                [".service", "NoNewPrivileges=yes"],
+            ],
+        ),
+        (
+            "launchd",
+            "Library/LaunchAgents/com.agent-memory.defrag",
+            &[[".plist", "\t<key>KeepAlive</key>\n\t<false/>\n"], [".plist", "Background"]],
+        ),
+    ];
+    for (scheduler, start, changes) in all {
+        for [end, line] in changes {
+            kit.install(&["--scheduler", scheduler]);
+            let path = kit.home.join(format!("{start}{end}"));
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.contains(line), "{text}");
+            fs::write(&path, text.replace(line, "")).unwrap();
+            let what = "the timer of memory-defrag: another version of memory-install-cron wrote it, or it was changed by hand";
+            assert_eq!(whats(&kit), [what], "{line}");
+        }
+        kit.install(&["--scheduler", scheduler]);
+        assert_eq!(whats(&kit), Vec::<String>::new());
+        kit.uninstall(&["--scheduler", scheduler]);
+    }
+}
+
+#[test]
+fn another_path_and_another_shell_are_no_other_version() {
+    for scheduler in ["systemd", "launchd", "crontab"] {
+        let kit = Kit::called("ho me", "k i%t").with_systemctl().with_launchctl().with_crontab();
+        let mut install = kit.command("memory-install-cron");
+        install.args(["--scheduler", scheduler]).env("XDG_CACHE_HOME", kit.home.join("cache"));
+        assert!(install.output().unwrap().status.success());
+        assert_eq!(whats(&kit), Vec::<String>::new(), "{scheduler}");
     }
 }
 

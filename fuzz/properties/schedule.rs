@@ -9,11 +9,11 @@ pub(crate) fn holds(bytes: &[u8]) {
     match choice(bytes, 4) {
         (0, rest) => a_crontab(rest),
         (1, unit) => {
-            systemd::program_of(&text(unit));
+            systemd::command_of(&text(unit));
             systemd::when_of(&text(unit), &When::Every(2));
         }
         (2, agent) => {
-            launchd::program_of(&text(agent));
+            launchd::command_of(&text(agent));
             if let Some(When::Every(hours)) = launchd::when_of(&text(agent), &When::Every(2)) {
                 assert!(hours.checked_mul(3600).is_some());
             }
@@ -67,8 +67,8 @@ fn ours(bytes: &[u8]) {
     assert_eq!(own, words.iter().collect::<Vec<_>>(), "{command}");
     let is_value = words[0].contains('=') && !words[0].split('=').next().unwrap().contains('/');
     if !is_value {
-        let [(path, fields)] = &crontab::lines_of(&block)[..] else { panic!("{block}") };
-        assert_eq!(path, &program, "{block}");
+        let [(command, fields)] = &crontab::lines_of(&block)[..] else { panic!("{block}") };
+        assert_eq!(command.program, program, "{block}");
         let nearest = crontab::nearest(&when);
         let read = crontab::when_of(fields, TimedProgram::Consolidate, &When::Every(2));
         assert_eq!(read, Some(nearest), "{block}");
@@ -84,10 +84,11 @@ fn ours(bytes: &[u8]) {
                 "{file}"
             );
             match path.extension().unwrap().to_str().unwrap() {
-                "service" => assert_eq!(systemd::program_of(&file).as_ref(), Some(&program), "{file}"),
+                "service" => assert_eq!(systemd::command_of(&file).unwrap().program, program, "{file}"),
                 "timer" => assert_eq!(systemd::when_of(&file, &when).as_ref(), Some(&when)),
                 _ => {
-                    assert_eq!(launchd::program_of(&file).as_ref(), Some(&program), "{file}");
+                    assert_eq!(launchd::command_of(&file).unwrap().program, program, "{file}");
+                    assert!(launchd::is_current(&file, TimedProgram::Consolidate, &when), "{file}");
                     assert_eq!(launchd::when_of(&file, &when).as_ref(), Some(&when));
                 }
             }

@@ -287,14 +287,17 @@ pub(crate) fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<A
     let read = file::if_exists(file::read(&path, toml_file::CAP))
         .map_err(|e| Error::config(format!("failed to read agent config \"{name}\": {e}")).because(e))?;
     let Some(bytes) = read else { return Err(not_found(name, &path, env)) };
-    let failed = |error: Error| error.context(format!("failed to parse agent config \"{name}\""));
+    let correct = format!("correct \"{}\"", path.display());
+    let failed = |error: Error| {
+        error.context(format!("failed to parse agent config \"{name}\"")).hint(correct.as_str())
+    };
     let (mut agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS).map_err(failed)?;
     agent.params.extra = Params::extra(&bytes).map_err(failed)?;
     // Before the check, because a missing key may only be misspelt.
     for what in unknown {
         reporter.warn(&format!("agent config \"{name}\": {what}"));
     }
-    check(&agent).map_err(|e| e.hint(format!("correct \"{}\"", path.display())))?;
+    check(&agent).map_err(|e| e.hint(correct.as_str()))?;
     for key in agent.params.extra.keys() {
         if let Some(near) = nearest(key, ["temperature", "max_tokens"]) {
             reporter.warn(&format!(

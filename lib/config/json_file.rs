@@ -38,19 +38,19 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Node<'_>> {
 /// serde_json's message with our place. The two mistakes that people make get messages of their own.
 fn syntax_error(file: &str, error: &serde_json::Error) -> Error {
     let words = error.to_string();
-    let what = words.split(" at line ").next().unwrap_or("not valid JSON");
+    let what = words.split(" at line ").next().unwrap_or_default();
     let start = file.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
     let line = file[start..].lines().next().unwrap_or_default();
     let at = (start + error.column().saturating_sub(1)).min(file.len());
     let (before, after) = file.as_bytes().split_at(at);
     let what = if after.starts_with(b"/") || line.trim_start().starts_with(['#', '/']) {
-        "comments are not part of JSON"
+        "comments are not part of JSON".to_owned()
     } else if after.starts_with(b"}") && before.trim_ascii_end().ends_with(b",") {
-        "there is a comma before the closing bracket"
+        "there is a comma before the closing bracket".to_owned()
     } else {
-        what
+        format!("not valid JSON: {what}")
     };
-    error_after(before, what)
+    error_after(before, &what)
 }
 
 impl<'a> Node<'a> {
@@ -138,11 +138,11 @@ mod tests {
             (b"{\n // root\n \"a\": 1}", "line 2, column 2: comments are not part of JSON"),
             (b"{\"a\": 1 /* x */}", "line 1, column 9: comments are not part of JSON"),
             (b"# mine\n{}", "line 1, column 1: comments are not part of JSON"),
-            (b"\n\n{} x", "line 3, column 4: trailing characters"),
-            (b"{\"\xc3\xa4\": x}", "line 1, column 7: expected value"),
+            (b"\n\n{} x", "line 3, column 4: not valid JSON: trailing characters"),
+            (b"{\"\xc3\xa4\": x}", "line 1, column 7: not valid JSON: expected value"),
             (b"{\"a\": \"\xff\"}", "line 1, column 8: not valid UTF-8"),
             (b" \n", "line 1: the file is empty; {} would do"),
-            (b"{\"a\": ", "line 1, column 6: EOF while parsing a value"),
+            (b"{\"a\": ", "line 1, column 6: not valid JSON: EOF while parsing a value"),
         ] {
             assert_eq!(parse(text).unwrap_err().message(), fault);
         }

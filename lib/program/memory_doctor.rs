@@ -52,7 +52,7 @@ pub(super) const ABOUT: About = About {
          read (ledger); a batch was left behind (batch); a target is stale, or another \
          tool owns it (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
          the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); git cannot merge notes, or a remote is set and was never used (sync); the timers differ from the \
-         configuration, or have not run for long (schedule); a hook of memory-recall gave nothing although it should \
+         configuration, do not sync although there is a remote, were written by another version, or have not run for long (schedule); a hook of memory-recall gave nothing although it should \
          have (recall); a coding agent has no hooks, or hooks that cannot \
          work, or captured nothing for 30 days (hooks).\n\nInfo: for each coding agent on this machine, whether its hooks are \
          installed and when it last captured something.",

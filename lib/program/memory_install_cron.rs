@@ -7,12 +7,14 @@ use crate::base::signal;
 use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
+use crate::memory::sync::remote;
 use crate::schedule::install::install;
 use crate::schedule::plan::{InstallPlan, NAMES, Scheduler, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::by_module;
 use crate::schedule::{choose, crontab, installed, launchd, module, systemd};
+use crate::store::place::Root;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +35,8 @@ pub(super) const ABOUT: About = About {
     ],
     more: "The intervals are schedule.consolidateIntervalHours (2) and schedule.defragIntervalHours (24) of the \
            configuration; schedule.consolidate and schedule.defrag can be a calendar instead, such as \"daily\" \
-           or \"Mon..Fri 07:00\". After changing them, run this program again; otherwise a second run changes nothing. \
+           or \"Mon..Fri 07:00\". If the notes have a remote (see memory-sync), memory-sync runs after each consolidation that succeeds. \
+           After changing any of these, run this program again; otherwise a second run changes nothing. \
            The timers run with the PATH, HOME and XDG directories of this shell, and without API keys.\n\n\
            The default is launchd on macOS, systemd if it runs a manager for this user, else crontab. \
            memory-uninstall-cron removes the timers.\n\n    \
@@ -83,7 +86,8 @@ fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let config = memory::load(args.config.as_deref(), env, &reporter)?;
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = args.scheduler.map_or_else(|| choose::scheduler(&tools), Ok)?;
-    let wanted = Timers::wanted(&config.schedule, config.sync.remote.is_some(), args.config.as_deref(), env)?;
+    let syncs = remote::is_set(&config, &Root::at(&config.storage.root), env);
+    let wanted = Timers::wanted(&config.schedule, syncs, args.config.as_deref(), env)?;
     let timers = wanted.only(|program| match module::file_of(scheduler, program, env) {
         Some(path) => {
             reporter.warn(&by_module(&path));

@@ -1,6 +1,7 @@
 //! The doctor's check of the timers: do they match the configuration, and do they run?
 
 use crate::memory::doctor::{Check, CheckContext, Finding};
+use crate::memory::sync::remote;
 use crate::schedule::installed::{self, InstalledTimer, last_run};
 use crate::schedule::plan::Scheduler;
 use crate::schedule::timer::TimedProgram;
@@ -13,6 +14,7 @@ const GRACE: Duration = Duration::from_secs(48 * 3600);
 pub(crate) fn look(cx: &CheckContext) -> Vec<Finding> {
     let all = installed::all(&cx.config.schedule, cx.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
+    findings.extend(all.iter().filter_map(|timer| sync(timer, cx)));
     for program in TimedProgram::ALL {
         let installed: Vec<&InstalledTimer> =
             all.iter().filter(|timer| timer.program == Some(program)).collect();
@@ -44,6 +46,20 @@ fn faults(timer: &InstalledTimer) -> Vec<Finding> {
         .iter()
         .map(|fault| Finding::warning(Check::Schedule, &timer.place, what(fault), &mend))
         .collect()
+}
+
+/// Is the remote as it was when the timers were installed?
+fn sync(timer: &InstalledTimer, cx: &CheckContext) -> Option<Finding> {
+    if timer.is_modules || timer.program != Some(TimedProgram::Consolidate) {
+        return None;
+    }
+    let what = match (remote::is_set(cx.config, cx.root, cx.env), timer.syncs) {
+        (true, false) => "the notes have a remote, but the timer does not run memory-sync",
+        (false, true) => "the timer runs memory-sync, but the notes have no remote",
+        (true, true) | (false, false) => return None,
+    };
+    let mend = format!("memory-install-cron --scheduler {}", timer.scheduler.name());
+    Some(Finding::warning(Check::Schedule, &timer.place, what, &mend))
 }
 
 /// How long an entry may wait without timers before it is reported.

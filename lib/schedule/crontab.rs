@@ -6,10 +6,9 @@
 use crate::base::error::{Error, Result};
 use crate::schedule::calendar::{Calendar, expressible};
 use crate::schedule::plan::{InstallPlan, Scheduler, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers, When, program_in};
+use crate::schedule::timer::{InstalledCommand, TimedProgram, Timer, Timers, When};
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::PathBuf;
 
 const START: &str = "# agent-memory:start";
 const END: &str = "# agent-memory:end";
@@ -122,8 +121,8 @@ pub(crate) fn with_block(crontab: &[u8], new: Option<&str>) -> Result<Vec<u8>> {
     Ok([&crontab[..place.start], new, &crontab[place.end..]].concat())
 }
 
-/// What a block runs: the program of each line, and its five fields.
-pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, String)> {
+/// What a block runs: the command of each line, and its five fields.
+pub(crate) fn lines_of(block: &str) -> Vec<(InstalledCommand, String)> {
     let lines = block.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines
         .filter_map(|line| {
@@ -134,7 +133,7 @@ pub(crate) fn lines_of(block: &str) -> Vec<(PathBuf, String)> {
             let fields = line.strip_suffix(rest)?.trim_end().to_owned();
             let is_value = |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
             let words: Vec<String> = shlex::split(rest)?.into_iter().skip_while(is_value).collect();
-            Some((program_in(&words)?, fields))
+            Some((InstalledCommand::of(&words)?, fields))
         })
         .collect()
 }
@@ -148,6 +147,7 @@ pub(crate) fn when_of(fields: &str, program: TimedProgram, wanted: &When) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn intervals_that_cron_cannot_say_become_shorter_ones() {
@@ -232,13 +232,14 @@ mod tests {
             };
             let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
             let block = plan(&timers).unwrap().block.unwrap();
-            let [(path, fields)] = &lines_of(&block)[..] else { panic!("{block}") };
-            assert_eq!(path, &PathBuf::from(program), "{block}");
+            let [(command, fields)] = &lines_of(&block)[..] else { panic!("{block}") };
+            assert_eq!(command.program, Path::new(program), "{block}");
             let when = when_of(fields, TimedProgram::Consolidate, &When::Every(2));
             assert_eq!(when, Some(When::Every(24)), "{block}");
         }
         assert!(lines_of("# a\n\nPATH=/x\n* * *\n").is_empty());
-        assert_eq!(lines_of("5 4 * * * x"), [(PathBuf::from("x"), "5 4 * * *".to_owned())]);
+        let x = InstalledCommand { program: "x".into(), syncs: false };
+        assert_eq!(lines_of("5 4 * * * x"), [(x, "5 4 * * *".to_owned())]);
         assert_eq!(when_of("5 4 * * *", TimedProgram::Consolidate, &When::Every(2)), None);
     }
 }

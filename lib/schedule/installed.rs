@@ -8,7 +8,7 @@ use crate::base::lookup::is_program;
 use crate::base::text::lossy;
 use crate::config::memory::Schedule;
 use crate::schedule::plan::Scheduler;
-use crate::schedule::timer::{TimedProgram, When};
+use crate::schedule::timer::{InstalledCommand, TimedProgram, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::{crontab, launchd, module, systemd, unit_file};
 use crate::store::place::Root;
@@ -24,6 +24,8 @@ pub(crate) struct InstalledTimer {
     pub(super) place: PathBuf,
     /// It comes from a Nix module, and must be changed there.
     pub(super) is_modules: bool,
+    /// `memory-sync` runs after it. Not known of a module's.
+    pub(super) syncs: bool,
     /// How it differs from the configuration. `memory-install-cron` fixes that; if a file of ours hides a module's,
     /// `memory-uninstall-cron` removes it.
     pub(super) faults: Vec<String>,
@@ -51,11 +53,12 @@ fn in_files(
     schedule: &Schedule,
     env: &Env,
 ) -> Option<InstalledTimer> {
-    let timer = |place, is_modules, faults| InstalledTimer {
+    let timer = |place, is_modules, syncs, faults| InstalledTimer {
         scheduler,
         program: Some(program),
         place,
         is_modules,
+        syncs,
         faults,
     };
     let wanted = program.when(schedule);
@@ -68,16 +71,20 @@ fn in_files(
     if let Some(path) = module::file_of(scheduler, program, env) {
         let hides = is_systemd && own != path && matches!(unit_file::ours(&own), Ok(Some(_)));
         let faults = hides.then(|| format!("\"{}\" hides a Nix module's timer", own.display()));
-        return Some(timer(path, true, faults.into_iter().collect()));
+        return Some(timer(path, true, false, faults.into_iter().collect()));
     }
     let read = match is_systemd {
         true => systemd_faults(&own, program, &dir, &wanted),
         false => unit_file::ours(&own).map(|text| {
-            text.map(|text| faults(launchd::program_of(&text), launchd::when_of(&text, &wanted), &wanted))
+            text.map(|text| {
+                let command = launchd::command_of(&text);
+                let faults = faults(command.as_ref(), launchd::when_of(&text, &wanted), &wanted);
+                (command, or_outdated(faults, launchd::is_current(&text, program, &wanted)))
+            })
         }),
     };
-    let faults = read.unwrap_or_else(|error| Some(vec![error.message().to_owned()]))?;
-    Some(timer(own, false, faults))
+    let (command, faults) = read.unwrap_or_else(|error| Some((None, vec![error.message().to_owned()])))?;
+    Some(timer(own, false, command.is_some_and(|command| command.syncs), faults))
 }
 
 fn systemd_faults(
@@ -85,24 +92,27 @@ fn systemd_faults(
     program: TimedProgram,
     dir: &Path,
     wanted: &When,
-) -> Result<Option<Vec<String>>> {
+) -> Result<Option<(Option<InstalledCommand>, Vec<String>)>> {
     let timer = unit_file::ours(own)?;
     let service = unit_file::ours(&dir.join(systemd::service_name(program)))?;
     let Some(timer) = timer else { return Ok(None) };
-    let runs = service.as_deref().and_then(systemd::program_of);
-    let mut faults = faults(runs, systemd::when_of(&timer, wanted), wanted);
+    let service = service.unwrap_or_default();
+    let command = systemd::command_of(&service);
+    let faults = faults(command.as_ref(), systemd::when_of(&timer, wanted), wanted);
+    let mut faults = or_outdated(faults, systemd::is_current(&service, &timer, program, wanted));
     if !systemd::wanted_link(program, dir).is_symlink() {
         faults.push("the timer is not enabled".to_owned());
     }
-    Ok(Some(faults))
+    Ok(Some((command, faults)))
 }
 
 fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
-    let timer = |program, faults| InstalledTimer {
+    let timer = |program, syncs, faults| InstalledTimer {
         scheduler: Scheduler::Crontab,
         program,
         place: PathBuf::from("crontab"),
         is_modules: false,
+        syncs,
         faults,
     };
     if !tools.has("crontab") {
@@ -113,29 +123,37 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
         .and_then(|crontab| Ok(crontab::block(&crontab)?.map(|place| lossy(crontab[place].to_vec()).0)));
     let lines = match block {
         Ok(block) => crontab::lines_of(&block.unwrap_or_default()),
-        Err(error) => return vec![timer(None, vec![error.message().to_owned()])],
+        Err(error) => return vec![timer(None, false, vec![error.message().to_owned()])],
     };
     let of = |program: TimedProgram| {
         let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());
-        let (path, fields) = lines.iter().find(|(path, _)| is_it(path))?;
+        let (command, fields) = lines.iter().find(|(command, _)| is_it(&command.program))?;
         let wanted = crontab::nearest(&program.when(schedule));
         let when = crontab::when_of(fields, program, &wanted);
-        Some(timer(Some(program), faults(Some(path.clone()), when, &wanted)))
+        Some(timer(Some(program), command.syncs, faults(Some(command), when, &wanted)))
     };
     TimedProgram::ALL.into_iter().filter_map(of).collect()
 }
 
-fn faults(program: Option<PathBuf>, when: Option<When>, wanted: &When) -> Vec<String> {
+fn faults(command: Option<&InstalledCommand>, when: Option<When>, wanted: &When) -> Vec<String> {
     let mut faults = Vec::new();
-    match program {
-        Some(program) if is_program(&program) => {}
-        Some(program) => faults.push(format!("the program \"{}\" is gone", program.display())),
+    match command {
+        Some(command) if is_program(&command.program) => {}
+        Some(command) => faults.push(format!("the program \"{}\" is gone", command.program.display())),
         None => faults.push("the program that it runs cannot be determined".to_owned()),
     }
     match when {
         Some(when) if when == *wanted => {}
         Some(when) => faults.push(format!("it runs {when}, the configuration says {wanted}")),
         None => faults.push(format!("it does not run when the configuration says ({wanted})")),
+    }
+    faults
+}
+
+/// If nothing else is wrong: is it as this version writes it?
+fn or_outdated(mut faults: Vec<String>, is_current: bool) -> Vec<String> {
+    if faults.is_empty() && !is_current {
+        faults.push("another version of memory-install-cron wrote it, or it was changed by hand".to_owned());
     }
     faults
 }

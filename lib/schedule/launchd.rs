@@ -2,8 +2,8 @@
 
 use crate::base::error::Result;
 use crate::schedule::calendar::{Calendar, expressible};
-use crate::schedule::plan::{InstallPlan, Scheduler, filled, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers, When, program_in};
+use crate::schedule::plan::{InstallPlan, Scheduler, filled, is_filled, words};
+use crate::schedule::timer::{InstalledCommand, TimedProgram, Timer, Timers, When};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -103,13 +103,21 @@ fn escaped(text: &str) -> String {
     ENTITIES.iter().fold(text.to_owned(), |text, (character, entity)| text.replace(character, entity))
 }
 
-/// The program that an installed agent runs.
-pub(crate) fn program_of(agent: &str) -> Option<PathBuf> {
+/// Does this version write it so, but for the command and the environment?
+pub(crate) fn is_current(agent: &str, timer: TimedProgram, wanted: &When) -> bool {
+    times(wanted).is_ok_and(|times| {
+        let template = filled(template(timer), &[("@TIMES@\n", &times)]);
+        is_filled(agent, &template, &["@COMMAND@\n", "@ENVIRONMENT@\n", "@LOG@"])
+    })
+}
+
+/// What an installed agent runs.
+pub(crate) fn command_of(agent: &str) -> Option<InstalledCommand> {
     let array = agent.split_once("<key>ProgramArguments</key>")?.1.split("</array>").next()?;
     let texts = array.split("<string>").skip(1).filter_map(|text| Some(text.split_once("</string>")?.0));
     let plain = |text: String, (character, entity): &(&str, &str)| text.replace(entity, character);
     let words: Vec<String> = texts.map(|text| ENTITIES.iter().rev().fold(text.to_owned(), plain)).collect();
-    program_in(&words)
+    InstalledCommand::of(&words)
 }
 
 /// When an installed agent runs: as wanted, or at an interval.
@@ -138,7 +146,8 @@ mod tests {
                 then: None,
             };
             let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log").unwrap();
-            assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
+            assert_eq!(command_of(&text).unwrap().program, Path::new(program), "{text}");
+            assert!(is_current(&text, TimedProgram::Defrag, &When::Every(36)), "{text}");
             assert_eq!(when_of(&text, &When::Every(24)), Some(When::Every(36)));
         }
     }

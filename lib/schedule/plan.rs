@@ -74,9 +74,32 @@ pub(super) fn filled(template: &str, values: &[(&str, &str)]) -> String {
     text + rest
 }
 
+/// Is the text this template, with anything in the place of these placeholders?
+pub(super) fn is_filled(text: &str, template: &str, placeholders: &[&str]) -> bool {
+    let marked = placeholders.iter().fold(template.to_owned(), |marked, place| marked.replace(place, "\0"));
+    let mut fixed = marked.split('\0');
+    let (first, last) = (fixed.next().unwrap_or_default(), fixed.next_back());
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    for part in fixed {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filled_template_is_known_again() {
+        let is_it = |text: &str| is_filled(text, "a @A@ b @B@ c", &["@A@", "@B@"]);
+        assert!(is_it("a 1 b 2 c") && is_it("a  b  c") && is_it("a b b c c b  c"));
+        assert!(!is_it("a 1 b 2 c ") && !is_it("a 1 c") && !is_it("1 b 2 c") && !is_it("a 1 b c"));
+        assert!(is_filled("a", "a", &["@A@"]) && !is_filled("ab", "a", &["@A@"]));
+    }
 
     #[test]
     fn inserted_text_is_not_searched() {

@@ -2,8 +2,8 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::schedule::plan::{InstallPlan, Scheduler, Words, filled, words};
-use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
+use crate::schedule::plan::{InstallPlan, Scheduler, Words, filled, is_filled, words};
+use crate::schedule::timer::{InstalledCommand, TimedProgram, Timer, Timers, When};
 use std::path::{Path, PathBuf};
 
 /// Units for all users, which the user manager reads after the user's own.
@@ -87,18 +87,30 @@ fn service(timer: &Timer, vars: &[(&str, String)]) -> String {
 }
 
 fn schedule(timer: &Timer) -> String {
-    let times = match timer.when.on_calendar() {
+    let times = times(timer.program, &timer.when);
+    filled(templates(timer.program).1, &[("@WHEN@", &timer.when.to_string()), ("@TIMES@", &times)])
+}
+
+fn times(program: TimedProgram, when: &When) -> String {
+    match when.on_calendar() {
         // Persistent: what was missed while the machine was off is caught up on.
         When::On(calendar) => format!("OnCalendar={calendar}\nPersistent=true\nRandomizedDelaySec=10min"),
         When::Every(hours) => {
-            let first = match timer.program {
+            let first = match program {
                 TimedProgram::Consolidate => "5min",
                 TimedProgram::Defrag => "15min",
             };
             format!("OnStartupSec={first}\nOnUnitActiveSec={hours}h\nRandomizedDelaySec=2min")
         }
-    };
-    filled(templates(timer.program).1, &[("@WHEN@", &timer.when.to_string()), ("@TIMES@", &times)])
+    }
+}
+
+/// Does this version write a service and a timer so, but for the command, the environment and words for people?
+pub(crate) fn is_current(service: &str, timer: &str, program: TimedProgram, wanted: &When) -> bool {
+    let (service_template, timer_template) = templates(program);
+    let timer_template = filled(timer_template, &[("@TIMES@", &times(program, wanted))]);
+    is_filled(service, service_template, &["@COMMAND@", "@ENVIRONMENT@"])
+        && is_filled(timer, &timer_template, &["@WHEN@"])
 }
 
 /// Runs a program whose path systemd would not accept: it refuses quotes and backslashes there, however escaped.
@@ -125,17 +137,16 @@ fn quoted(word: &str) -> String {
     format!("\"{}\"", doubled.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The program that an installed service runs.
-pub(crate) fn program_of(service: &str) -> Option<PathBuf> {
-    let value = service.lines().find_map(|line| line.strip_prefix("ExecStart="))?;
-    // For the quotes and backslashes that we write, systemd and the shell have the same rules.
-    let words = shlex::split(value.trim_start_matches(':'))?;
-    let program = match &words[..] {
-        [sh, c, script, program, ..] if [sh, c, script] == BY_SHELL => program,
-        [program, ..] => program,
-        [] => return None,
-    };
-    Some(PathBuf::from(program.replace("%%", "%")))
+/// What an installed service runs.
+pub(crate) fn command_of(service: &str) -> Option<InstalledCommand> {
+    let mut all = Words::new();
+    for value in service.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
+        // For the quotes and backslashes that we write, systemd and the shell have the same rules.
+        let words = shlex::split(value.trim_start_matches(':'))?;
+        let words = if words.starts_with(&self::words(BY_SHELL)) { &words[BY_SHELL.len()..] } else { &words };
+        all.extend(words.iter().map(|word| word.replace("%%", "%")));
+    }
+    InstalledCommand::of(&all)
 }
 
 /// When an installed timer fires: as wanted, or otherwise.
@@ -180,9 +191,9 @@ mod tests {
         for program in ["/usr/bin/x", "/a b/%h/x", "/a$b/x", "/a\"b/x", "/a'b\\c/%%/x", "/ü&<>/x"] {
             let words = words(&[program, "--quiet"]);
             let text = format!("[Service]\nExecStart={}\n", command(&words));
-            assert_eq!(program_of(&text), Some(PathBuf::from(program)), "{text}");
+            assert_eq!(command_of(&text).unwrap().program, Path::new(program), "{text}");
         }
-        assert_eq!(program_of("ExecStart=\n"), None);
+        assert_eq!(command_of("ExecStart=\n"), None);
     }
 
     #[test]

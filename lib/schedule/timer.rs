@@ -122,14 +122,23 @@ impl Timer {
     }
 }
 
-/// The first program of such a command.
-pub(super) fn program_in(command: &[String]) -> Option<PathBuf> {
-    match command {
-        [sh, c, script] if sh == "/bin/sh" && c == "-c" => {
-            Some(shlex::split(script)?.into_iter().next()?.into())
-        }
-        [program, ..] => Some(program.into()),
-        [] => None,
+/// What an installed timer runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct InstalledCommand {
+    pub(crate) program: PathBuf,
+    /// `memory-sync` runs after it.
+    pub(super) syncs: bool,
+}
+
+impl InstalledCommand {
+    /// From the words of a command, or of several in their order.
+    pub(super) fn of(words: &[String]) -> Option<InstalledCommand> {
+        let words = match words {
+            [sh, c, script] if sh == "/bin/sh" && c == "-c" => shlex::split(script)?,
+            words => words.to_vec(),
+        };
+        let is_sync = |word: &String| Path::new(word).file_name() == Some(OsStr::new("memory-sync"));
+        Some(InstalledCommand { program: words.first()?.into(), syncs: words.iter().any(is_sync) })
     }
 }
 

@@ -78,9 +78,13 @@ let
   hooks = all.hooks "${profileDirectory}/bin";
   hasModule = options.programs ? claude-code;
   inModule = hasModule && config.programs.claude-code.enable;
-  hookFiles = lib.mapAttrs' (
-    harness: hook: lib.nameValuePair hook.file { source = all.hookFile harness hook; }
-  ) (lib.filterAttrs (harness: _: harness != "claude-code" || !inModule) hooks);
+  hookFiles =
+    files:
+    lib.listToAttrs (
+      map (file: lib.nameValuePair file.path { inherit (file) source; }) (
+        lib.filter (file: file.harness != "claude-code" || !inModule) files
+      )
+    );
 
   # Targets that home-manager writes: they are links into the Nix store.
   relative =
@@ -101,15 +105,17 @@ in
   config = {
     home.packages = all.packages;
     xdg.configFile =
-      lib.optionalAttrs (!inLibrary) (below "axe" axeFiles) // below "agent-memory" memoryFiles;
+      lib.optionalAttrs (!inLibrary) (below "axe" axeFiles)
+      // below "agent-memory" memoryFiles
+      // hookFiles hooks.configFiles;
     home.file =
       lib.optionalAttrs inLibrary (below "Library/Application Support/axe" axeFiles)
       // lib.optionalAttrs isDarwin logDirectories
-      // hookFiles;
+      // hookFiles hooks.homeFiles;
     programs = lib.optionalAttrs hasModule {
       claude-code.settings = lib.optionalAttrs (
-        inModule && hooks ? claude-code
-      ) hooks.claude-code.settings;
+        inModule && hooks.enabled ? claude-code
+      ) hooks.enabled.claude-code.homeFiles.".claude/settings.json".settings;
     };
 
     warnings =

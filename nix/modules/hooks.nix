@@ -1,5 +1,6 @@
 # Hooks of coding agents: at the end of a session memory-capture, at its start and at each prompt memory-recall. The
-# shape of each file is in memory-hooks(7), and memory-install-hooks writes the same entries.
+# shape of each file is in memory-hooks(7), and memory-install-hooks writes the same entries. A file has settings, which
+# become JSON, or a text. Its path is relative to the home directory, or to the one for configuration.
 {
   # A directory whose path stays the same when the package changes: Codex trusts a hook by its command.
   programs,
@@ -10,6 +11,16 @@ let
     recall = "${programs}/memory-recall --harness ${harness}";
     capture = "${programs}/memory-capture --harness ${harness}";
   };
+  # The examples name the programs as these lines do.
+  plugin =
+    path:
+    builtins.replaceStrings
+      [ " = \"memory-recall\"" " = \"memory-capture\"" ]
+      [
+        " = ${builtins.toJSON "${programs}/memory-recall"}"
+        " = ${builtins.toJSON "${programs}/memory-capture"}"
+      ]
+      (builtins.readFile path);
   # Claude Code's shape, which others have taken over.
   group = more: command: timeout: [
     {
@@ -37,22 +48,21 @@ let
     };
 in
 {
-  claude-code = {
-    file = ".claude/settings.json";
-    settings.hooks = claude "claude-code";
+  amp.configFiles = {
+    "amp/plugins/agent-memory.ts".text = plugin ../../examples/amp/memory.ts;
+    "amp/skills/agent-memory/SKILL.md".text = builtins.readFile ../../examples/amp/SKILL.md;
   };
-  codex =
+  claude-code.homeFiles.".claude/settings.json".settings.hooks = claude "claude-code";
+  codex.homeFiles.".codex/hooks.json".settings.hooks =
     let
       inherit (commands "codex") capture;
     in
-    {
-      file = ".codex/hooks.json";
-      settings.hooks = claude "codex" // {
-        Interrupt = group { } capture 3;
-        SessionEnd = group { } capture 3;
-      };
+    claude "codex"
+    // {
+      Interrupt = group { } capture 3;
+      SessionEnd = group { } capture 3;
     };
-  copilot =
+  copilot.homeFiles.".copilot/hooks/agent-memory.json".settings =
     let
       inherit (commands "copilot") recall capture;
       hook = bash: timeoutSec: [
@@ -63,47 +73,37 @@ in
       ];
     in
     {
-      file = ".copilot/hooks/agent-memory.json";
-      settings = {
-        version = 1;
-        hooks = {
-          sessionStart = hook recall 5;
-          userPromptSubmitted = hook recall 5;
-          agentStop = hook capture 10;
-          sessionEnd = hook capture 10;
-        };
+      version = 1;
+      hooks = {
+        sessionStart = hook recall 5;
+        userPromptSubmitted = hook recall 5;
+        agentStop = hook capture 10;
+        sessionEnd = hook capture 10;
       };
     };
-  cursor =
+  cursor.homeFiles.".cursor/hooks.json".settings =
     let
       # Nothing that a hook of Cursor's prints reaches the model.
       command = [ { command = (commands "cursor").capture; } ];
     in
     {
-      file = ".cursor/hooks.json";
-      settings = {
-        version = 1;
-        hooks = {
-          stop = command;
-          sessionEnd = command;
-        };
+      version = 1;
+      hooks = {
+        stop = command;
+        sessionEnd = command;
       };
     };
-  gemini =
+  gemini.homeFiles.".gemini/settings.json".settings.hooks =
     let
       inherit (commands "gemini") recall capture;
     in
     {
-      file = ".gemini/settings.json";
-      settings.hooks = {
-        SessionStart = group { name = "memory-recall"; } recall 5000;
-        BeforeAgent = group { name = "memory-recall"; } recall 5000;
-        AfterAgent = group { name = "memory-capture"; } capture 10000;
-        SessionEnd = group { name = "memory-capture"; } capture 10000;
-      };
+      SessionStart = group { name = "memory-recall"; } recall 5000;
+      BeforeAgent = group { name = "memory-recall"; } recall 5000;
+      AfterAgent = group { name = "memory-capture"; } capture 10000;
+      SessionEnd = group { name = "memory-capture"; } capture 10000;
     };
-  qwen-code = {
-    file = ".qwen/settings.json";
-    settings.hooks = claude "qwen-code";
-  };
+  opencode.configFiles."opencode/plugin/agent-memory.js".text =
+    plugin ../../examples/opencode/memory.js;
+  qwen-code.homeFiles.".qwen/settings.json".settings.hooks = claude "qwen-code";
 }

@@ -185,7 +185,9 @@ in
         description = "Turn the queue of sessions into notes";
         options = memory.consolidate;
         firstAfter = 300;
-        commands = lib.optional (memory.sync.remote != null) [ "${memory.package}/bin/memory-sync" ];
+        commands = lib.optional (memorySettings.sync.remote or null != null) [
+          "${memory.package}/bin/memory-sync"
+        ];
       };
     }
     // lib.optionalAttrs (memory.enable && memory.defrag.enable) {
@@ -220,11 +222,36 @@ in
     );
   };
 
-  # The hooks that are switched on, by harness.
+  # The files of the hooks that are switched on: by their paths in the home directory, in the one for configuration, and
+  # in /etc for the hosts that link to them.
   hooks =
     programs:
-    lib.filterAttrs (harness: _: memory.enable && memory.hooks.${harness}.enable) (
-      import ./hooks.nix { inherit programs; }
-    );
-  hookFile = harness: hook: json.generate "agent-memory-hooks-${harness}.json" hook.settings;
+    let
+      enabled = lib.filterAttrs (harness: _: memory.enable && memory.hooks.${harness}.enable) (
+        import ./hooks.nix { inherit programs; }
+      );
+      source =
+        path: file:
+        let
+          name = "agent-memory-${baseNameOf path}";
+        in
+        if file ? text then pkgs.writeText name file.text else json.generate name file.settings;
+      files =
+        kind:
+        lib.concatLists (
+          lib.mapAttrsToList (
+            harness: hook:
+            lib.mapAttrsToList (path: file: {
+              inherit harness path;
+              source = source path file;
+              etc = "agent-memory/hooks/${harness}/${baseNameOf path}";
+            }) (hook.${kind} or { })
+          ) enabled
+        );
+    in
+    {
+      inherit enabled;
+      homeFiles = files "homeFiles";
+      configFiles = files "configFiles";
+    };
 }

@@ -8,25 +8,30 @@
   memoryFiles,
   # In the home directory, if XDG_CONFIG_HOME is not set.
   axeDir,
-  # Paths in the home directory, with the files in /etc.
-  homeFiles ? { },
+  hooks,
   # More that the script does.
   more ? "",
 }:
 
 let
+  below = dir: path: "\"${dir}\"/${lib.escapeShellArg path}";
   link =
     dir: etc: file: _:
-    "link \"${dir}\"/${lib.escapeShellArg file} ${lib.escapeShellArg "/etc/${etc}/${file}"}";
-  homeLink = file: target: "link \"$HOME\"/${lib.escapeShellArg file} ${lib.escapeShellArg target}";
-  # All that a configuration can have linked from a home directory.
-  known = map (hook: hook.file) (lib.attrValues (import ./hooks.nix { programs = ""; }));
+    "link ${below dir file} ${lib.escapeShellArg "/etc/${etc}/${file}"}";
+  hookLink = dir: file: "link ${below dir file.path} ${lib.escapeShellArg "/etc/${file.etc}"}";
+  # All hooks that a configuration can have linked to.
+  known = lib.concatMap (
+    hook:
+    map (below "$HOME") (lib.attrNames (hook.homeFiles or { }))
+    ++ map (below "$config") (lib.attrNames (hook.configFiles or { }))
+  ) (lib.attrValues (import ./hooks.nix { programs = ""; }));
 in
 pkgs.writeShellScript "axe-links" ''
   set -eu
   PATH=${lib.makeBinPath [ pkgs.coreutils ]}
   axe=''${XDG_CONFIG_HOME:-$HOME/${axeDir}}/axe
-  memory=''${XDG_CONFIG_HOME:-$HOME/.config}/agent-memory
+  config=''${XDG_CONFIG_HOME:-$HOME/.config}
+  memory=$config/agent-memory
 
   is_ours() {
     case $(readlink -- "$1") in
@@ -50,9 +55,7 @@ pkgs.writeShellScript "axe-links" ''
   }
 
   # Links to files that are no longer in /etc.
-  for old in "$axe"/config.toml "$axe"/agents/*.toml "$memory"/config.json ${
-    lib.concatStringsSep " " (map (file: "\"$HOME\"/${lib.escapeShellArg file}") known)
-  }; do
+  for old in "$axe"/config.toml "$axe"/agents/*.toml "$memory"/config.json ${lib.concatStringsSep " " known}; do
     if [ -L "$old" ] && [ ! -e "$old" ] && is_ours "$old"; then
       rm -- "$old"
     fi
@@ -60,7 +63,8 @@ pkgs.writeShellScript "axe-links" ''
   ${lib.concatStringsSep "\n" (
     lib.mapAttrsToList (link "$axe" "axe") axeFiles
     ++ lib.mapAttrsToList (link "$memory" "agent-memory") memoryFiles
-    ++ lib.mapAttrsToList homeLink homeFiles
+    ++ map (hookLink "$HOME") hooks.homeFiles
+    ++ map (hookLink "$config") hooks.configFiles
     ++ lib.optional (more != "") more
   )}
 ''

@@ -49,9 +49,7 @@ let
   links = import ./links.nix { inherit lib pkgs; } {
     inherit axeFiles memoryFiles;
     axeDir = "Library/Application Support";
-    homeFiles = lib.mapAttrs' (
-      harness: hook: lib.nameValuePair hook.file "/etc/agent-memory/hooks/${harness}.json"
-    ) hooks;
+    inherit hooks;
     # launchd creates a log file, but not its directory.
     more = lib.optionalString (
       logDirectories != [ ]
@@ -68,10 +66,11 @@ in
     environment.etc =
       below "axe" axeFiles
       // below "agent-memory" memoryFiles
-      // lib.mapAttrs' (
-        harness: hook:
-        lib.nameValuePair "agent-memory/hooks/${harness}.json" { source = all.hookFile harness hook; }
-      ) hooks;
+      // lib.listToAttrs (
+        map (file: lib.nameValuePair file.etc { inherit (file) source; }) (
+          hooks.homeFiles ++ hooks.configFiles
+        )
+      );
 
     assertions = lib.optional isOn {
       assertion = user != null;

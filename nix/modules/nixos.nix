@@ -50,18 +50,17 @@ in
     environment.etc =
       below "axe" axeFiles
       // below "agent-memory" memoryFiles
-      // lib.mapAttrs' (
-        harness: hook:
-        lib.nameValuePair "agent-memory/hooks/${harness}.json" { source = all.hookFile harness hook; }
-      ) hooks;
+      // lib.listToAttrs (
+        map (file: lib.nameValuePair file.etc { inherit (file) source; }) (
+          hooks.homeFiles ++ hooks.configFiles
+        )
+      );
     # Also when both families are off: it then removes the links that are left.
     system.userActivationScripts.axe = {
       text = "${import ./links.nix { inherit lib pkgs; } {
         inherit axeFiles memoryFiles;
         axeDir = ".config";
-        homeFiles = lib.mapAttrs' (
-          harness: hook: lib.nameValuePair hook.file "/etc/agent-memory/hooks/${harness}.json"
-        ) hooks;
+        inherit hooks;
       }}";
       deps = [ ];
     };

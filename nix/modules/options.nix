@@ -154,11 +154,13 @@ let
   };
 
   harnesses = {
+    amp = "Amp: a plugin that captures threads, and a skill, both in `~/.config/amp`. Amp loads the plugin when it starts";
     claude-code = "Claude Code; entries of `programs.claude-code.settings` if home-manager manages Claude Code, else `~/.claude/settings.json`";
     codex = "Codex, in `~/.codex/hooks.json`. Codex asks once whether you trust them";
     copilot = "Copilot CLI, in `~/.copilot/hooks/agent-memory.json`";
     cursor = "Cursor, in `~/.cursor/hooks.json`. They capture sessions only";
     gemini = "Gemini CLI, in `~/.gemini/settings.json`";
+    opencode = "opencode: a plugin, `~/.config/opencode/plugin/agent-memory.js`";
     qwen-code = "Qwen Code, in `~/.qwen/settings.json`";
   };
 

@@ -346,6 +346,7 @@ let
       removeSuffix
       isAttrs
       isList
+      listToAttrs
       mapAttrs
       mapAttrs'
       mapAttrsToList

@@ -65,6 +65,7 @@ in
   callPackage = _: _: package "axe";
   coreutils = package "coreutils";
   gitMinimal = package "git-minimal";
+  writeText = builtins.toFile;
   writeShellScript = name: text: builtins.toFile name "#!/bin/bash\n${text}";
   formats = {
     toml = _: {

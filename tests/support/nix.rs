@@ -50,6 +50,14 @@ impl Nix {
         Ok(serde_json::from_slice(&output.stdout).unwrap())
     }
 
+    pub(crate) fn expression(&self, expression: &str) -> Value {
+        let mut nix = self.command("nix-instantiate");
+        nix.args(["--eval", "--strict", "--json", "--read-write-mode", "--expr", expression]);
+        let output = nix.output().unwrap();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
     pub(crate) fn value(&self, file: &str, path: &str) -> Value {
         self.evaluate(file, path).unwrap()
     }

@@ -110,13 +110,19 @@ fn in_words(why: &str) -> String {
             "UnknownIssuer",
             "no authority that this machine trusts has signed its certificate; SSL_CERT_FILE can name others",
         ),
+        (
+            "No CA certificates were loaded",
+            "no certificates of authorities were found; install ca-certificates, or set SSL_CERT_FILE to a file with some",
+        ),
         ("CaUsedAsEndEntity", "its certificate is an authority's, not a server's; it may be self-signed"),
         ("Expired", "its certificate has expired"),
         ("NotValidYet", "its certificate is not valid yet"),
         ("NotValidForName", "its certificate is for another host"),
     ];
     match known.iter().find(|(name, _)| why.contains(name)) {
-        Some((name, words)) => format!("{words} ({name})"),
+        // rustls' own names are one word.
+        Some((name, words)) if !name.contains(' ') => format!("{words} ({name})"),
+        Some((_, words)) => (*words).to_owned(),
         None => why.to_owned(),
     }
 }

@@ -29,8 +29,10 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>> {
 
 /// All settings in the content of the file `path`, valid or not. It is an error if the content is not JSON.
 pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Vec<ParsedSetting<'a>>> {
-    let node = json_file::parse(bytes)
-        .map_err(|error| Error::config(format!("\"{}\" {}", path.display(), error.message())))?;
+    let node = json_file::parse(bytes).map_err(|error| {
+        Error::config(format!("\"{}\" {}", path.display(), error.message()))
+            .hint("correct the file; its keys: memory help configuration")
+    })?;
     let base = PathBase { dir: path.parent().unwrap_or(path), env };
     let mut found = Vec::new();
     walk(&KeyPath { key: String::new(), node }, base, &mut found);

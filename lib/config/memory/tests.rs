@@ -130,7 +130,10 @@ fn each_fault_names_line_key_and_what_is_near() {
         ),
         (r#"{"redact": {"patterns": ["a", ""]}}"#, "line 1, redact.patterns[1]: must not be empty"),
         (r#"{"trustedDirectories": [1]}"#, "line 1, trustedDirectories[0]: expected a directory, found 1"),
-        ("{\n  \"llm\": {},\n}", "line 3, column 1: there is a comma before the closing bracket"),
+        (
+            "{\n  \"llm\": {},\n}",
+            "line 3, column 1: there is a comma before the closing bracket; correct the file; its keys: memory help configuration",
+        ),
     ] {
         assert_eq!(fault(text.as_bytes()), expected, "{text}");
     }

@@ -3,7 +3,9 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::Finished;
+use crate::base::repository::git_dir;
 use crate::base::text::one_line;
+use crate::config::memory::MemoryConfig;
 use crate::memory::sync::objects::words;
 use crate::store::git::Git;
 use crate::store::place::Root;
@@ -61,6 +63,12 @@ pub(super) struct Remote<'a> {
     /// Without user and password.
     pub(super) shown: String,
     is_folder: bool,
+}
+
+/// Are the notes shared, by the configuration or since `memory-sync --remote`?
+pub(crate) fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
+    let has_remote = || Git::new(root, env).is_ok_and(|git| configured(&git).is_some());
+    config.sync.remote.is_some() || (git_dir(root.path()).is_some() && has_remote())
 }
 
 /// The remote that the store's repository has.

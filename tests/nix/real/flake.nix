@@ -29,6 +29,7 @@
           enable = true;
           llm.command = "claude";
           hooks.codex.enable = true;
+          hooks.opencode.enable = true;
         };
       };
       home =
