@@ -170,6 +170,21 @@ fn a_prompt_gives_what_clearly_matches_and_each_note_once() {
     }
 }
 
+/// Each word of the only note is in all of its lines, and yet it is what the prompt is about.
+#[test]
+fn a_prompt_gives_the_only_note_of_a_new_store() {
+    let store = Store::new();
+    store.sandbox.in_a_repository();
+    put(&store, "AAAAAA", "Dev server", HERE, "The dev server listens on port 4310.");
+    hook(&store, "claude-code", &start(&store, "s", "startup"));
+    let asked = prompt(&store, "s", "How do I start the dev server, and on which port?");
+    assert!(context(&hook(&store, "claude-code", &asked)).contains("### Dev server (id__AAAAAA)"));
+    hook(&store, "claude-code", &start(&store, "t", "startup"));
+    for none in ["Restart the server of the staging cluster", "Add a test for the parser of dates"] {
+        assert_eq!(hook(&store, "claude-code", &prompt(&store, "t", none)), "", "{none}");
+    }
+}
+
 #[test]
 fn what_the_program_has_forgotten_is_given_again() {
     let store = store();
