@@ -144,7 +144,9 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
         let settings = read(sandbox.home().join(file));
         assert_eq!(settings["hooks"].as_object().unwrap().len(), events.len(), "{harness}");
         for (event, run, timeout) in *events {
-            let command = format!("{} --harness {harness}", program(run));
+            // Without it, Gemini CLI blocks every prompt once the program is gone.
+            let end = if *harness == "gemini" { " || true" } else { "" };
+            let command = format!("{} --harness {harness}{end}", program(run));
             assert_eq!(commands(&settings, event), [(command, timeout.clone())], "{harness} {event}");
         }
         let version = if matches!(*harness, "cursor" | "copilot") { json!(1) } else { Value::Null };
