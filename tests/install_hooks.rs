@@ -115,6 +115,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("sessionStart", "memory-recall", json!(5)),
                 ("userPromptSubmitted", "memory-recall", json!(5)),
+                ("preCompact", "memory-recall", json!(5)),
                 ("agentStop", "memory-capture", json!(10)),
                 ("sessionEnd", "memory-capture", json!(10)),
             ],

@@ -104,6 +104,8 @@ const QWEN_CODE: &[Event] = CLAUDE_CODE;
 const COPILOT: &[Event] = &[
     Event("sessionStart", Recall, 5),
     Event("userPromptSubmitted", Recall, 5),
+    // After it, the session has lost what it was given, and does not start again.
+    Event("preCompact", Recall, 5),
     Event("agentStop", Capture, 10),
     Event("sessionEnd", Capture, 10),
 ];
