@@ -470,7 +470,7 @@ fn copilots_file_with_our_hooks_is_found_by_any_name() {
     assert_eq!(install(&sandbox, &[]).0, Some(0));
     assert!(!sandbox.home().join(".copilot/hooks/agent-memory.json").exists());
     assert_eq!(commands(&read(&own), "sessionEnd").len(), 1);
-    assert_eq!(read(&own)["hooks"].as_object().unwrap().len(), 4);
+    assert_eq!(read(&own)["hooks"].as_object().unwrap().len(), 5);
 }
 
 #[test]

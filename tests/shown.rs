@@ -24,6 +24,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (".ci/run", "would run this test"),
     (".ci/check-macos", "fetches a compiler and takes minutes"),
+    (".ci/real-programs", "fetches the agents from npm"),
     (".ci/release", "the same"),
     (
         "tar -xzf axe-0.1.0-x86_64-linux.tar.gz --strip-components=1 -C ~/.local",

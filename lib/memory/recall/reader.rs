@@ -226,7 +226,11 @@ mod tests {
             ),
             (Reader::Gemini, r#"{"hook_event_name":"BeforeAgent","prompt":"x"}"#, prompt("x")),
             (Reader::QwenCode, r#"{"hook_event_name":"UserPromptSubmit","prompt":"x"}"#, prompt("x")),
-            (Reader::Copilot, r#"{"sessionId":"s","source":"new","initialPrompt":"x"}"#, start(History::Prompts, false)),
+            (
+                Reader::Copilot,
+                r#"{"sessionId":"s","source":"new","initialPrompt":"x"}"#,
+                start(History::Prompts, false),
+            ),
             (Reader::Copilot, r#"{"sessionId":"s","prompt":"x"}"#, prompt("x")),
             (
                 Reader::Copilot,
