@@ -30,16 +30,29 @@ class Program:
         raise NotImplementedError
 
 
+class NotInstalled(Exception):
+    pass
+
+
 def install(prefix, *packages):
+    """Writes nothing outside `prefix`."""
     shutil.rmtree(prefix, ignore_errors=True)
     prefix.mkdir(parents=True)
-    npm = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--cache", prefix / "npm", "--prefix", prefix]
-    # npm would take a package for the directory of this name, and writes to where it runs.
     (prefix / "package.json").write_text("{}")
-    done = subprocess.run([*npm, *packages], cwd=prefix, capture_output=True, text=True, timeout=600)
-    shutil.rmtree(prefix / "npm", ignore_errors=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(packages)} cannot be installed: {done.stderr.strip()[-500:]}")
+    npm = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
+    where = ["--cache", prefix / "npm", "--prefix", prefix]
+    try:
+        subprocess.run([*npm, *where, *packages], cwd=prefix, check=True, capture_output=True, text=True, timeout=180)
+    except subprocess.TimeoutExpired:
+        why = "npm took too long"
+    except subprocess.CalledProcessError as error:
+        lines = [line for line in error.stderr.splitlines() if line.startswith("npm error")]
+        why = lines[0] if lines else f"npm ended with {error.returncode}"
+    else:
+        shutil.rmtree(prefix / "npm")
+        return
+    shutil.rmtree(prefix)
+    raise NotInstalled(f"{' '.join(packages)} cannot be installed: {why}")
 
 
 def merge(path, more):
