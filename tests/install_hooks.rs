@@ -115,6 +115,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("sessionStart", "memory-recall", json!(5)),
                 ("userPromptSubmitted", "memory-recall", json!(5)),
+                ("preCompact", "memory-recall", json!(5)),
                 ("agentStop", "memory-capture", json!(10)),
                 ("sessionEnd", "memory-capture", json!(10)),
             ],
@@ -144,7 +145,9 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
         let settings = read(sandbox.home().join(file));
         assert_eq!(settings["hooks"].as_object().unwrap().len(), events.len(), "{harness}");
         for (event, run, timeout) in *events {
-            let command = format!("{} --harness {harness}", program(run));
+            // Without it, Gemini CLI blocks every prompt once the program is gone.
+            let end = if *harness == "gemini" { " || true" } else { "" };
+            let command = format!("{} --harness {harness}{end}", program(run));
             assert_eq!(commands(&settings, event), [(command, timeout.clone())], "{harness} {event}");
         }
         let version = if matches!(*harness, "cursor" | "copilot") { json!(1) } else { Value::Null };
@@ -467,7 +470,7 @@ fn copilots_file_with_our_hooks_is_found_by_any_name() {
     assert_eq!(install(&sandbox, &[]).0, Some(0));
     assert!(!sandbox.home().join(".copilot/hooks/agent-memory.json").exists());
     assert_eq!(commands(&read(&own), "sessionEnd").len(), 1);
-    assert_eq!(read(&own)["hooks"].as_object().unwrap().len(), 4);
+    assert_eq!(read(&own)["hooks"].as_object().unwrap().len(), 5);
 }
 
 #[test]

@@ -170,6 +170,21 @@ fn a_prompt_gives_what_clearly_matches_and_each_note_once() {
     }
 }
 
+/// Each word of the only note is in all of its lines, and yet it is what the prompt is about.
+#[test]
+fn a_prompt_gives_the_only_note_of_a_new_store() {
+    let store = Store::new();
+    store.sandbox.in_a_repository();
+    put(&store, "AAAAAA", "Dev server", HERE, "The dev server listens on port 4310.");
+    hook(&store, "claude-code", &start(&store, "s", "startup"));
+    let asked = prompt(&store, "s", "How do I start the dev server, and on which port?");
+    assert!(context(&hook(&store, "claude-code", &asked)).contains("### Dev server (id__AAAAAA)"));
+    hook(&store, "claude-code", &start(&store, "t", "startup"));
+    for none in ["Restart the server of the staging cluster", "Add a test for the parser of dates"] {
+        assert_eq!(hook(&store, "claude-code", &prompt(&store, "t", none)), "", "{none}");
+    }
+}
+
 #[test]
 fn what_the_program_has_forgotten_is_given_again() {
     let store = store();
@@ -180,8 +195,36 @@ fn what_the_program_has_forgotten_is_given_again() {
         assert!(context(&hook(&store, "claude-code", &start(&store, "s", source))).contains("id__AAAAAA"));
         assert!(context(&hook(&store, "claude-code", &asked)).contains("id__BBBBBB"), "{source}");
     }
-    assert!(context(&hook(&store, "claude-code", &start(&store, "s", "resume"))).contains("id__AAAAAA"));
-    assert_eq!(hook(&store, "claude-code", &asked), "", "a resumed session still has it");
+}
+
+/// Where a program keeps it, each resume would add the section once more.
+#[test]
+fn a_resumed_session_is_given_what_its_program_does_not_keep() {
+    let store = store();
+    let asked = prompt(&store, "s", "The integration tests fail at MERGE, which Postgres do they need?");
+    let (section, notes) = ("id__AAAAAA", "id__BBBBBB");
+    for (harness, again) in [
+        ("claude-code", &[][..]),
+        ("codex", &[]),
+        ("copilot", &[section]),
+        ("qwen-code", &[section]),
+        ("gemini", &[section, notes]),
+    ] {
+        hook(&store, harness, &start(&store, "s", "startup"));
+        assert!(hook(&store, harness, &asked).contains(notes), "{harness}");
+        let resumed = hook(&store, harness, &start(&store, "s", "resume")) + &hook(&store, harness, &asked);
+        for id in [section, notes] {
+            let shown = resumed.contains(&format!("({id})"));
+            assert_eq!(shown, again.contains(&id), "{harness} {id}: {resumed}");
+        }
+    }
+    // Copilot CLI names no event, and does not start again when it has compacted a session.
+    let compaction = json!({"sessionId": "s", "cwd": store.sandbox.work(), "trigger": "manual"});
+    assert_eq!(hook(&store, "copilot", &compaction), "");
+    let forgotten = hook(&store, "copilot", &asked);
+    assert!(forgotten.contains(section) && forgotten.contains(&format!("({notes})")), "{forgotten}");
+    // A fork has another id.
+    assert!(hook(&store, "claude-code", &start(&store, "fork", "resume")).contains(section));
 }
 
 #[test]

@@ -24,6 +24,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     (".ci/run", "would run this test"),
     (".ci/check-macos", "fetches a compiler and takes minutes"),
+    (".ci/real-programs", "fetches the agents from npm"),
     (".ci/release", "the same"),
     ("sha256sum -c axe-0.1.0-x86_64-linux.tar.xz.sha256", "checks what .ci/release makes"),
     (

@@ -8,7 +8,7 @@ const RECALL = "memory-recall"
 // Whatever happens here, the person's turn goes on: nothing is thrown, and nothing takes longer than this.
 const PATIENCE_MS = 2000
 
-const recall = (event, sessionID, cwd, prompt) =>
+const recall = (event, sessionID, cwd, more) =>
   new Promise((resolve) => {
     let text = ""
     try {
@@ -26,7 +26,7 @@ const recall = (event, sessionID, cwd, prompt) =>
       child.stdin.on("error", () => {})
       child.stdout.setEncoding("utf8")
       child.stdout.on("data", (more) => (text += more))
-      child.stdin.end(JSON.stringify({ hook_event_name: event, session_id: sessionID, cwd, prompt }))
+      child.stdin.end(JSON.stringify({ hook_event_name: event, session_id: sessionID, cwd, ...more }))
     } catch {
       resolve("")
     }
@@ -50,7 +50,7 @@ export const AgentMemory = async ({ client, directory }) => {
       try {
         if (subAgents.has(input.sessionID)) return
         const prompt = output.parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)
-        const text = await recall("UserPromptSubmit", input.sessionID, directory, prompt.join("\n"))
+        const text = await recall("UserPromptSubmit", input.sessionID, directory, { prompt: prompt.join("\n") })
         if (!text) return
         // opencode sorts the parts by their ids.
         const last = output.parts.map((part) => part.id).sort().at(-1) ?? "prt_"
@@ -64,9 +64,11 @@ export const AgentMemory = async ({ client, directory }) => {
       try {
         const session = event.properties?.info
         if (event.type.startsWith("session.") && session?.parentID) subAgents.add(session.id)
+        const id = event.properties?.sessionID
+        if (!id || subAgents.has(id)) return
+        // What prompts were given before is no longer in the session.
+        if (event.type === "session.compacted") started.set(id, recall("SessionStart", id, directory, { source: "compact" }))
         if (event.type !== "session.idle") return
-        const id = event.properties.sessionID
-        if (subAgents.has(id)) return
         // At the end of `opencode run` there is no time to wait for an answer of the server.
         const args = ["--harness", "opencode", "--thread-id", id]
         spawnSync(CAPTURE, args, { cwd: directory, stdio: "ignore", timeout: PATIENCE_MS })

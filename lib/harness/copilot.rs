@@ -19,7 +19,8 @@ use std::path::Path;
 
 /// The first words of the names of events that are not conversation, or repeat it.
 const OTHER: &[&str] = &[
-    "abort", "assistant", "hook", "permission", "session", "skill", "subagent", "system", "tool", "workflow",
+    "abort", "assistant", "hook", "model", "permission", "session", "skill", "subagent", "system", "tool",
+    "workflow",
 ];
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ use crate::harness::turn::Role;
 use serde_json::{Value, json};
 
 const COPILOT: &str = include_str!("../../../tests/recorded/copilot/events.jsonl");
+const COPILOT_COMPACTED: &str = include_str!("../../../tests/recorded/copilot/recalled.jsonl");
 const QWEN: &str = include_str!("../../../tests/recorded/qwen-code/session.jsonl");
 const QWEN_HELPED: &str = include_str!("../../../tests/recorded/qwen-code/sub-agent-and-compression.jsonl");
 const QWEN_HELPER: &str = include_str!("../../../tests/recorded/qwen-code/sub-agent.jsonl");
@@ -44,6 +45,13 @@ fn copilot_gives_what_was_typed_and_said_and_neither_hooks_nor_sub_agents() {
     assert!(report.session_id.is_some() && report.unknown.is_empty(), "{report:?}");
     assert_eq!((report.cwd.as_deref(), report.is_sub_agent), (Some("/home/u/project"), false));
     assert!(!format!("{turns:?}").contains("SENTINEL"));
+}
+
+#[test]
+fn copilots_records_of_its_own_calls_of_the_model_are_known() {
+    let (turns, report) = told(Format::Copilot, COPILOT_COMPACTED);
+    assert!(report.unknown.is_empty(), "{report:?}");
+    assert_eq!(turns.len(), 8, "{turns:?}");
 }
 
 #[test]

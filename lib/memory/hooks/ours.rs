@@ -37,9 +37,12 @@ pub(super) enum Runs {
     Among(HookProgram),
 }
 
+/// What follows a command of ours where the program takes any exit code but 0 and 1 as an order.
+pub(super) const OR_TRUE: &str = " || true";
+
 /// `None`: it has nothing to do with us.
 pub(super) fn runs(command: &str) -> Option<Runs> {
-    let words = shlex::split(command).unwrap_or_default();
+    let words = shlex::split(command.strip_suffix(OR_TRUE).unwrap_or(command)).unwrap_or_default();
     let mut words = words.iter().skip_while(|word| is_assignment(word));
     let first = words.next().map(|word| Path::new(word).file_name().unwrap_or_default().to_owned());
     let arguments: Vec<_> = words.collect();
@@ -81,6 +84,7 @@ mod tests {
             "'/home/ann b/$x;y/memory-capture' --harness gemini",
             "AGENT_MEMORY_CONFIG=/a memory capture --harness=codex",
             "$HOME/bin/memory-capture --config ~/x.json",
+            "/a/memory-capture --harness gemini || true",
         ] {
             assert_eq!(runs(command), capture, "{command}");
         }
@@ -91,7 +95,7 @@ mod tests {
     fn a_persons_own_command_stays_theirs() {
         for command in [
             "notify-send done; memory-capture --harness claude-code",
-            "memory-capture --harness claude-code || true",
+            "memory-capture --harness claude-code || say it failed",
             "sh -c 'memory-capture --harness codex'",
             "memory-capture --harness codex >/dev/null",
             "memory-capture 'open",

@@ -8,7 +8,7 @@ use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
 use crate::memory::recall::clear::is_clear;
 use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, whole};
-use crate::memory::recall::reader::{Event, Heard, Reader};
+use crate::memory::recall::reader::{Event, Heard, History, Reader};
 use crate::memory::recall::session::Session;
 use crate::memory::search::{Cache, Part, Query};
 use crate::memory::section::here::{Around, Known, known_from};
@@ -62,14 +62,19 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
     let is_start = matches!(heard.event, Event::Start { .. });
     let text = match &heard.event {
         Event::Other => String::new(),
-        Event::Start { forgets, is_unheard } => {
-            if *forgets {
+        Event::Start { history, is_unheard } => {
+            if *history == History::None {
                 session.forget();
             }
-            match is_unheard {
+            let has_it = *history == History::All && session.has_section;
+            match *is_unheard || has_it {
                 true => String::new(),
                 false => section(reader, &heard, at, &cwd, repo.as_deref(), &mut session, MOST)?,
             }
+        }
+        Event::Compaction => {
+            session.forget();
+            String::new()
         }
         Event::Prompt(prompt) => {
             // The program has forgotten it, or never had it.

@@ -26,14 +26,24 @@ pub(crate) const READERS: &str =
 pub(crate) enum Event {
     /// A session begins, or goes on.
     Start {
-        /// The program has forgotten what the session was given.
-        forgets: bool,
+        history: History,
         /// What it is given now does not reach the model.
         is_unheard: bool,
     },
     Prompt(String),
+    /// The program is about to forget what the session was given. There is no start after it.
+    Compaction,
     /// Nothing to answer.
     Other,
+}
+
+/// How much of what a session was given is in front of the model when it starts or goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum History {
+    All,
+    /// What prompts were given; the section is sent only if this hook gives it.
+    Prompts,
+    None,
 }
 
 /// What a hook says.
@@ -89,8 +99,13 @@ impl Reader {
         let first = |keys: &[&str]| keys.iter().find_map(|key| text(key));
         let name = text("hook_event_name").unwrap_or_default().to_owned();
         let source = text("source").unwrap_or_default();
+        let history = match (self, source) {
+            (_, "clear" | "compact") | (Reader::Gemini, "resume") => History::None,
+            (Reader::ClaudeCode | Reader::Codex, "resume") => History::All,
+            _ => History::Prompts,
+        };
         let start = Event::Start {
-            forgets: matches!(source, "clear" | "compact"),
+            history,
             // Gemini CLI runs the hook, and does not send what it says.
             is_unheard: self == Reader::Gemini && source == "clear",
         };
@@ -107,6 +122,7 @@ impl Reader {
                 Event::Prompt(first(&["prompt"]).unwrap_or_default().to_owned())
             }
             "" if object.contains_key("source") || object.contains_key("initialPrompt") => start,
+            "" if object.contains_key("trigger") => Event::Compaction,
             _ => Event::Other,
         };
         let roots = object.get("workspace_roots").and_then(Value::as_array);
@@ -175,29 +191,52 @@ mod tests {
 
     #[test]
     fn events_are_told_apart_by_name_or_by_what_they_have() {
-        let start = |forgets, is_unheard| Event::Start { forgets, is_unheard };
+        let start = |history, is_unheard| Event::Start { history, is_unheard };
         let prompt = |text: &str| Event::Prompt(text.to_owned());
         for (reader, json, event) in [
             (
                 Reader::ClaudeCode,
                 r#"{"hook_event_name":"SessionStart","source":"startup"}"#,
-                start(false, false),
+                start(History::Prompts, false),
             ),
             (
                 Reader::ClaudeCode,
                 r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
-                start(false, false),
+                start(History::All, false),
             ),
             (
                 Reader::ClaudeCode,
                 r#"{"hook_event_name":"SessionStart","source":"compact"}"#,
-                start(true, false),
+                start(History::None, false),
             ),
-            (Reader::Gemini, r#"{"hook_event_name":"SessionStart","source":"clear"}"#, start(true, true)),
+            (
+                Reader::QwenCode,
+                r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
+                start(History::Prompts, false),
+            ),
+            (
+                Reader::Gemini,
+                r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
+                start(History::None, false),
+            ),
+            (
+                Reader::Gemini,
+                r#"{"hook_event_name":"SessionStart","source":"clear"}"#,
+                start(History::None, true),
+            ),
             (Reader::Gemini, r#"{"hook_event_name":"BeforeAgent","prompt":"x"}"#, prompt("x")),
             (Reader::QwenCode, r#"{"hook_event_name":"UserPromptSubmit","prompt":"x"}"#, prompt("x")),
-            (Reader::Copilot, r#"{"sessionId":"s","source":"new","initialPrompt":"x"}"#, start(false, false)),
+            (
+                Reader::Copilot,
+                r#"{"sessionId":"s","source":"new","initialPrompt":"x"}"#,
+                start(History::Prompts, false),
+            ),
             (Reader::Copilot, r#"{"sessionId":"s","prompt":"x"}"#, prompt("x")),
+            (
+                Reader::Copilot,
+                r#"{"sessionId":"s","trigger":"auto","customInstructions":""}"#,
+                Event::Compaction,
+            ),
             (Reader::ClaudeCode, r#"{"hook_event_name":"UserPromptSubmit"}"#, prompt("")),
             (Reader::ClaudeCode, r#"{"hook_event_name":"Stop","prompt":"x"}"#, Event::Other),
             (

@@ -44,6 +44,10 @@ pub(super) struct Closeness {
     pub(super) line: f64,
 }
 
+/// So many lines all notes are taken to have at least: few lines say little about how rare a word is. Where one note was
+/// everything, each of its words would be in every line and worth nothing.
+const LINES: f64 = 50.0;
+
 /// How much a note says about what a text is about, whatever the lengths of both. A score compares the notes that match
 /// one query; this compares with other queries and other stores. Worth 1 is an exact match of a word that occurs once.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -96,7 +100,7 @@ impl Worth {
                 }
             }
         }
-        let total = lines as f64;
+        let total = (lines as f64).max(LINES);
         // The inverse document frequency, where the documents are lines, since notes differ in length: a rare word weighs
         // much, a word of every line nothing. In nearly all of its lines a word occurs once, so it is not counted in how
         // many it does.
