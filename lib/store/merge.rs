@@ -30,6 +30,23 @@ pub(crate) struct MergePlan {
     pub(crate) changes: Vec<FileChange>,
 }
 
+impl MergePlan {
+    /// The hash of what the note was, under whichever name.
+    fn before<'a>(&'a self, change: &'a FileChange) -> Option<&'a String> {
+        let Some(from) = &change.from else { return change.before.as_ref() };
+        self.changes.iter().find(|other| other.path == *from)?.before.as_ref()
+    }
+
+    /// Is the file that goes the one that a note has got, on a disk where both names are one?
+    fn is_only_renamed(&self, root: &Root, gone: &FileChange) -> Result<bool> {
+        let Some(successor) = self.changes.iter().find(|change| change.from.as_ref() == Some(&gone.path))
+        else {
+            return Ok(false);
+        };
+        Ok(file::is_same(&target(root, &gone.path)?, &target(root, &successor.path)?))
+    }
+}
+
 /// What becomes of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FileChange {
@@ -39,6 +56,9 @@ pub(crate) struct FileChange {
     pub(crate) before: Option<String>,
     /// `None`: it goes.
     pub(crate) after: Option<FileBytes>,
+    /// The path that the note has had, which is one of those that go: a renamed note never has two names.
+    #[serde(default)]
+    pub(crate) from: Option<String>,
 }
 
 /// A file's bytes, in JSON.
@@ -107,7 +127,8 @@ pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
     for change in &plan.changes {
         let now = found(root, &change.path)?;
         let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
-        if now != change.before && now != after {
+        let is_own = || change.from.is_some() && now.as_ref() == plan.before(change);
+        if now != change.before && now != after && !is_own() {
             return Ok(Some(change.path.clone()));
         }
     }
@@ -124,24 +145,45 @@ pub(crate) fn recover(root: &Root) -> Result<()> {
         return Ok(());
     }
     let plan = load(&path)?;
-    // The new ones first: a note that moves is never nowhere.
-    let is_new = |change: &&FileChange| change.after.is_some();
-    for change in
-        plan.changes.iter().filter(is_new).chain(plan.changes.iter().filter(|change| !is_new(change)))
-    {
-        carry_out(root, change)?;
+    for change in &plan.changes {
+        if let Some(from) = &change.from {
+            rename(root, &plan, change, from)?;
+        }
+    }
+    // The new ones first: a text that moves is never nowhere.
+    let (new, old): (Vec<_>, Vec<_>) = plan.changes.iter().partition(|change| change.after.is_some());
+    for change in new.into_iter().chain(old) {
+        carry_out(root, &plan, change)?;
     }
     Ok(file::rename(&path, &plan_at(root, WRITTEN))?)
 }
 
-fn carry_out(root: &Root, change: &FileChange) -> Result<()> {
+/// Gives a note its new name; its text follows. Nothing is done if somebody has changed either meanwhile.
+fn rename(root: &Root, plan: &MergePlan, change: &FileChange, from: &str) -> Result<()> {
+    let (old, new) = (target(root, from)?, target(root, &change.path)?);
+    let is_free = found(root, &change.path)?.is_none() || file::is_same(&old, &new);
+    let before = plan.before(change);
+    if !is_free || before.is_none() || found(root, from)?.as_ref() != before {
+        return Ok(());
+    }
+    make_parent(&new)?;
+    Ok(file::rename(&old, &new)?)
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    let Some(dir) = path.parent().filter(|dir| !dir.is_dir()) else { return Ok(()) };
+    file::make_private_dir(dir)?;
+    Ok(dir.parent().map_or(Ok(()), file::sync_dir)?)
+}
+
+fn carry_out(root: &Root, plan: &MergePlan, change: &FileChange) -> Result<()> {
     let path = target(root, &change.path)?;
     let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
     let now = found(root, &change.path)?;
     if now == after {
         return Ok(());
     }
-    let is_untouched = now == change.before;
+    let is_untouched = now == change.before || change.from.is_some() && now.as_ref() == plan.before(change);
     match &change.after {
         // Edited by hand in the moment in which the program was killed: the edit stays, and so does what came.
         Some(after) if !is_untouched => {
@@ -154,13 +196,10 @@ fn carry_out(root: &Root, change: &FileChange) -> Result<()> {
             let beside = path.with_file_name(format!("{} ({mark}).txt", &name[..end]));
             Ok(file::install(&beside, after.as_bytes(), 0o600)?)
         }
-        None if !is_untouched => Ok(()),
+        None if !is_untouched || plan.is_only_renamed(root, change)? => Ok(()),
         None => Ok(file::remove(&path)?),
         Some(after) => {
-            if let Some(dir) = path.parent().filter(|dir| !dir.is_dir()) {
-                file::make_private_dir(dir)?;
-                dir.parent().map_or(Ok(()), file::sync_dir)?;
-            }
+            make_parent(&path)?;
             let written = match now {
                 Some(_) => file::replace(&path, |new| io::Write::write_all(new, after.as_bytes())),
                 None => file::install(&path, after.as_bytes(), 0o600),
@@ -219,6 +258,7 @@ mod tests {
             path: path.to_owned(),
             before: before.map(|text| hash(text.as_bytes())),
             after: after.map(|text| text.as_bytes().to_vec().into()),
+            from: None,
         }
     }
 

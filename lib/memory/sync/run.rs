@@ -8,9 +8,10 @@ use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::{self, Changes, words};
 use crate::memory::sync::remote::{self, Remote, Transfer};
 use crate::memory::sync::secrets::{self, Secrets};
-use crate::memory::sync::side::{Files, Sides};
+use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
+use crate::store::entry::EntryId;
 use crate::store::git::Git;
 use crate::store::history::{self, Commit, DIRS, NO_TEMPORARY_FILES, history_lock};
 use crate::store::merge::{self, FileChange, MergePlan};
@@ -165,6 +166,8 @@ struct Computed {
     changes: Changes,
     /// The hashes of what it changes.
     before: Vec<(String, Option<String>)>,
+    /// Where the notes have been that get another path here.
+    moved: BTreeMap<String, String>,
     /// It is just what the other side has.
     is_theirs: bool,
     /// What it changes there.
@@ -336,6 +339,7 @@ impl Run<'_> {
             }
         };
         let change = |((path, before), after): ((String, Option<String>), Option<Vec<u8>>)| FileChange {
+            from: computed.moved.get(&path).cloned(),
             path,
             before,
             after: after.map(Into::into),
@@ -412,7 +416,8 @@ impl Run<'_> {
         }
         let sent = two.keys().chain(merged.files.keys());
         let sent = sent.filter(|path| two.get(*path) != merged.files.get(*path)).cloned().collect();
-        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, sent, merged }))
+        let moved = moved(&one, &changes);
+        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, moved, sent, merged }))
     }
 
     fn bases(&self, ours: &str, theirs: &str) -> Result<Vec<String>> {
@@ -515,6 +520,19 @@ impl Run<'_> {
     fn has(&self, commit: &str, dir: &str) -> bool {
         self.git.run(&["cat-file", "-e", &format!("{commit}:{dir}")]).is_ok()
     }
+}
+
+/// The notes that get another path: the new one, and the one that goes.
+fn moved(before: &Files, changes: &Changes) -> BTreeMap<String, String> {
+    let gone = changes.iter().filter(|(_, after)| after.is_none());
+    let mut left: BTreeMap<EntryId, &String> =
+        gone.filter_map(|(path, _)| Some((note_id(path, before.get(path)?)?, path))).collect();
+    let new = changes.iter().filter(|(path, _)| !before.contains_key(*path));
+    new.filter_map(|(path, after)| {
+        let old = left.remove(&note_id(path, after.as_ref()?)?)?;
+        Some((path.clone(), old.clone()))
+    })
+    .collect()
 }
 
 /// The paths at which two listings differ.
