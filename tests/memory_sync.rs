@@ -247,6 +247,21 @@ fn a_remote_that_is_away_is_no_error_unless_it_should_be() {
 }
 
 #[test]
+fn a_lock_that_a_dead_git_left_in_the_remote_is_named() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    store.note("AAAAAA", "Port");
+    let lock = nas.path().join("refs/heads/main.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    let (code, _, err) = store.run(PROGRAM, &[]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("git's lock \"") && err.contains("refs/heads/main.lock\" is in the way"), "{err}");
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 1 sent\n");
+}
+
+#[test]
 fn without_a_remote_nothing_happens() {
     let store = Store::with_history();
     let (code, out, err) = store.run(PROGRAM, &[]);

@@ -318,6 +318,36 @@ mod tests {
         }
     }
 
+    /// `topics/old.md` gets another text and another name.
+    fn renamed() -> Vec<FileChange> {
+        let new = FileChange {
+            from: Some("topics/old.md".to_owned()),
+            ..change("archive/new.md", None, Some("new text"))
+        };
+        vec![new, change("topics/old.md", Some("text"), None)]
+    }
+
+    #[test]
+    fn a_renamed_note_is_carried_on_from_its_old_name_its_new_one_and_both() {
+        let [old, new, done] =
+            [("topics/old.md", "text"), ("archive/new.md", "text"), ("archive/new.md", "new text")];
+        for files in [&[old][..], &[new], &[done], &[old, done]] {
+            let world = begun(files, renamed());
+            recover(&world.root).unwrap();
+            assert_eq!(world.text("archive/new.md").as_deref(), Some("new text"), "{files:?}");
+            assert_eq!((world.text("topics/old.md"), world.files()), (None, 0), "{files:?}");
+        }
+        // Edited meanwhile, under its old name or the new one: the edit stays, and what came is there.
+        let world = begun(&[("topics/old.md", "mine")], renamed());
+        recover(&world.root).unwrap();
+        assert_eq!(world.text("topics/old.md").as_deref(), Some("mine"));
+        assert_eq!(world.text("archive/new.md").as_deref(), Some("new text"));
+        let world = begun(&[("archive/new.md", "mine")], renamed());
+        recover(&world.root).unwrap();
+        assert_eq!(world.text("archive/new.md").as_deref(), Some("mine"));
+        assert_eq!(fs_err::read_dir(world.root.archive()).unwrap().count(), 2, "what came is beside it");
+    }
+
     #[test]
     fn an_edit_by_hand_in_between_is_not_overwritten() {
         let changes =

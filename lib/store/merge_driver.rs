@@ -58,6 +58,8 @@ pub(crate) fn install(root: &Root, git: &Git) -> Result<()> {
 
 /// The same for a directory that `git init` is about to make a repository.
 pub(crate) fn prepare(root: &Root, git: &Git) -> Result<()> {
+    // Without git nothing is made.
+    git.run(&["--version"])?;
     let dir = root.path().join(".git");
     file::make_private_dir(&dir)?;
     configure(git, &["--file", ".git/config"])?;

@@ -4,9 +4,10 @@
 use crate::invariants::Trial;
 use crate::reference::difference;
 use crate::scenario::Scenario;
-use crate::support::Said;
-use crate::support::store::{Store, name, note, value};
+use crate::strace::{changing, points_in, strace};
+use crate::support::store::{Store, age, name, note, value};
 use crate::support::world::{ELSEWHERE, Node, Tree, World, words};
+use crate::support::{Said, eventually, is_running, set_mode, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +23,11 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             name: "memory-update: the first commit",
             make: first_commit,
             sample: 4,
-            and: |trial| driver(&trial.world.root()),
+            // The next program that commits is not memory-sync.
+            and: |trial| {
+                did(&here(trial.world, "memory-update", &["AAAAAA", "--tag", "+later"]));
+                driver(&trial.world.root())
+            },
             ..Scenario::PLAIN
         },
     ]
@@ -159,23 +164,21 @@ fn driver(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Nothing is left that would stop a git, or that somebody else would carry on.
-fn left_overs(dir: &Path) -> Vec<String> {
+/// Every file below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for file in fs::read_dir(dir).into_iter().flatten().map(Result::unwrap) {
-        let name = file.file_name().to_string_lossy().into_owned();
-        if file.path().is_dir() && !file.path().is_symlink() {
-            found.extend(left_overs(&file.path()));
-        } else if name.ends_with(".lock")
-            || name == "merge.json"
-            || name == "merged.json"
-            || name == "sync-index"
-        {
-            found.push(name);
-        }
+    for file in fs::read_dir(dir).into_iter().flatten().map(|file| file.unwrap().path()) {
+        if file.is_dir() { found.extend(files(&file)) } else { found.push(file) }
     }
-    found.retain(|name| {
-        !["store.lock", "sync.lock", "history.lock", "targets.lock", "run.lock"].contains(&&**name)
+    found
+}
+
+/// What would stop a git, or what somebody else would carry on.
+fn left_overs(root: &Path) -> Vec<PathBuf> {
+    let mut found = files(root);
+    found.retain(|path| match path.file_name().unwrap().to_str().unwrap() {
+        "merge.json" | "merged.json" | "sync-index" => true,
+        name => name.ends_with(".lock") && path.parent().unwrap().file_name().unwrap() != ".agent-memory",
     });
     found
 }
@@ -195,7 +198,10 @@ fn shared(root: &Path) -> Tree {
 
 /// Whatever happened, and then one run on each machine: both and the remote have the same, and all of it.
 fn agree(trial: &Trial) -> Result<(), String> {
-    let world = trial.world;
+    all_agree(trial.world)
+}
+
+fn all_agree(world: &World) -> Result<(), String> {
     for output in [there(world, "memory-sync", &["--strict"]), here(world, "memory-sync", &["--strict"])] {
         if output.code() != Some(0) {
             return Err(format!("a run in the end: {output:?}"));
@@ -223,7 +229,7 @@ fn agree(trial: &Trial) -> Result<(), String> {
     }
     driver(&world.root())?;
     let all: String = one.iter().map(|(path, node)| format!("== {path}\n{}", node.text())).collect();
-    let is_joining = !trial.world.arguments.is_empty();
+    let is_joining = !world.arguments.is_empty();
     let told: &[&str] = match is_joining {
         true => &["Body of Mine.", "It came."],
         false => &[
@@ -250,4 +256,113 @@ fn agree(trial: &Trial) -> Result<(), String> {
         (true, 0) | (false, 1) => Ok(()),
         (_, waiting) => Err(format!("{waiting} proposals:\n{all}")),
     }
+}
+
+/// One in so many faults of git is tried.
+const GIT_SAMPLE: usize = 16;
+
+/// Where each git that memory-sync starts leaves its trace.
+fn traces(world: &World) -> PathBuf {
+    world.sandbox.work().join(ELSEWHERE).join("traces")
+}
+
+/// Runs memory-sync with a git of which the `number`th is under strace, with these options; all for 0.
+fn with_git_traced(world: &World, number: usize, options: &str) -> Result<Output, String> {
+    let dir = traces(world);
+    fs::create_dir_all(&dir).unwrap();
+    let real = tools().split(':').map(|dir| Path::new(dir).join("git")).find(|path| path.exists()).unwrap();
+    let (at, git, strace) = (dir.display(), real.display(), strace());
+    let script = format!(
+        "#!/bin/sh\necho x >> {at}/count\nn=$(wc -l < {at}/count)\n\
+         [ {number} -eq 0 ] || [ $n -eq {number} ] || exec {git} \"$@\"\n\
+         exec {} -f -y -o {at}/$n {options} {git} \"$@\"\n",
+        strace.display()
+    );
+    fs::write(dir.join("git"), script).unwrap();
+    set_mode(&dir.join("git"), 0o755);
+    let mut command = world.command("memory-sync", &world.arguments);
+    command.env("PATH", format!("{at}:{}", tools()));
+    let output = world.ended(command);
+    let here = world.sandbox.home().parent().unwrap().to_path_buf();
+    eventually("the end of every git", || !is_running(here.to_str().unwrap()));
+    output
+}
+
+/// A git that was killed, or could not write.
+fn goes_on_without_git(world: &World, number: usize, fault: &str) -> Result<bool, String> {
+    world.begin();
+    let call = fault.split(':').next().unwrap();
+    let output = with_git_traced(world, number, &format!("--trace={call} --inject={fault}"))?;
+    let trace = fs::read_to_string(traces(world).join(number.to_string())).unwrap_or_default();
+    let said = format!("{output:?}\n{trace}");
+    if !matches!(output.code(), Some(0..=3)) || output.code() != Some(0) && !output.err().contains(": ") {
+        return Err(format!("it ends badly: {said}"));
+    }
+    // A lock of a git that is gone: the doctor takes it for one when it is ten minutes old.
+    let is_lock = |path: &PathBuf| path.extension().is_some_and(|end| end == "lock");
+    let mut locks: Vec<PathBuf> = files(&world.root().join(".git")).into_iter().filter(is_lock).collect();
+    if !locks.is_empty() {
+        locks.iter().for_each(|lock| age(lock, 3600));
+        here(world, "memory-doctor", &["--fix"]);
+        locks.retain(|lock| lock.exists());
+        if !locks.is_empty() {
+            return Err(format!("the doctor leaves {locks:?}: {said}"));
+        }
+    }
+    // In the remote nobody but its owner can do that; who syncs is told its name.
+    for lock in files(&remote(world)).into_iter().filter(is_lock) {
+        let next = here(world, "memory-sync", &[]);
+        if next.code() != Some(0) && !next.err().contains(lock.file_name().unwrap().to_str().unwrap()) {
+            return Err(format!("{} is in the way, and it says: {next:?}\n{said}", lock.display()));
+        }
+        fs::remove_file(&lock).unwrap();
+    }
+    let next = here(world, "memory-sync", &[]);
+    if next.code() != Some(0) {
+        return Err(format!("the next run: {next:?}\nafter: {said}"));
+    }
+    all_agree(world).map_err(|why| format!("{why}\nafter: {said}"))?;
+    Ok(trace.contains("(INJECTED)") || trace.contains("+++ killed by SIGKILL"))
+}
+
+#[test]
+fn whichever_git_dies_or_cannot_write_the_next_sync_comes_to_the_same() {
+    crate::strace::assert_able();
+    let name = "memory-sync: git";
+    if !name.contains(&std::env::var("FAULTS").unwrap_or_default()) {
+        return;
+    }
+    let sample = std::env::var("FAULTS_SAMPLE").ok().map_or(GIT_SAMPLE, |text| text.parse().unwrap());
+    let world = diverged(true);
+    world.keep_as_template();
+    world.begin();
+    did(&with_git_traced(&world, 0, &changing()).unwrap());
+    let mut points = Vec::new();
+    for number in 1.. {
+        let Ok(trace) = fs::read_to_string(traces(&world).join(number.to_string())) else { break };
+        // git takes a directory that it cannot read for an empty one, also where it moves objects that were pushed.
+        let is_heeded = |(call, _): &(String, usize)| !call.starts_with("getdents");
+        let heeded = points_in(&trace, true, "", false).into_iter().filter(is_heeded);
+        points.extend(heeded.map(|point| (number, point)));
+    }
+    let kinds = ["signal=KILL", "error=ENOSPC", "error=EIO"];
+    let (mut planned, mut took_place, mut wrong) = (0, 0, Vec::new());
+    for (kind, what) in kinds.iter().enumerate() {
+        for (number, (call, k)) in points.iter().skip(kind * sample / 3).step_by(sample) {
+            planned += 1;
+            let fault = format!("{call}:{what}:when={k}");
+            match goes_on_without_git(&world, *number, &fault) {
+                Ok(did) => took_place += usize::from(did),
+                Err(why) => wrong.push(format!("git {number} {fault}: {why}")),
+            }
+        }
+    }
+    crate::say(&format!(
+        "{name}: {took_place} injected of {planned}, at {} calls of {} gits, sampled 1 in {sample}, {} NOT SURVIVED",
+        points.len(),
+        points.last().map_or(0, |(number, _)| *number),
+        wrong.len()
+    ));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(took_place * 10 >= planned * 9, "only {took_place} of {planned} took place");
 }

@@ -6,7 +6,7 @@ use crate::base::file::{self, RunLock};
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::{self, Changes, words};
-use crate::memory::sync::remote::{self, Remote, Transfer};
+use crate::memory::sync::remote::{self, Push, Remote, Transfer};
 use crate::memory::sync::secrets::{self, Secrets};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
@@ -83,6 +83,8 @@ enum Attempt {
     Finished,
     /// Somebody else was quicker.
     Overtaken(String),
+    /// This lock of git's is in the remote.
+    Locked(String),
 }
 
 pub(crate) fn sync(request: &Request) -> Result<Outcome> {
@@ -128,7 +130,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
             Transfer::Unreachable(why) => return run.unreachable(why, is_new),
         },
     };
-    let mut overtaken = String::new();
+    let mut last = (String::new(), "");
     for number in 0..TRIES {
         let theirs = match remote.fetch(&git, &address, &branch)? {
             Transfer::Done(theirs) => theirs,
@@ -143,10 +145,15 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         }
         match run.attempt(theirs.as_deref(), &branch)? {
             Attempt::Finished => return Ok(Outcome::Done(run.report)),
-            Attempt::Overtaken(why) => overtaken = why,
+            Attempt::Overtaken(why) => last = (why, "run memory-sync again"),
+            Attempt::Locked(lock) => {
+                let hint = "if no git is running there, remove it, then run memory-sync again";
+                last = (format!("git's lock \"{lock}\" is in the way"), hint);
+            }
         }
     }
-    Err(Error::busy(format!("{overtaken}, {TRIES} times in a row")).hint("run memory-sync again"))
+    let (why, hint) = last;
+    Err(Error::busy(format!("{why}, {TRIES} times in a row")).hint(hint))
 }
 
 struct Run<'a> {
@@ -218,13 +225,16 @@ impl Run<'_> {
             Secrets { .. } => ours,
         };
         match self.remote.push(self.address, &ours, branch)? {
-            Transfer::Done(true) => {
+            Transfer::Done(Push::Accepted) => {
                 self.report.sent = self.difference(theirs, &listing)?;
                 let tracking = format!("refs/remotes/origin/{branch}");
                 self.git.run(&["update-ref", &tracking, &ours])?;
                 Ok(Attempt::Finished)
             }
-            Transfer::Done(false) => Ok(Attempt::Overtaken("another machine was quicker".to_owned())),
+            Transfer::Done(Push::Overtaken) => {
+                Ok(Attempt::Overtaken("another machine was quicker".to_owned()))
+            }
+            Transfer::Done(Push::Locked(lock)) => Ok(Attempt::Locked(lock)),
             Transfer::Unreachable(why) => {
                 self.report.unreachable = Some(why);
                 Ok(Attempt::Finished)
