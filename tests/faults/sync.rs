@@ -310,12 +310,15 @@ fn goes_on_without_git(world: &World, number: usize, fault: &str) -> Result<bool
         }
     }
     // In the remote nobody but its owner can do that; who syncs is told its name.
-    for lock in files(&remote(world)).into_iter().filter(is_lock) {
+    let locks: Vec<PathBuf> = files(&remote(world)).into_iter().filter(is_lock).collect();
+    if !locks.is_empty() {
         let next = here(world, "memory-sync", &[]);
-        if next.code() != Some(0) && !next.err().contains(lock.file_name().unwrap().to_str().unwrap()) {
-            return Err(format!("{} is in the way, and it says: {next:?}\n{said}", lock.display()));
+        let is_named =
+            locks.iter().any(|lock| next.err().contains(lock.file_name().unwrap().to_str().unwrap()));
+        if next.code() != Some(0) && !is_named {
+            return Err(format!("{locks:?} are in the way, and it says: {next:?}\n{said}"));
         }
-        fs::remove_file(&lock).unwrap();
+        locks.iter().for_each(|lock| fs::remove_file(lock).unwrap());
     }
     let next = here(world, "memory-sync", &[]);
     if next.code() != Some(0) {
