@@ -3,6 +3,9 @@
 //! The merge is a commit first, which no branch has yet. Then a plan says which files become what. It is saved before
 //! the first of them is written, so a killed program's merge is carried on by the next one: by whoever takes the store's
 //! lock ([`recover`]), and by whoever commits (`merge_commit`). So nothing of it is ever taken for a change of this machine.
+//!
+//! Others wait for that lock, and a first sync brings thousands of notes. So their files are written and synced before
+//! ([`stage`]); with the lock each is only renamed.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -10,6 +13,7 @@ use crate::base::text::hex;
 use crate::store::place::Root;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +23,9 @@ const CAP: u64 = 1 << 30;
 const PLAN: &str = "merge.json";
 /// They are; the branch may still lack the commit.
 const WRITTEN: &str = "merged.json";
+
+/// Where the new files wait, under the hashes of what they say.
+const STAGE: &str = "incoming";
 
 /// A merge that is on its way into the store.
 #[derive(Debug, Serialize, Deserialize)]
@@ -116,19 +123,35 @@ fn load(path: &Path) -> Result<MergePlan> {
     })
 }
 
-/// Saves the plan. From here on it will be carried out. The caller holds the store's lock.
-pub(crate) fn begin(root: &Root, plan: &MergePlan) -> Result<()> {
-    let bytes = serde_json::to_vec(plan).map_err(|why| Error::io(format!("cannot write JSON: {why}")))?;
-    Ok(file::install(&plan_at(root, PLAN), &bytes, 0o600)?)
+/// Writes a plan and its files where nobody looks. Needs no lock but that of the sync.
+pub(crate) fn stage(root: &Root, plan: &MergePlan) -> Result<()> {
+    let whole = serde_json::to_vec(plan).map_err(|why| Error::io(format!("cannot write JSON: {why}")))?;
+    let after = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(FileBytes::as_bytes);
+    let mut files: BTreeMap<String, &[u8]> = after.map(|bytes| (hash(bytes), bytes)).collect();
+    files.insert(PLAN.to_owned(), &whole);
+    Ok(file::stage(&root.state().join(STAGE), &files.into_iter().collect::<Vec<_>>())?)
+}
+
+/// Removes what is left there.
+pub(crate) fn clear_stage(root: &Root) -> Result<()> {
+    file::if_exists(file::remove_tree(&root.state().join(STAGE)))?;
+    Ok(())
+}
+
+/// Carries out a plan that is staged. From here on nothing stops it but an error or a kill, and then the next one who takes
+/// the store's lock goes on. The caller holds it.
+pub(crate) fn carry_through(root: &Root, plan: &MergePlan) -> Result<()> {
+    file::rename(&root.state().join(STAGE).join(PLAN), &plan_at(root, PLAN))?;
+    write(root, plan)
 }
 
 /// Is every file still as the plan found it, or as it will be? If not, the path of one that is not.
 pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
     for change in &plan.changes {
         let now = found(root, &change.path)?;
-        let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
+        let after = || change.after.as_ref().map(|after| hash(after.as_bytes()));
         let is_own = || change.from.is_some() && now.as_ref() == plan.before(change);
-        if now != change.before && now != after && !is_own() {
+        if now != change.before && !is_own() && now != after() {
             return Ok(Some(change.path.clone()));
         }
     }
@@ -141,21 +164,26 @@ pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
 /// A file could not be written; the next who takes the lock tries again.
 pub(crate) fn recover(root: &Root) -> Result<()> {
     let path = plan_at(root, PLAN);
-    if !path.exists() {
-        return Ok(());
-    }
-    let plan = load(&path)?;
+    if path.exists() { write(root, &load(&path)?) } else { Ok(()) }
+}
+
+fn write(root: &Root, plan: &MergePlan) -> Result<()> {
     for change in &plan.changes {
         if let Some(from) = &change.from {
-            rename(root, &plan, change, from)?;
+            rename(root, plan, change, from)?;
         }
     }
     // The new ones first: a text that moves is never nowhere.
     let (new, old): (Vec<_>, Vec<_>) = plan.changes.iter().partition(|change| change.after.is_some());
     for change in new.into_iter().chain(old) {
-        carry_out(root, &plan, change)?;
+        carry_out(root, plan, change)?;
     }
-    Ok(file::rename(&path, &plan_at(root, WRITTEN))?)
+    // Until all of it is on the disk, the plan stays.
+    let paths: Result<Vec<PathBuf>> = plan.changes.iter().map(|change| target(root, &change.path)).collect();
+    for dir in paths?.iter().filter_map(|path| path.parent()).collect::<BTreeSet<_>>() {
+        file::if_exists(file::sync_dir(dir))?;
+    }
+    Ok(file::rename(&plan_at(root, PLAN), &plan_at(root, WRITTEN))?)
 }
 
 /// Gives a note its new name; its text follows. Nothing is done if somebody has changed either meanwhile.
@@ -167,7 +195,7 @@ fn rename(root: &Root, plan: &MergePlan, change: &FileChange, from: &str) -> Res
         return Ok(());
     }
     make_parent(&new)?;
-    Ok(file::rename(&old, &new)?)
+    Ok(file::rename_unsynced(&old, &new)?)
 }
 
 fn make_parent(path: &Path) -> Result<()> {
@@ -178,35 +206,38 @@ fn make_parent(path: &Path) -> Result<()> {
 
 fn carry_out(root: &Root, plan: &MergePlan, change: &FileChange) -> Result<()> {
     let path = target(root, &change.path)?;
-    let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
-    let now = found(root, &change.path)?;
-    if now == after {
+    let Some(bytes) = change.after.as_ref().map(FileBytes::as_bytes) else {
+        let is_untouched = found(root, &change.path)? == change.before;
+        let goes = is_untouched && change.before.is_some() && !plan.is_only_renamed(root, change)?;
+        return if goes { Ok(file::forget(&path)?) } else { Ok(()) };
+    };
+    let (now, mark) = (found(root, &change.path)?, hash(bytes));
+    if now.as_ref() == Some(&mark) {
         return Ok(());
     }
-    let is_untouched = now == change.before || change.from.is_some() && now.as_ref() == plan.before(change);
-    match &change.after {
+    make_parent(&path)?;
+    if now != change.before && (change.from.is_none() || now.as_ref() != plan.before(change)) {
         // Edited by hand in the moment in which the program was killed: the edit stays, and so does what came.
-        Some(after) if !is_untouched => {
-            let mark = &hash(after.as_bytes())[..8];
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let mut end = name.len().min(200);
-            while !name.is_char_boundary(end) {
-                end -= 1;
-            }
-            let beside = path.with_file_name(format!("{} ({mark}).txt", &name[..end]));
-            Ok(file::install(&beside, after.as_bytes(), 0o600)?)
-        }
-        None if !is_untouched || plan.is_only_renamed(root, change)? => Ok(()),
-        None => Ok(file::remove(&path)?),
-        Some(after) => {
-            make_parent(&path)?;
-            let written = match now {
-                Some(_) => file::replace(&path, |new| io::Write::write_all(new, after.as_bytes())),
-                None => file::install(&path, after.as_bytes(), 0o600),
-            };
-            Ok(written?)
-        }
+        return Ok(file::install(&beside(&path, &mark), bytes, 0o600)?);
     }
+    if file::unstage(&root.state().join(STAGE).join(&mark), &path).is_ok() {
+        return Ok(());
+    }
+    let written = match now {
+        Some(_) => file::replace(&path, |new| io::Write::write_all(new, bytes)),
+        None => file::install(&path, bytes, 0o600),
+    };
+    Ok(written?)
+}
+
+/// `NAME (a1b2c3d4).txt`
+fn beside(path: &Path, mark: &str) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut end = name.len().min(200);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    path.with_file_name(format!("{} ({}).txt", &name[..end], &mark[..8]))
 }
 
 /// Where a file of a plan lies. A plan is a file, and may have been tampered with.
@@ -269,7 +300,9 @@ mod tests {
         for (path, text) in files {
             file::install(&dir.path().join(path), text.as_bytes(), 0o600).unwrap();
         }
-        begin(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
+        stage(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
+        // Killed there.
+        file::rename(&root.state().join(STAGE).join(PLAN), &plan_at(&root, PLAN)).unwrap();
         World { _dir: dir, root }
     }
 

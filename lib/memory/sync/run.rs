@@ -108,6 +108,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         history::make_repository(root, &git)?;
         merge_driver::install(root, &git)?;
         merge_commit::finish(root, &git)?;
+        merge::clear_stage(root)?;
     }
     let local = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map_err(|_| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
@@ -254,8 +255,10 @@ impl Run<'_> {
 
     /// Commits what this machine has changed, then merges a commit, if there is one. Why not, if something was quicker.
     fn commit_and_take_in(&mut self, theirs: Option<&str>) -> Result<Option<String>> {
-        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
-        self.commit()?;
+        {
+            let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+            self.commit()?;
+        }
         theirs.map_or(Ok(None), |theirs| self.take_in(theirs))
     }
 
@@ -332,7 +335,8 @@ impl Run<'_> {
             .map_err(|why| why.context("what this machine has changed cannot be committed"))
     }
 
-    /// Merges a commit into the store. Why not, if something was quicker. The caller holds the history's lock.
+    /// Merges a commit into the store. Why not, if something was quicker. Others wait only while what has been prepared is
+    /// put in its place.
     fn take_in(&mut self, theirs: &str) -> Result<Option<String>> {
         let root = self.request.root;
         let ours = self.head();
@@ -356,6 +360,11 @@ impl Run<'_> {
         };
         let changes = computed.before.into_iter().zip(computed.changes.into_values()).map(change).collect();
         let plan = MergePlan { ours, merged, changes };
+        merge::stage(root, &plan)?;
+        let _history = file::lock_for_change(&history_lock(root), true)?;
+        if self.head() != plan.ours {
+            return Ok(Some("the store has got another commit meanwhile".to_owned()));
+        }
         {
             let _store = Topics::at(root).lock()?;
             if let Some(path) = merge::differs(root, &plan)? {
@@ -363,10 +372,10 @@ impl Run<'_> {
                     "\"{path}\" has changed meanwhile, or is in the way and not in the store's history"
                 )));
             }
-            merge::begin(root, &plan)?;
-            merge::recover(root)?;
+            merge::carry_through(root, &plan)?;
         }
         merge_commit::finish(root, self.git)?;
+        merge::clear_stage(root)?;
         self.report.received.extend(plan.changes.into_iter().map(|change| change.path));
         self.report.conflicts.extend(computed.merged.conflicts);
         self.report.notices.extend(computed.merged.said);
