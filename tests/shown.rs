@@ -25,6 +25,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     (".ci/run", "would run this test"),
     (".ci/check-macos", "fetches a compiler and takes minutes"),
     (".ci/release", "the same"),
+    (".ci/fuzz", "takes minutes"),
+    (".ci/weekly", "takes hours"),
     (
         "tar -xzf axe-0.1.0-x86_64-linux.tar.gz --strip-components=1 -C ~/.local",
         "unpacks what .ci/release makes",

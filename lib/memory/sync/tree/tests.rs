@@ -318,4 +318,23 @@ fn names_that_differ_in_case_alone_and_files_in_the_way_of_directories_are_told_
     assert!(!tree.files.contains_key("a") && tree.files.contains_key("a/b"));
 }
 
+#[test]
+fn of_two_notes_whose_names_differ_in_accents_alone_neither_is_lost() {
+    let [composed, apart] = ["topics/caf\u{e9}.md", "topics/cafe\u{301}.md"];
+    let one = files(&[(composed, &note("AAAAAA", "One", "", "x\n"))]);
+    let two = files(&[(apart, &note("BBBBBB", "Two", "", "y\n"))]);
+    let tree = both_ways(&Files::new(), &one, &two);
+    let names: BTreeSet<String> = tree.files.keys().map(|path| crate::base::text::folded(path)).collect();
+    assert_eq!((names.len(), tree.files.len()), (2, 2), "{}", shown(&tree.files));
+    assert!(shown(&tree.files).contains("id__AAAAAA") && shown(&tree.files).contains("id__BBBBBB"));
+    // A machine that has neither gets both, whether the other two have met on a disk that tells them apart or not.
+    let all: Files = one.into_iter().chain(two).collect();
+    let rest = BTreeSet::new();
+    assert_eq!(
+        merge(Sides { base: &Files::new(), one: &Files::new(), two: &all, rest: &rest }).files,
+        tree.files
+    );
+    assert_eq!(both_ways(&tree.files, &tree.files, &tree.files).files, tree.files);
+}
+
 mod simulation;
