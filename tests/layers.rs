@@ -16,13 +16,16 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            // The imports of tests do not count.
+            if stem == "tests" {
+                continue;
+            }
             if path.is_dir() {
                 walk(&path, &format!("{module}{stem}::"), into);
                 continue;
             }
             let name = match stem.as_str() {
-                // The imports of tests do not count.
-                "lib" | "tests" => continue,
+                "lib" => continue,
                 "mod" => module.trim_end_matches("::").to_owned(),
                 stem => format!("{module}{stem}"),
             };

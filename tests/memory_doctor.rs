@@ -210,6 +210,20 @@ fn files_that_break_the_schema_are_errors() {
 }
 
 #[test]
+fn names_that_are_one_on_macos_are_reported() {
+    let store = healthy();
+    store.put("topics/caf\u{e9}.md", note("FFFFFF", "Two", "summary: In short.\n"));
+    store.put("topics/cafe\u{301}.md", note("GGGGGG", "Three", "summary: In short.\n"));
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    let line = "topics/caf\u{e9}.md  its name differs from \"cafe\u{301}.md\" in case or accents alone";
+    assert!(out.replace('\t', "  ").contains(line), "{out}");
+    // Names with ids are two everywhere.
+    store.run("memory-doctor", &["--fix"]);
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(!out.contains("accents"), "{out}");
+}
+
+#[test]
 fn two_files_with_one_id_are_an_error() {
     let store = healthy();
     store.put("archive/copy.md", note("AAAAAA", "one", ""));

@@ -93,7 +93,7 @@ fn a_repository_in_a_parent_directory_is_not_touched() {
     assert_eq!(git_in(&home, &["status", "--porcelain", "--untracked-files=no"]), before);
     // An invalid `.git` does not make git search the parent directories.
     fs::remove_dir_all(store.root().join(".git")).unwrap();
-    fs::create_dir(store.root().join(".git")).unwrap();
+    fs::write(store.root().join(".git"), "gitdir: nowhere\n").unwrap();
     let (code, _, err) = store.run("memory-update", &["AAAAAA", "--unpin"]);
     assert!(code == Some(0) && err.contains("not committed"), "{err}");
     assert_eq!(git_in(&home, &["log", "--format=%s"]), "theirs\n");
@@ -204,7 +204,7 @@ fn git_hooks_signing_and_git_variables_are_ignored() {
 fn a_git_failure_is_a_warning_and_the_note_is_written() {
     type Case<'a> = (&'a str, &'a dyn Fn(&Store), &'a [(&'a str, &'a str)], &'a str);
     let cases: [Case; 4] = [
-        ("no git", &|_| {}, &[("PATH", "/nonexistent")], "\"git init\" could not be started"),
+        ("no git", &|_| {}, &[("PATH", "/nonexistent")], "\"git --version\" could not be started"),
         (
             "a hook that fails",
             &|store| hook(store, "sh -c 'echo why >&2; exit 3'"),
@@ -227,6 +227,7 @@ fn a_git_failure_is_a_warning_and_the_note_is_written() {
         let begin = "Warning: the notes are written, but not committed: ";
         assert!(err.starts_with(begin) && err.contains(why), "{what}: {err}");
         assert_eq!(value(&store.text("AAAAAA"), "pinned"), Some("true"), "{what}");
+        assert!(what != "no git" || !store.root().join(".git").exists());
     }
 }
 

@@ -247,6 +247,54 @@ fn a_remote_that_is_away_is_no_error_unless_it_should_be() {
 }
 
 #[test]
+fn a_lock_that_a_dead_git_left_in_the_remote_is_named() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    store.note("AAAAAA", "Port");
+    let lock = nas.path().join("refs/heads/main.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    let (code, _, err) = store.run(PROGRAM, &[]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("git's lock \"") && err.contains("refs/heads/main.lock\" is in the way"), "{err}");
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 1 sent\n");
+}
+
+#[test]
+fn a_hook_waits_for_no_sync() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    store.note("AAAAAA", "Port");
+    store.out("memory-agents-md", &["--stdout"]);
+    let locks: Vec<fs::File> = ["sync.lock", "history.lock", "store.lock"]
+        .iter()
+        .map(|name| {
+            let path = store.root().join(".agent-memory").join(name);
+            let lock = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+            lock.lock().unwrap();
+            lock
+        })
+        .collect();
+    store.sandbox.file("s.jsonl", "{}\n");
+    let session = store.sandbox.work().join("s.jsonl");
+    let hook = |event: &str| {
+        serde_json::json!({"session_id": "s", "transcript_path": session, "cwd": "/", "hook_event_name": event})
+            .to_string()
+    };
+    // Whoever waits for one of the locks gives up after ten seconds, or, at a prompt, says nothing after a quarter of one.
+    let mut capture = store.sandbox.command("memory-capture");
+    let (code, out, err) = said(capture.args(["--harness", "claude-code"]).write_stdin(hook("Stop")));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("inbox/"), "{out}");
+    let mut recall = store.sandbox.command("memory-recall");
+    let (code, out, err) = said(recall.args(["--harness", "claude-code"]).write_stdin(hook("SessionStart")));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("AAAAAA"), "{out}");
+    drop(locks);
+}
+
+#[test]
 fn without_a_remote_nothing_happens() {
     let store = Store::with_history();
     let (code, out, err) = store.run(PROGRAM, &[]);

@@ -27,6 +27,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     (".ci/real-programs", "fetches the agents from npm"),
     (".ci/release", "the same"),
     ("sha256sum -c axe-0.1.0-x86_64-linux.tar.xz.sha256", "checks what .ci/release makes"),
+    (".ci/fuzz", "takes minutes"),
+    (".ci/weekly", "takes hours"),
     (
         "mkdir -p ~/.local && tar -xJf axe-0.1.0-x86_64-linux.tar.xz --strip-components=1 -C ~/.local",
         "unpacks it",

@@ -17,6 +17,7 @@ pub(crate) use crate::base::file::stamp::{Moment, Stamp, settled, stamp, written
 use crate::base::file::leftovers::{remove_twin, twin};
 use crate::base::file::lock::lock_within;
 use crate::base::file::open::{cannot, set_mode};
+use crate::base::parallel;
 use crate::base::signal;
 use crate::base::text::base58;
 use atomic_write_file::AtomicWriteFile;
@@ -256,6 +257,49 @@ pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Resu
         let _ = fs::remove_file(&beside);
     }
     installed.map_err(|e| cannot("write", path, &e))
+}
+
+/// Writes new files into a directory that is ours alone. All are synced in the end: that takes one wait for the disk and
+/// not one each.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {
+    make_private_dir(dir)?;
+    for (name, bytes) in files {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        set_mode(&mut options, 0o600);
+        options.open(dir.join(name))?.write_all(bytes)?;
+    }
+    let synced = parallel::map(files, |_, (name, _)| fs::File::open(dir.join(name))?.sync_all());
+    synced.into_iter().collect::<io::Result<()>>()?;
+    sync_dir(dir)
+}
+
+/// Gives a staged file its place, with the mode of the file that it replaces, if there is one. The caller syncs the
+/// directory. Nothing has happened after an error, as where a link or another owner's file is in that place.
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    if let Some(old) = if_exists(fs::symlink_metadata(path))? {
+        if !old.is_file() || old.uid() != fs::metadata(staged)?.uid() {
+            return Err(io::Error::other("it is replaced by its owner's means"));
+        }
+        fs::set_permissions(staged, old.permissions())?;
+    }
+    fs::rename(staged, path)
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
+    fs::rename(staged, path)
+}
+
+/// Renames a file. The caller syncs the directories.
+#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
+pub(crate) fn rename_unsynced(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
 }
 
 /// Syncs the new file, renames it to `path`, syncs the directory.

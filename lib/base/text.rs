@@ -151,6 +151,16 @@ pub(crate) fn base58(mut number: u64, digits: usize) -> String {
     text.into_iter().map(char::from).collect()
 }
 
+/// The same for all names that a disk of macOS takes for one: it ignores case, and how accents are composed.
+pub(crate) fn folded(name: &str) -> String {
+    use unicode_normalization::UnicodeNormalization;
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    // Some small letters have a capital in common, like σ and ς.
+    name.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfd().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,5 +207,21 @@ mod tests {
     fn the_last_line_skips_blank_ones() {
         assert_eq!(last_line("one\n two \n\n"), "two");
         assert_eq!(last_line(" \n"), "");
+    }
+
+    #[test]
+    fn names_that_are_one_on_macos_fold_to_one() {
+        for (one, other) in [
+            ("A.md", "a.md"),
+            ("caf\u{e9}.md", "cafe\u{301}.md"),
+            ("CAF\u{c9}", "cafe\u{301}"),
+            ("ΣΑΣ", "σας"),
+            ("\u{ac00}", "\u{1100}\u{1161}"),
+            ("\u{1e69}", "s\u{307}\u{323}"),
+        ] {
+            assert_eq!(folded(one), folded(other));
+        }
+        assert_ne!(folded("café"), folded("cafe"));
+        assert_ne!(folded("日記"), folded("計画"));
     }
 }

@@ -69,13 +69,15 @@ pub(crate) fn record_as<'a>(
 /// Makes the store its own repository, unless it is one.
 pub(crate) fn make_repository(root: &Root, git: &Git) -> Result<()> {
     let history = root.path().join(".git");
-    let is_new = !history.exists();
+    // It has its settings before it is a repository, so there is none that a killed program has left without them.
+    let is_new = !history.is_file() && !history.join("HEAD").exists();
     if is_new {
+        merge_driver::prepare(root, git)?;
         git.run(&["init", "--quiet", "--template="])?;
     }
     // The store's directory may be open to others, because a person made it.
     let _ = file::make_private(&history);
-    if is_new { merge_driver::install(root, git) } else { Ok(()) }
+    Ok(())
 }
 
 /// The lock of the program that runs git in the store.

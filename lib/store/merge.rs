@@ -3,6 +3,9 @@
 //! The merge is a commit first, which no branch has yet. Then a plan says which files become what. It is saved before
 //! the first of them is written, so a killed program's merge is carried on by the next one: by whoever takes the store's
 //! lock ([`recover`]), and by whoever commits (`merge_commit`). So nothing of it is ever taken for a change of this machine.
+//!
+//! Others wait for that lock, and a first sync brings thousands of notes. So their files are written and synced before
+//! ([`stage`]); with the lock each is only renamed.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -10,6 +13,7 @@ use crate::base::text::hex;
 use crate::store::place::Root;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +23,9 @@ const CAP: u64 = 1 << 30;
 const PLAN: &str = "merge.json";
 /// They are; the branch may still lack the commit.
 const WRITTEN: &str = "merged.json";
+
+/// Where the new files wait, under the hashes of what they say.
+const STAGE: &str = "incoming";
 
 /// A merge that is on its way into the store.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,6 +37,23 @@ pub(crate) struct MergePlan {
     pub(crate) changes: Vec<FileChange>,
 }
 
+impl MergePlan {
+    /// The hash of what the note was, under whichever name.
+    fn before<'a>(&'a self, change: &'a FileChange) -> Option<&'a String> {
+        let Some(from) = &change.from else { return change.before.as_ref() };
+        self.changes.iter().find(|other| other.path == *from)?.before.as_ref()
+    }
+
+    /// Is the file that goes the one that a note has got, on a disk where both names are one?
+    fn is_only_renamed(&self, root: &Root, gone: &FileChange) -> Result<bool> {
+        let Some(successor) = self.changes.iter().find(|change| change.from.as_ref() == Some(&gone.path))
+        else {
+            return Ok(false);
+        };
+        Ok(file::is_same(&target(root, &gone.path)?, &target(root, &successor.path)?))
+    }
+}
+
 /// What becomes of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FileChange {
@@ -39,6 +63,9 @@ pub(crate) struct FileChange {
     pub(crate) before: Option<String>,
     /// `None`: it goes.
     pub(crate) after: Option<FileBytes>,
+    /// The path that the note has had, which is one of those that go: a renamed note never has two names.
+    #[serde(default)]
+    pub(crate) from: Option<String>,
 }
 
 /// A file's bytes, in JSON.
@@ -96,18 +123,35 @@ fn load(path: &Path) -> Result<MergePlan> {
     })
 }
 
-/// Saves the plan. From here on it will be carried out. The caller holds the store's lock.
-pub(crate) fn begin(root: &Root, plan: &MergePlan) -> Result<()> {
-    let bytes = serde_json::to_vec(plan).map_err(|why| Error::io(format!("cannot write JSON: {why}")))?;
-    Ok(file::install(&plan_at(root, PLAN), &bytes, 0o600)?)
+/// Writes a plan and its files where nobody looks. Needs no lock but that of the sync.
+pub(crate) fn stage(root: &Root, plan: &MergePlan) -> Result<()> {
+    let whole = serde_json::to_vec(plan).map_err(|why| Error::io(format!("cannot write JSON: {why}")))?;
+    let after = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(FileBytes::as_bytes);
+    let mut files: BTreeMap<String, &[u8]> = after.map(|bytes| (hash(bytes), bytes)).collect();
+    files.insert(PLAN.to_owned(), &whole);
+    Ok(file::stage(&root.state().join(STAGE), &files.into_iter().collect::<Vec<_>>())?)
+}
+
+/// Removes what is left there.
+pub(crate) fn clear_stage(root: &Root) -> Result<()> {
+    file::if_exists(file::remove_tree(&root.state().join(STAGE)))?;
+    Ok(())
+}
+
+/// Carries out a plan that is staged. From here on nothing stops it but an error or a kill, and then the next one who takes
+/// the store's lock goes on. The caller holds it.
+pub(crate) fn carry_through(root: &Root, plan: &MergePlan) -> Result<()> {
+    file::rename(&root.state().join(STAGE).join(PLAN), &plan_at(root, PLAN))?;
+    write(root, plan)
 }
 
 /// Is every file still as the plan found it, or as it will be? If not, the path of one that is not.
 pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
     for change in &plan.changes {
         let now = found(root, &change.path)?;
-        let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
-        if now != change.before && now != after {
+        let after = || change.after.as_ref().map(|after| hash(after.as_bytes()));
+        let is_own = || change.from.is_some() && now.as_ref() == plan.before(change);
+        if now != change.before && !is_own() && now != after() {
             return Ok(Some(change.path.clone()));
         }
     }
@@ -120,54 +164,80 @@ pub(crate) fn differs(root: &Root, plan: &MergePlan) -> Result<Option<String>> {
 /// A file could not be written; the next who takes the lock tries again.
 pub(crate) fn recover(root: &Root) -> Result<()> {
     let path = plan_at(root, PLAN);
-    if !path.exists() {
-        return Ok(());
-    }
-    let plan = load(&path)?;
-    // The new ones first: a note that moves is never nowhere.
-    let is_new = |change: &&FileChange| change.after.is_some();
-    for change in
-        plan.changes.iter().filter(is_new).chain(plan.changes.iter().filter(|change| !is_new(change)))
-    {
-        carry_out(root, change)?;
-    }
-    Ok(file::rename(&path, &plan_at(root, WRITTEN))?)
+    if path.exists() { write(root, &load(&path)?) } else { Ok(()) }
 }
 
-fn carry_out(root: &Root, change: &FileChange) -> Result<()> {
-    let path = target(root, &change.path)?;
-    let after = change.after.as_ref().map(|after| hash(after.as_bytes()));
-    let now = found(root, &change.path)?;
-    if now == after {
+fn write(root: &Root, plan: &MergePlan) -> Result<()> {
+    for change in &plan.changes {
+        if let Some(from) = &change.from {
+            rename(root, plan, change, from)?;
+        }
+    }
+    // The new ones first: a text that moves is never nowhere.
+    let (new, old): (Vec<_>, Vec<_>) = plan.changes.iter().partition(|change| change.after.is_some());
+    for change in new.into_iter().chain(old) {
+        carry_out(root, plan, change)?;
+    }
+    // Until all of it is on the disk, the plan stays.
+    let paths: Result<Vec<PathBuf>> = plan.changes.iter().map(|change| target(root, &change.path)).collect();
+    for dir in paths?.iter().filter_map(|path| path.parent()).collect::<BTreeSet<_>>() {
+        file::if_exists(file::sync_dir(dir))?;
+    }
+    Ok(file::rename(&plan_at(root, PLAN), &plan_at(root, WRITTEN))?)
+}
+
+/// Gives a note its new name; its text follows. Nothing is done if somebody has changed either meanwhile.
+fn rename(root: &Root, plan: &MergePlan, change: &FileChange, from: &str) -> Result<()> {
+    let (old, new) = (target(root, from)?, target(root, &change.path)?);
+    let is_free = found(root, &change.path)?.is_none() || file::is_same(&old, &new);
+    let before = plan.before(change);
+    if !is_free || before.is_none() || found(root, from)?.as_ref() != before {
         return Ok(());
     }
-    let is_untouched = now == change.before;
-    match &change.after {
-        // Edited by hand in the moment in which the program was killed: the edit stays, and so does what came.
-        Some(after) if !is_untouched => {
-            let mark = &hash(after.as_bytes())[..8];
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let mut end = name.len().min(200);
-            while !name.is_char_boundary(end) {
-                end -= 1;
-            }
-            let beside = path.with_file_name(format!("{} ({mark}).txt", &name[..end]));
-            Ok(file::install(&beside, after.as_bytes(), 0o600)?)
-        }
-        None if !is_untouched => Ok(()),
-        None => Ok(file::remove(&path)?),
-        Some(after) => {
-            if let Some(dir) = path.parent().filter(|dir| !dir.is_dir()) {
-                file::make_private_dir(dir)?;
-                dir.parent().map_or(Ok(()), file::sync_dir)?;
-            }
-            let written = match now {
-                Some(_) => file::replace(&path, |new| io::Write::write_all(new, after.as_bytes())),
-                None => file::install(&path, after.as_bytes(), 0o600),
-            };
-            Ok(written?)
-        }
+    make_parent(&new)?;
+    Ok(file::rename_unsynced(&old, &new)?)
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    let Some(dir) = path.parent().filter(|dir| !dir.is_dir()) else { return Ok(()) };
+    file::make_private_dir(dir)?;
+    Ok(dir.parent().map_or(Ok(()), file::sync_dir)?)
+}
+
+fn carry_out(root: &Root, plan: &MergePlan, change: &FileChange) -> Result<()> {
+    let path = target(root, &change.path)?;
+    let Some(bytes) = change.after.as_ref().map(FileBytes::as_bytes) else {
+        let is_untouched = found(root, &change.path)? == change.before;
+        let goes = is_untouched && change.before.is_some() && !plan.is_only_renamed(root, change)?;
+        return if goes { Ok(file::forget(&path)?) } else { Ok(()) };
+    };
+    let (now, mark) = (found(root, &change.path)?, hash(bytes));
+    if now.as_ref() == Some(&mark) {
+        return Ok(());
     }
+    make_parent(&path)?;
+    if now != change.before && (change.from.is_none() || now.as_ref() != plan.before(change)) {
+        // Edited by hand in the moment in which the program was killed: the edit stays, and so does what came.
+        return Ok(file::install(&beside(&path, &mark), bytes, 0o600)?);
+    }
+    if file::unstage(&root.state().join(STAGE).join(&mark), &path).is_ok() {
+        return Ok(());
+    }
+    let written = match now {
+        Some(_) => file::replace(&path, |new| io::Write::write_all(new, bytes)),
+        None => file::install(&path, bytes, 0o600),
+    };
+    Ok(written?)
+}
+
+/// `NAME (a1b2c3d4).txt`
+fn beside(path: &Path, mark: &str) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut end = name.len().min(200);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    path.with_file_name(format!("{} ({}).txt", &name[..end], &mark[..8]))
 }
 
 /// Where a file of a plan lies. A plan is a file, and may have been tampered with.
@@ -219,6 +289,7 @@ mod tests {
             path: path.to_owned(),
             before: before.map(|text| hash(text.as_bytes())),
             after: after.map(|text| text.as_bytes().to_vec().into()),
+            from: None,
         }
     }
 
@@ -229,7 +300,9 @@ mod tests {
         for (path, text) in files {
             file::install(&dir.path().join(path), text.as_bytes(), 0o600).unwrap();
         }
-        begin(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
+        stage(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
+        // Killed there.
+        file::rename(&root.state().join(STAGE).join(PLAN), &plan_at(&root, PLAN)).unwrap();
         World { _dir: dir, root }
     }
 
@@ -276,6 +349,36 @@ mod tests {
             end(&world.root).unwrap();
             assert!(written(&world.root).unwrap().is_none());
         }
+    }
+
+    /// `topics/old.md` gets another text and another name.
+    fn renamed() -> Vec<FileChange> {
+        let new = FileChange {
+            from: Some("topics/old.md".to_owned()),
+            ..change("archive/new.md", None, Some("new text"))
+        };
+        vec![new, change("topics/old.md", Some("text"), None)]
+    }
+
+    #[test]
+    fn a_renamed_note_is_carried_on_from_its_old_name_its_new_one_and_both() {
+        let [old, new, done] =
+            [("topics/old.md", "text"), ("archive/new.md", "text"), ("archive/new.md", "new text")];
+        for files in [&[old][..], &[new], &[done], &[old, done]] {
+            let world = begun(files, renamed());
+            recover(&world.root).unwrap();
+            assert_eq!(world.text("archive/new.md").as_deref(), Some("new text"), "{files:?}");
+            assert_eq!((world.text("topics/old.md"), world.files()), (None, 0), "{files:?}");
+        }
+        // Edited meanwhile, under its old name or the new one: the edit stays, and what came is there.
+        let world = begun(&[("topics/old.md", "mine")], renamed());
+        recover(&world.root).unwrap();
+        assert_eq!(world.text("topics/old.md").as_deref(), Some("mine"));
+        assert_eq!(world.text("archive/new.md").as_deref(), Some("new text"));
+        let world = begun(&[("archive/new.md", "mine")], renamed());
+        recover(&world.root).unwrap();
+        assert_eq!(world.text("archive/new.md").as_deref(), Some("mine"));
+        assert_eq!(fs_err::read_dir(world.root.archive()).unwrap().count(), 2, "what came is beside it");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::base::file;
 use crate::base::repository::git_dir;
 use crate::store::git::Git;
 use crate::store::place::Root;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const NAME: &str = "agent-memory";
 /// The flag of memory-sync that makes it a merge driver.
@@ -52,16 +52,35 @@ pub(crate) fn install(root: &Root, git: &Git) -> Result<()> {
     if is_installed(root, git) {
         return Ok(());
     }
-    git.run(&["config", "--local", &key("name"), "notes by note, not by line"])?;
-    git.run(&["config", "--local", &key("driver"), &command()])?;
-    let Some(path) = attributes(root) else { return Ok(()) };
-    let there = file::if_exists(file::read(&path, 1 << 20))?.unwrap_or_default();
-    let there = String::from_utf8_lossy(&there).into_owned();
-    if !there.contains(ATTRIBUTES) {
-        path.parent().map_or(Ok(()), file::make_dir)?;
-        // Of two lines about one file the later holds.
-        let gap = if there.is_empty() || there.ends_with('\n') { "" } else { "\n" };
-        file::install(&path, format!("{there}{gap}{ATTRIBUTES}").as_bytes(), 0o644)?;
+    configure(git, &["--local"])?;
+    attributes(root).map_or(Ok(()), |path| write_attributes(&path))
+}
+
+/// The same for a directory that `git init` is about to make a repository.
+pub(crate) fn prepare(root: &Root, git: &Git) -> Result<()> {
+    // Without git nothing is made.
+    git.run(&["--version"])?;
+    let dir = root.path().join(".git");
+    file::make_private_dir(&dir)?;
+    configure(git, &["--file", ".git/config"])?;
+    write_attributes(&dir.join("info/attributes"))
+}
+
+fn configure(git: &Git, file: &[&str]) -> Result<()> {
+    for (name, value) in [("name", "notes by note, not by line"), ("driver", &command())] {
+        git.run(&[&["config"], file, &[&key(name), value]].concat())?;
     }
     Ok(())
+}
+
+fn write_attributes(path: &Path) -> Result<()> {
+    let there = file::if_exists(file::read(path, 1 << 20))?.unwrap_or_default();
+    let there = String::from_utf8_lossy(&there).into_owned();
+    if there.contains(ATTRIBUTES) {
+        return Ok(());
+    }
+    path.parent().map_or(Ok(()), file::make_dir)?;
+    // Of two lines about one file the later holds.
+    let gap = if there.is_empty() || there.ends_with('\n') { "" } else { "\n" };
+    Ok(file::install(path, format!("{there}{gap}{ATTRIBUTES}").as_bytes(), 0o644)?)
 }

@@ -27,6 +27,7 @@ mod pairs;
 mod reference;
 mod scenario;
 mod strace;
+mod sync;
 
 #[allow(dead_code, reason = "shared with the tests of behaviour, which use all of it")]
 #[path = "../support/mod.rs"]
@@ -46,6 +47,7 @@ fn say(text: &str) {
 /// The long ones first, so that none is waited for in the end.
 fn scenarios() -> Vec<Scenario> {
     let parts = [
+        sync::scenarios(),
         defrag::scenarios(),
         consolidate::scenarios(),
         cron::scenarios(),

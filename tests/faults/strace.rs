@@ -39,7 +39,7 @@ impl Disturbed {
 /// A call: its name, and the how manieth of that name it is in its thread.
 pub(crate) type Point = (String, usize);
 
-fn strace() -> PathBuf {
+pub(crate) fn strace() -> PathBuf {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     let find = || {
         let path = tools();
@@ -104,34 +104,13 @@ impl World {
         let calls = format!("--trace={}", with_mark(&calls));
         let Disturbed { output, trace } = self.traced(threads, &["-y".to_owned(), calls]).unwrap();
         assert!(output.status.code().is_some_and(|code| code < 128), "{output:?}");
-        let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        let mut points: Vec<Point> = Vec::new();
-        let mut began = from.is_empty();
-        for line in trace.lines() {
-            let (thread, call) = match line.split_once(' ') {
-                Some((thread, call)) if threads => (thread, call.trim_start()),
-                _ => ("", line),
-            };
-            let Some((name, rest)) = call.split_once('(').filter(|_| !call.starts_with(['<', '+', '-']))
-            else {
-                continue;
-            };
-            let count = seen.entry((thread, name)).or_default();
-            *count += 1;
-            let point = (name.to_owned(), *count);
-            if began && (with_reading || changes(name, rest)) && !points.contains(&point) {
-                points.push(point);
-            }
-            began = began || call.contains(from);
-        }
-        points
+        points_in(&trace, threads, from, with_reading)
     }
 
     /// Kills the run at its first changing call that names `what`.
     pub(crate) fn killed_at(&self, what: &str) {
         self.begin();
-        let calls = format!("--trace={}", with_mark(CHANGING));
-        let trace = self.traced(false, &["-y".to_owned(), calls]).unwrap().trace;
+        let trace = self.traced(false, &["-y".to_owned(), changing()]).unwrap().trace;
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for line in trace.lines() {
             let Some((name, rest)) = line.split_once('(') else { continue };
@@ -145,6 +124,35 @@ impl World {
         }
         panic!("no call names {what}: {trace}");
     }
+}
+
+/// The calls of a trace, from the first on that holds `from`. With `threads` each line begins with whose call it is.
+pub(crate) fn points_in(trace: &str, threads: bool, from: &str, with_reading: bool) -> Vec<Point> {
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut points: Vec<Point> = Vec::new();
+    let mut began = from.is_empty();
+    for line in trace.lines() {
+        let (thread, call) = match line.split_once(' ') {
+            Some((thread, call)) if threads => (thread, call.trim_start()),
+            _ => ("", line),
+        };
+        let Some((name, rest)) = call.split_once('(').filter(|_| !call.starts_with(['<', '+', '-'])) else {
+            continue;
+        };
+        let count = seen.entry((thread, name)).or_default();
+        *count += 1;
+        let point = (name.to_owned(), *count);
+        if began && (with_reading || changes(name, rest)) && !points.contains(&point) {
+            points.push(point);
+        }
+        began = began || call.contains(from);
+    }
+    points
+}
+
+/// For `strace`: the calls that change something.
+pub(crate) fn changing() -> String {
+    format!("--trace={}", with_mark(CHANGING))
 }
 
 /// Opening for reading changes nothing, nor does what is written to a pipe, but for our own output.

@@ -16,6 +16,10 @@ use std::time::Duration;
 /// No run here waits for anything: one that takes this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The directory, in the working directory, of what other machines have. It is restored like everything else, and no
+/// part of the tree.
+pub(crate) const ELSEWHERE: &str = "elsewhere";
+
 pub(crate) struct World {
     pub(crate) sandbox: Sandbox,
     pub(crate) program: &'static str,
@@ -178,7 +182,7 @@ echo call >> "$DIR/calls"
         }
     }
 
-    /// All files and directories, except in `.git`.
+    /// All files and directories, except in `.git` and on other machines.
     pub(crate) fn tree(&self) -> Tree {
         let mut tree = Tree::new();
         for dir in self.live() {
@@ -240,7 +244,7 @@ fn walk(dir: &Path, top: &Path, tree: &mut Tree) {
         let bytes = if metadata.is_symlink() {
             Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
         } else if metadata.is_dir() {
-            if path.ends_with(".git") {
+            if path.ends_with(".git") || path.ends_with(ELSEWHERE) {
                 continue;
             }
             walk(&path, top, tree);

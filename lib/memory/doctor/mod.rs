@@ -12,6 +12,7 @@ mod history;
 mod hooks;
 mod leftovers;
 mod links;
+mod names;
 mod notes;
 mod owners;
 mod prose;
@@ -81,6 +82,7 @@ pub(crate) fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
         (findings, checked)
     });
     findings.extend(links::check(&checked));
+    findings.extend(names::check(&checked));
     findings.extend(targets::check(cx, checked.shares.drain(..)));
     let (notes, cache) = (checked.in_use(), checked.take_cache());
     findings.extend(checked.findings());

@@ -57,6 +57,15 @@ pub(super) enum Transfer<T> {
     Unreachable(String),
 }
 
+/// What became of a push to a remote that was reached.
+pub(super) enum Push {
+    Accepted,
+    /// Somebody else was quicker.
+    Overtaken,
+    /// Another git holds this lock there, or one that died has left it.
+    Locked(String),
+}
+
 pub(super) struct Remote<'a> {
     root: &'a Root,
     env: &'a Env,
@@ -176,8 +185,8 @@ impl<'a> Remote<'a> {
             .map(|commit| Transfer::Done(Some(commit)))
     }
 
-    /// Gives the remote a commit; `false` if somebody else was quicker.
-    pub(super) fn push(&self, address: &str, commit: &str, branch: &str) -> Result<Transfer<bool>> {
+    /// Gives the remote a commit.
+    pub(super) fn push(&self, address: &str, commit: &str, branch: &str) -> Result<Transfer<Push>> {
         let quietly = self.quietly("receive-pack", "receive-pack");
         let refspec = format!("{commit}:refs/heads/{branch}");
         let mut arguments = vec![
@@ -187,14 +196,17 @@ impl<'a> Remote<'a> {
         arguments.extend(quietly.iter().map(String::as_str));
         arguments.extend(["--", address, &refspec]);
         let finished = self.talk(&arguments)?;
-        let Some(why) = finished.failure() else { return Ok(Transfer::Done(true)) };
+        let Some(why) = finished.failure() else { return Ok(Transfer::Done(Push::Accepted)) };
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
+        if let Some(lock) = lock_in_the_way(&printed) {
+            return Ok(Transfer::Done(Push::Locked(lock)));
+        }
         let quicker = [
             "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value",
             "reference already exists",
         ];
         if quicker.iter().any(|words| printed.contains(words)) {
-            return Ok(Transfer::Done(false));
+            return Ok(Transfer::Done(Push::Overtaken));
         }
         let refusal = printed.lines().find(|line| line.starts_with('!')).map(|line| line.replace('\t', " "));
         match refusal {
@@ -232,6 +244,12 @@ impl<'a> Remote<'a> {
         };
         Err(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
     }
+}
+
+/// `Unable to create '…/main.lock': File exists.`
+fn lock_in_the_way(printed: &str) -> Option<String> {
+    let (lock, rest) = printed.split_once("Unable to create '")?.1.split_once('\'')?;
+    rest.starts_with(": File exists").then(|| one_line(lock, 300))
 }
 
 fn said(finished: &Finished) -> String {

@@ -6,11 +6,12 @@ use crate::base::file::{self, RunLock};
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::{self, Changes, words};
-use crate::memory::sync::remote::{self, Remote, Transfer};
+use crate::memory::sync::remote::{self, Push, Remote, Transfer};
 use crate::memory::sync::secrets::{self, Secrets};
-use crate::memory::sync::side::{Files, Sides};
+use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
+use crate::store::entry::EntryId;
 use crate::store::git::Git;
 use crate::store::history::{self, Commit, DIRS, NO_TEMPORARY_FILES, history_lock};
 use crate::store::merge::{self, FileChange, MergePlan};
@@ -82,6 +83,8 @@ enum Attempt {
     Finished,
     /// Somebody else was quicker.
     Overtaken(String),
+    /// This lock of git's is in the remote.
+    Locked(String),
 }
 
 pub(crate) fn sync(request: &Request) -> Result<Outcome> {
@@ -105,6 +108,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         history::make_repository(root, &git)?;
         merge_driver::install(root, &git)?;
         merge_commit::finish(root, &git)?;
+        merge::clear_stage(root)?;
     }
     let local = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map_err(|_| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
@@ -127,7 +131,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
             Transfer::Unreachable(why) => return run.unreachable(why, is_new),
         },
     };
-    let mut overtaken = String::new();
+    let mut last = (String::new(), "");
     for number in 0..TRIES {
         let theirs = match remote.fetch(&git, &address, &branch)? {
             Transfer::Done(theirs) => theirs,
@@ -142,10 +146,15 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         }
         match run.attempt(theirs.as_deref(), &branch)? {
             Attempt::Finished => return Ok(Outcome::Done(run.report)),
-            Attempt::Overtaken(why) => overtaken = why,
+            Attempt::Overtaken(why) => last = (why, "run memory-sync again"),
+            Attempt::Locked(lock) => {
+                let hint = "if no git is running there, remove it, then run memory-sync again";
+                last = (format!("git's lock \"{lock}\" is in the way"), hint);
+            }
         }
     }
-    Err(Error::busy(format!("{overtaken}, {TRIES} times in a row")).hint("run memory-sync again"))
+    let (why, hint) = last;
+    Err(Error::busy(format!("{why}, {TRIES} times in a row")).hint(hint))
 }
 
 struct Run<'a> {
@@ -165,6 +174,8 @@ struct Computed {
     changes: Changes,
     /// The hashes of what it changes.
     before: Vec<(String, Option<String>)>,
+    /// Where the notes have been that get another path here.
+    moved: BTreeMap<String, String>,
     /// It is just what the other side has.
     is_theirs: bool,
     /// What it changes there.
@@ -215,13 +226,16 @@ impl Run<'_> {
             Secrets { .. } => ours,
         };
         match self.remote.push(self.address, &ours, branch)? {
-            Transfer::Done(true) => {
+            Transfer::Done(Push::Accepted) => {
                 self.report.sent = self.difference(theirs, &listing)?;
                 let tracking = format!("refs/remotes/origin/{branch}");
                 self.git.run(&["update-ref", &tracking, &ours])?;
                 Ok(Attempt::Finished)
             }
-            Transfer::Done(false) => Ok(Attempt::Overtaken("another machine was quicker".to_owned())),
+            Transfer::Done(Push::Overtaken) => {
+                Ok(Attempt::Overtaken("another machine was quicker".to_owned()))
+            }
+            Transfer::Done(Push::Locked(lock)) => Ok(Attempt::Locked(lock)),
             Transfer::Unreachable(why) => {
                 self.report.unreachable = Some(why);
                 Ok(Attempt::Finished)
@@ -241,8 +255,10 @@ impl Run<'_> {
 
     /// Commits what this machine has changed, then merges a commit, if there is one. Why not, if something was quicker.
     fn commit_and_take_in(&mut self, theirs: Option<&str>) -> Result<Option<String>> {
-        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
-        self.commit()?;
+        {
+            let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+            self.commit()?;
+        }
         theirs.map_or(Ok(None), |theirs| self.take_in(theirs))
     }
 
@@ -319,7 +335,8 @@ impl Run<'_> {
             .map_err(|why| why.context("what this machine has changed cannot be committed"))
     }
 
-    /// Merges a commit into the store. Why not, if something was quicker. The caller holds the history's lock.
+    /// Merges a commit into the store. Why not, if something was quicker. Others wait only while what has been prepared is
+    /// put in its place.
     fn take_in(&mut self, theirs: &str) -> Result<Option<String>> {
         let root = self.request.root;
         let ours = self.head();
@@ -336,12 +353,18 @@ impl Run<'_> {
             }
         };
         let change = |((path, before), after): ((String, Option<String>), Option<Vec<u8>>)| FileChange {
+            from: computed.moved.get(&path).cloned(),
             path,
             before,
             after: after.map(Into::into),
         };
         let changes = computed.before.into_iter().zip(computed.changes.into_values()).map(change).collect();
         let plan = MergePlan { ours, merged, changes };
+        merge::stage(root, &plan)?;
+        let _history = file::lock_for_change(&history_lock(root), true)?;
+        if self.head() != plan.ours {
+            return Ok(Some("the store has got another commit meanwhile".to_owned()));
+        }
         {
             let _store = Topics::at(root).lock()?;
             if let Some(path) = merge::differs(root, &plan)? {
@@ -349,10 +372,10 @@ impl Run<'_> {
                     "\"{path}\" has changed meanwhile, or is in the way and not in the store's history"
                 )));
             }
-            merge::begin(root, &plan)?;
-            merge::recover(root)?;
+            merge::carry_through(root, &plan)?;
         }
         merge_commit::finish(root, self.git)?;
+        merge::clear_stage(root)?;
         self.report.received.extend(plan.changes.into_iter().map(|change| change.path));
         self.report.conflicts.extend(computed.merged.conflicts);
         self.report.notices.extend(computed.merged.said);
@@ -412,7 +435,8 @@ impl Run<'_> {
         }
         let sent = two.keys().chain(merged.files.keys());
         let sent = sent.filter(|path| two.get(*path) != merged.files.get(*path)).cloned().collect();
-        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, sent, merged }))
+        let moved = moved(&one, &changes);
+        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, moved, sent, merged }))
     }
 
     fn bases(&self, ours: &str, theirs: &str) -> Result<Vec<String>> {
@@ -515,6 +539,19 @@ impl Run<'_> {
     fn has(&self, commit: &str, dir: &str) -> bool {
         self.git.run(&["cat-file", "-e", &format!("{commit}:{dir}")]).is_ok()
     }
+}
+
+/// The notes that get another path: the new one, and the one that goes.
+fn moved(before: &Files, changes: &Changes) -> BTreeMap<String, String> {
+    let gone = changes.iter().filter(|(_, after)| after.is_none());
+    let mut left: BTreeMap<EntryId, &String> =
+        gone.filter_map(|(path, _)| Some((note_id(path, before.get(path)?)?, path))).collect();
+    let new = changes.iter().filter(|(path, _)| !before.contains_key(*path));
+    new.filter_map(|(path, after)| {
+        let old = left.remove(&note_id(path, after.as_ref()?)?)?;
+        Some((path.clone(), old.clone()))
+    })
+    .collect()
 }
 
 /// The paths at which two listings differ.

@@ -62,6 +62,12 @@ pub(super) fn place_of(path: &str) -> Option<(Place, &str)> {
     (name.ends_with(".md") && !name.starts_with('.') && !name.contains('/')).then_some((place, name))
 }
 
+/// The id of the note in a file, if there is a note in it.
+pub(super) fn note_id(path: &str, bytes: &[u8]) -> Option<EntryId> {
+    place_of(path)?;
+    Entry::parse(bytes.to_vec()).ok().map(|entry| entry.into_meta().id)
+}
+
 /// The files of one side, sorted.
 #[derive(Debug, Default)]
 pub(super) struct Side {
