@@ -218,6 +218,9 @@ fn a_resumed_session_is_given_what_its_program_does_not_keep() {
             assert_eq!(shown, again.contains(&id), "{harness} {id}: {resumed}");
         }
     }
+    // Gemini CLI keeps what prompts were given.
+    let resumed = hook(&store, "gemini", &start(&store, "s", "resume")) + &hook(&store, "gemini", &asked);
+    assert_eq!(resumed, "");
     // Copilot CLI names no event, and does not start again when it has compacted a session.
     let compaction = json!({"sessionId": "s", "cwd": store.sandbox.work(), "trigger": "manual"});
     assert_eq!(hook(&store, "copilot", &compaction), "");

@@ -62,7 +62,7 @@ pub(super) const ABOUT: About = About {
              and Qwen Code get hookSpecificOutput.additionalContext, Copilot CLI additionalContext, Cursor \
              additional_context, the others plain text. The notes stand between two lines with a random mark: \
              memory-consolidate leaves everything between them out of a session.\n\n\
-             A prompt of a session that has not had the section gets it first, except where a plugin asks (opencode, Amp, Pi). So it is if Gemini CLI has cleared \
+             A prompt of a session that has not had the section gets it first, except where a plugin asks (opencode, Amp, Pi). So it is if Gemini CLI has cleared or resumed \
              the session, since it does not use the answer of that hook, and if Copilot CLI has compacted it. A resumed session of Claude Code or Codex \
              keeps the section and is not given it again.",
         ),

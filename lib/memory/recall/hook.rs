@@ -63,7 +63,12 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
     let text = match &heard.event {
         Event::Other => String::new(),
         Event::Start { history, is_unheard } => {
-            if *history == History::None {
+            let is_lost = match history {
+                History::All => false,
+                History::Prompts => *is_unheard && !session.section_at_prompt,
+                History::None => true,
+            };
+            if is_lost {
                 session.forget();
             }
             let has_it = *history == History::All && session.has_section;
@@ -84,6 +89,7 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
                     section(reader, &heard, at, &cwd, repo.as_deref(), &mut session, MOST - 2 * PROMPT_BYTES)?
                 }
             };
+            session.section_at_prompt |= !section.is_empty();
             let notes = notes(prompt, at, repo.as_deref(), &mut session)?;
             [section, notes].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
         }

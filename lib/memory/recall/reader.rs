@@ -100,14 +100,14 @@ impl Reader {
         let name = text("hook_event_name").unwrap_or_default().to_owned();
         let source = text("source").unwrap_or_default();
         let history = match (self, source) {
-            (_, "clear" | "compact") | (Reader::Gemini, "resume") => History::None,
+            (_, "clear" | "compact") => History::None,
             (Reader::ClaudeCode | Reader::Codex, "resume") => History::All,
             _ => History::Prompts,
         };
         let start = Event::Start {
             history,
-            // Gemini CLI runs the hook, and does not send what it says.
-            is_unheard: self == Reader::Gemini && source == "clear",
+            // Gemini CLI runs the hook, and does not send what it says; after a resume it does so under -p alone.
+            is_unheard: self == Reader::Gemini && matches!(source, "clear" | "resume"),
         };
         let is_sub_agent = ["agent_id", "agentId", "parentAgentId"].iter().any(|key| text(key).is_some());
         let event = match &*name {
@@ -217,7 +217,7 @@ mod tests {
             (
                 Reader::Gemini,
                 r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
-                start(History::None, false),
+                start(History::Prompts, true),
             ),
             (
                 Reader::Gemini,

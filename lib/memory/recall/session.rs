@@ -26,6 +26,9 @@ pub(super) struct Session {
     pub(super) session: String,
     /// It has had the section.
     pub(super) has_section: bool,
+    /// A prompt brought it. Gemini CLI loses what a start gave when the session is resumed, and the prompts of that time.
+    #[serde(default)]
+    pub(super) section_at_prompt: bool,
     /// The notes that it has had whole, or as much of them as there was room for.
     pub(super) notes: BTreeSet<EntryId>,
     #[serde(skip)]
@@ -48,6 +51,7 @@ impl Session {
     /// Forgets what the program has forgotten.
     pub(super) fn forget(&mut self) {
         self.has_section = false;
+        self.section_at_prompt = false;
         self.notes.clear();
     }
 
