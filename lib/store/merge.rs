@@ -26,6 +26,8 @@ const WRITTEN: &str = "merged.json";
 
 /// Where the new files wait, under the hashes of what they say.
 const STAGE: &str = "incoming";
+/// The plan among them.
+const STAGED_PLAN: &str = "plan";
 
 /// A merge that is on its way into the store.
 #[derive(Debug, Serialize, Deserialize)]
@@ -128,8 +130,10 @@ pub(crate) fn stage(root: &Root, plan: &MergePlan) -> Result<()> {
     let whole = serde_json::to_vec(plan).map_err(|why| Error::io(format!("cannot write JSON: {why}")))?;
     let after = plan.changes.iter().filter_map(|change| change.after.as_ref()).map(FileBytes::as_bytes);
     let mut files: BTreeMap<String, &[u8]> = after.map(|bytes| (hash(bytes), bytes)).collect();
-    files.insert(PLAN.to_owned(), &whole);
-    Ok(file::stage(&root.state().join(STAGE), &files.into_iter().collect::<Vec<_>>())?)
+    files.insert(STAGED_PLAN.to_owned(), &whole);
+    let staged = file::stage(&root.state().join(STAGE), &files.into_iter().collect::<Vec<_>>());
+    // On a full disk nothing of it is left in the way.
+    staged.or_else(|why| clear_stage(root).and(Err(why.into())))
 }
 
 /// Removes what is left there.
@@ -141,7 +145,7 @@ pub(crate) fn clear_stage(root: &Root) -> Result<()> {
 /// Carries out a plan that is staged. From here on nothing stops it but an error or a kill, and then the next one who takes
 /// the store's lock goes on. The caller holds it.
 pub(crate) fn carry_through(root: &Root, plan: &MergePlan) -> Result<()> {
-    file::rename(&root.state().join(STAGE).join(PLAN), &plan_at(root, PLAN))?;
+    file::rename(&root.state().join(STAGE).join(STAGED_PLAN), &plan_at(root, PLAN))?;
     write(root, plan)
 }
 
@@ -302,7 +306,7 @@ mod tests {
         }
         stage(&root, &MergePlan { ours: None, merged: "m".to_owned(), changes }).unwrap();
         // Killed there.
-        file::rename(&root.state().join(STAGE).join(PLAN), &plan_at(&root, PLAN)).unwrap();
+        file::rename(&root.state().join(STAGE).join(STAGED_PLAN), &plan_at(&root, PLAN)).unwrap();
         World { _dir: dir, root }
     }
 

@@ -390,7 +390,7 @@ fn machines_that_have_met_have_the_same_bytes_and_nothing_is_lost() {
 /// `SYNC_HISTORIES=10000 cargo test --lib many_histories -- --ignored`; `SYNC_SEED=N` is where they begin.
 #[test]
 #[ignore = "takes minutes"]
-#[allow(clippy::disallowed_methods, reason = "a person chooses the seeds")]
+#[allow(clippy::disallowed_methods, reason = "how many is said where the test is run by hand")]
 fn many_histories_lose_nothing() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let (seed, count) = (number("SYNC_SEED").unwrap_or(1_000), number("SYNC_HISTORIES").unwrap_or(10_000));
