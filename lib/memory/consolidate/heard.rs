@@ -187,3 +187,79 @@ impl Numbers {
         Passage { number: self.last, ..passage }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "a test may write files")]
+
+    use super::*;
+    use crate::harness::turn::Role;
+    use crate::memory::authorship::Speaker;
+    use crate::memory::consolidate::history::HistoryWriter;
+    use crate::store::batch::Batches;
+    use crate::store::place::Root;
+
+    /// A batch with a session of the turns "word 0", "word 1" and so on, of which the agent's cite a note.
+    fn batch(dir: &tempfile::TempDir, turns: usize) -> Batch {
+        let batch = Batches::of_queue(&Root::at(dir.path())).begin().unwrap();
+        let mut writer = HistoryWriter::new(&batch.file(&history_name("q")), 1000).unwrap();
+        for number in 0..turns {
+            let (role, note) = match number % 2 {
+                0 => (Role::User, ""),
+                _ => (Role::Assistant, " [[id__AAAAAA]]"),
+            };
+            let text = format!("word {number}{note}");
+            let turn = Passage { number, role, at: None, text, output: None, is_part: false };
+            writer.turn(turn, format!("hash{number}"), 0).unwrap();
+        }
+        batch.write_json(&facts_name("q"), &writer.finish().unwrap()).unwrap();
+        batch
+    }
+
+    fn stretch(from: usize, to: usize) -> Vec<Stretch> {
+        vec![Stretch { queue_id: "q".to_owned(), from, to }]
+    }
+
+    #[test]
+    fn a_later_part_knows_what_was_said_before_it_and_reads_only_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let batch = batch(&dir, 6);
+        let mut heard = Heard::default();
+        let first = heard.record(&batch, &stretch(0, 3)).unwrap();
+        assert_eq!(first.quote(3, "word 2"), Some(Speaker::Person));
+        drop(first);
+        assert_eq!(heard.session(&batch, &stretch(0, 3)[0]).unwrap().newly_cited().len(), 1);
+        // Whoever reads the first passage from now on finds that it is damaged.
+        let path = batch.file(&history_name("q"));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[0] = b'x';
+        std::fs::write(&path, &bytes).unwrap();
+        let texts: Vec<(usize, String)> = heard.passages(&batch, &stretch(3, 6)).unwrap()[0]
+            .iter()
+            .map(|passage| (passage.number, passage.text.clone()))
+            .collect();
+        assert_eq!((texts.len(), &texts[1]), (3, &(2, "word 4".to_owned())));
+        let second = heard.record(&batch, &stretch(3, 6)).unwrap();
+        assert_eq!(second.quote(2, "word 4"), Some(Speaker::Person));
+        assert_eq!(second.quote(3, "word 2"), None, "that was another prompt");
+        assert!(second.verbatim("word 0", "word 2", "word 4"), "what was typed earlier counts");
+        // Cited again, but not for the first time.
+        assert!(heard.session(&batch, &stretch(3, 6)[0]).unwrap().newly_cited().is_empty());
+        assert!(Heard::default().record(&batch, &stretch(3, 6)).is_err());
+    }
+
+    #[test]
+    fn a_part_that_was_read_by_an_earlier_run_is_read_from_its_session_s_beginning() {
+        let dir = tempfile::tempdir().unwrap();
+        let batch = batch(&dir, 6);
+        let mut heard = Heard::default();
+        assert!(heard.session(&batch, &stretch(4, 6)[0]).unwrap().newly_cited().is_empty());
+        // An earlier part once more: nothing that was said later is known.
+        let record = heard.record(&batch, &stretch(0, 2)).unwrap();
+        assert!(record.verbatim("word 0", "word 0", "word 0"));
+        assert!(!record.verbatim("word 4", "word 4", "word 4"));
+        assert_eq!(heard.session(&batch, &stretch(0, 2)[0]).unwrap().newly_cited().len(), 1);
+        heard.forget(&batch);
+        assert!(heard.0.is_empty());
+    }
+}
