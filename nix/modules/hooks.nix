@@ -77,6 +77,7 @@ in
       hooks = {
         sessionStart = hook recall 5;
         userPromptSubmitted = hook recall 5;
+        preCompact = hook recall 5;
         agentStop = hook capture 10;
         sessionEnd = hook capture 10;
       };
@@ -95,7 +96,8 @@ in
     };
   gemini.homeFiles.".gemini/settings.json".settings.hooks =
     let
-      inherit (commands "gemini") recall capture;
+      # Gemini CLI takes any exit code but 0 and 1 as an order, 127 too.
+      inherit (builtins.mapAttrs (_: command: "${command} || true") (commands "gemini")) recall capture;
     in
     {
       SessionStart = group { name = "memory-recall"; } recall 5000;
