@@ -91,8 +91,9 @@ impl Caller<'_> {
         Ok(Some(reply.replace(digits(&theirs.id), digits(&batch.id))))
     }
 
-    /// Forgets the replies of dry runs that are too old to be used.
+    /// Forgets the replies of dry runs that are too old to be used, and what a killed one left half written.
     pub(super) fn sweep(&self) {
+        file::sweep_dir(&self.pointers(), "", Duration::ZERO);
         let Ok(entries) = fs_err::read_dir(self.pointers()) else { return };
         for entry in entries.filter_map(std::io::Result::ok) {
             let age =

@@ -606,6 +606,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// One batch from its beginning, with the store left as it is.
     pub(crate) fn dry_run(&mut self) -> Result<(Ending, Previewed)> {
+        self.run.caller.sweep();
         let stop = self.begin(Answerer::Command)?;
         let reply = match &self.run.batch {
             Some(batch) if self.progress.answers > 0 => {
