@@ -9,7 +9,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::hex;
+use crate::base::text::{border, hex};
 use crate::store::place::Root;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -236,12 +236,8 @@ fn carry_out(root: &Root, plan: &MergePlan, change: &FileChange) -> Result<()> {
 
 /// `NAME (a1b2c3d4).txt`
 fn beside(path: &Path, mark: &str) -> PathBuf {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let mut end = name.len().min(200);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    path.with_file_name(format!("{} ({}).txt", &name[..end], &mark[..8]))
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{} ({}).txt", &name[..border(&name, 200)], &mark[..8]))
 }
 
 /// Where a file of a plan lies. A plan is a file, and may have been tampered with.

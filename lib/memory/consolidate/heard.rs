@@ -9,6 +9,7 @@ use crate::memory::consolidate::work::Stretch;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// So many batches are kept at once. The size of each grows with the number of different words in its sessions.
@@ -29,8 +30,10 @@ struct Reading {
 pub(super) struct Session {
     queue_id: String,
     pub(super) history: History,
-    /// What was read last, in shown passages; `None`: nothing yet.
-    here: Option<(usize, usize)>,
+    /// The file with its passages.
+    path: PathBuf,
+    /// What was read last.
+    here: Option<Stretch>,
     /// The index of the first passage that was not read.
     next: usize,
     /// The notes that the agent had cited before `here`, or that were counted when it read them.
@@ -49,15 +52,11 @@ impl Heard {
             let (from, to) = session.history.span(stretch.from, stretch.to);
             let mut passages = Vec::new();
             numbers.next_session();
-            session.history.read(
-                &batch.file(&history_name(&stretch.queue_id)),
-                from..to,
-                |passage, is_shown| {
-                    if is_shown {
-                        passages.push(numbers.number(passage));
-                    }
-                },
-            )?;
+            session.history.read(&session.path, from..to, |passage, is_shown| {
+                if is_shown {
+                    passages.push(numbers.number(passage));
+                }
+            })?;
             all.push(passages);
         }
         Ok(all)
@@ -81,9 +80,7 @@ impl Heard {
     }
 
     fn read_to(&self, batch: &Batch, stretch: &Stretch) -> Option<&Session> {
-        let here = Some((stretch.from, stretch.to));
-        let is_it = |session: &&Session| session.queue_id == stretch.queue_id && session.here == here;
-        self.0.get(&batch.id)?.sessions.iter().find(is_it)
+        self.0.get(&batch.id)?.sessions.iter().find(|session| session.here.as_ref() == Some(stretch))
     }
 
     pub(super) fn forget(&mut self, batch: &Batch) {
@@ -109,8 +106,9 @@ impl Reading {
     fn new(batch: &Batch, stretches: &[Stretch]) -> Result<Reading> {
         let session = |Stretch { queue_id, .. }: &Stretch| {
             let history = batch.read_json(&facts_name(queue_id))?;
+            let (queue_id, path) = (queue_id.clone(), batch.file(&history_name(queue_id)));
             let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
-            Ok(Session { queue_id: queue_id.clone(), history, here: None, next: 0, earlier, cited })
+            Ok(Session { queue_id, history, path, here: None, next: 0, earlier, cited })
         };
         Ok(Reading { sessions: stretches.iter().map(session).collect::<Result<_>>()?, ..Reading::default() })
     }
@@ -118,7 +116,7 @@ impl Reading {
     /// Reads on to the end of these stretches.
     fn hear(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<()> {
         let mut pairs = self.sessions.iter().zip(stretches);
-        if pairs.all(|(session, stretch)| session.here == Some((stretch.from, stretch.to))) {
+        if pairs.all(|(session, stretch)| session.here.as_ref() == Some(stretch)) {
             return Ok(());
         }
         let mut pairs = self.sessions.iter().zip(stretches);
@@ -129,26 +127,20 @@ impl Reading {
         record.forget_shown();
         let mut numbers = Numbers::default();
         for (session, stretch) in self.sessions.iter_mut().zip(stretches) {
-            session.hear(batch, stretch, record, &mut numbers)?;
+            session.hear(stretch, record, &mut numbers)?;
         }
         Ok(())
     }
 }
 
 impl Session {
-    fn hear(
-        &mut self,
-        batch: &Batch,
-        stretch: &Stretch,
-        record: &mut Record,
-        numbers: &mut Numbers,
-    ) -> Result<()> {
-        let Session { history, earlier, cited, .. } = self;
+    fn hear(&mut self, stretch: &Stretch, record: &mut Record, numbers: &mut Numbers) -> Result<()> {
+        let Session { history, path, earlier, cited, .. } = self;
         let (from, to) = history.span(stretch.from, stretch.to);
         earlier.append(cited);
         numbers.next_session();
         let mut index = self.next;
-        history.read(&batch.file(&history_name(&stretch.queue_id)), self.next..to, |passage, is_shown| {
+        history.read(path, self.next..to, |passage, is_shown| {
             let is_here = is_shown && index >= from;
             index += 1;
             earlier.extend(passage.counted());
@@ -157,7 +149,7 @@ impl Session {
             passage.record(record, is_here, history.is_forgeable, history.is_note);
         })?;
         self.next = to;
-        self.here = Some((stretch.from, stretch.to));
+        self.here = Some(stretch.clone());
         Ok(())
     }
 

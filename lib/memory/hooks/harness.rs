@@ -7,7 +7,7 @@ use crate::base::file;
 use crate::base::lookup::beside;
 use crate::config::memory::homes::Home;
 use crate::memory::hooks::jsonc::{Dialect, Json};
-use crate::memory::hooks::ours::{HookProgram, OR_TRUE, mentions};
+use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
 use crate::memory::hooks::settings::{Form, Hook};
 use std::path::{Path, PathBuf};
 
@@ -48,10 +48,7 @@ impl Programs {
     fn command(&self, program: HookProgram, harness: &str) -> Json {
         let path = self.path(program);
         let quoted = shlex::try_quote(path).unwrap_or_else(|_| path.into());
-        // Where the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a
-        // turn asks the model again and again. The commands of the others stay as they are: Codex trusts their text.
-        let end = if harness == "gemini" { OR_TRUE } else { "" };
-        Json::Text(format!("{quoted} --harness {harness}{end}"))
+        Json::Text(format!("{quoted}{}", end_of(harness)))
     }
 }
 

@@ -37,12 +37,19 @@ pub(super) enum Runs {
     Among(HookProgram),
 }
 
-/// What follows a command of ours where the program takes any exit code but 0 and 1 as an order.
-pub(super) const OR_TRUE: &str = " || true";
+/// The ends of our commands, by harness. Where the program is gone, the shell exits with 127. Gemini CLI then blocks each
+/// prompt, and at the end of a turn asks the model again and again. The commands of the others stay as they are: Codex
+/// trusts their text.
+pub(super) fn end_of(harness: &str) -> String {
+    let or_true = if harness == "gemini" { " || true" } else { "" };
+    format!(" --harness {harness}{or_true}")
+}
 
 /// `None`: it has nothing to do with us.
 pub(super) fn runs(command: &str) -> Option<Runs> {
-    let words = shlex::split(command.strip_suffix(OR_TRUE).unwrap_or(command)).unwrap_or_default();
+    let is_gemini = command.ends_with(&end_of("gemini"));
+    let plain = command.strip_suffix(" || true").filter(|_| is_gemini).unwrap_or(command);
+    let words = shlex::split(plain).unwrap_or_default();
     let mut words = words.iter().skip_while(|word| is_assignment(word));
     let first = words.next().map(|word| Path::new(word).file_name().unwrap_or_default().to_owned());
     let arguments: Vec<_> = words.collect();
@@ -95,7 +102,8 @@ mod tests {
     fn a_persons_own_command_stays_theirs() {
         for command in [
             "notify-send done; memory-capture --harness claude-code",
-            "memory-capture --harness claude-code || say it failed",
+            "memory-capture --harness claude-code || true",
+            "memory-capture --harness gemini || say it failed",
             "sh -c 'memory-capture --harness codex'",
             "memory-capture --harness codex >/dev/null",
             "memory-capture 'open",

@@ -1,4 +1,5 @@
-//! The runner: performs a machine's effects, saves its state before each, and feeds the outcomes back.
+//! The runner: performs a machine's effects, saves its state before each that does more than read, and feeds the
+//! outcomes back.
 //!
 //! Every mode of both programs is a [`Runner::walk`]: a run, the rest of a run that was killed, a dry run, a prompt for
 //! a person, a reply that a person brings.

@@ -1,6 +1,6 @@
 //! Files in the store that are no notes: merged by path as git would; where that fails, both stay.
 
-use crate::base::text::hex;
+use crate::base::text::{border, hex};
 use crate::memory::sync::lines;
 use crate::memory::sync::side::Files;
 use sha2::{Digest, Sha256};
@@ -77,10 +77,7 @@ pub(super) fn beside(path: &str, ending: &str, mark: &str) -> String {
     };
     let ending = if ending.is_empty() { own } else { ending };
     // File systems allow 255 bytes.
-    let mut end = stem.len().min(255 - 8 - ending.len().min(40) - mark.len() - 4);
-    while !stem.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = border(stem, 255 - 8 - ending.len().min(40) - mark.len() - 4);
     let slash = if dir.is_empty() { "" } else { "/" };
     let dot = if ending.is_empty() { "" } else { "." };
     format!("{dir}{slash}{} ({mark}){dot}{ending}", &stem[..end])
