@@ -63,7 +63,22 @@ impl Env {
 
     /// The day here and now: in the time zone of `TZ`, else of the system, else in UTC.
     pub(crate) fn today(&self) -> Date {
-        self.now().to_zoned(TimeZone::system()).date()
+        self.day(self.now())
+    }
+
+    /// The day of a moment here.
+    pub(crate) fn day(&self, moment: Timestamp) -> Date {
+        moment.to_zoned(self.time_zone()).date()
+    }
+
+    /// Before jiff looks up one zone, it lists all of them, which takes a hook longer than reading its input. So the file
+    /// of the zone is read here. Where `TZ` is something else than the name of one, jiff says what it means.
+    fn time_zone(&self) -> TimeZone {
+        let zones = self.os("TZDIR").map_or(Path::new("/usr/share/zoneinfo"), Path::new);
+        let own = self.vars.get(OsStr::new("TZ"));
+        let file = own.map_or(PathBuf::from("/etc/localtime"), |name| zones.join(name));
+        let zone = fs_err::read(file).ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+        zone.unwrap_or_else(TimeZone::system)
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the working directory")]
@@ -195,6 +210,20 @@ mod tests {
     fn axe_now_pins_the_clock() {
         let env = pretend(&[("AXE_NOW", "2026-02-28T15:04:05Z")]);
         assert_eq!(env.now().to_string(), "2026-02-28T15:04:05Z");
+    }
+
+    #[test]
+    fn the_day_is_that_of_the_zone() {
+        let moment: Timestamp = "2026-02-28T23:30:00Z".parse().unwrap();
+        let day = |vars: &[(&str, &str)]| pretend(vars).day(moment).to_string();
+        assert_eq!(day(&[("TZ", "UTC")]), "2026-02-28");
+        assert_eq!(day(&[("TZ", "Asia/Tokyo")]), "2026-03-01");
+        assert_eq!(day(&[("TZ", "/usr/share/zoneinfo/Asia/Tokyo")]), "2026-03-01");
+        // What names no file is left to jiff, which asks the environment of the process.
+        let others =
+            [day(&[("TZ", "Nowhere/At_All")]), moment.to_zoned(TimeZone::system()).date().to_string()];
+        assert_eq!(others[0], others[1]);
+        assert_eq!(day(&[("TZ", "Tokyo"), ("TZDIR", "/usr/share/zoneinfo/Asia")]), "2026-03-01");
     }
 
     #[test]

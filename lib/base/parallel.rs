@@ -6,23 +6,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const THREADS: usize = 4;
 /// A thread takes so many items at a time. Fewer items are done before a second thread has started.
 const SHARE: usize = 64;
+/// The same where each item is a file to be read and understood.
+const SHARE_OF_FILES: usize = 8;
 
 /// What `each` makes of every item and its index, in the order of the items.
 pub(crate) fn map<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
+    map_shares(items, SHARE, each)
+}
+
+/// Like [`map`], for files that are all read. It takes more threads for few of them.
+pub(crate) fn map_files<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
+    map_shares(items, SHARE_OF_FILES, each)
+}
+
+fn map_shares<I: Sync, T: Send>(items: &[I], size: usize, each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     let next = AtomicUsize::new(0);
     // Each thread takes the next share when it is done with one, so that none waits for another.
     let work = || {
         let mut parts = Vec::new();
         loop {
-            let first = next.fetch_add(SHARE, Ordering::Relaxed);
+            let first = next.fetch_add(size, Ordering::Relaxed);
             let Some(rest) = items.get(first..).filter(|rest| !rest.is_empty()) else { return parts };
-            let share = rest.iter().take(SHARE).zip(first..);
+            let share = rest.iter().take(size).zip(first..);
             parts.push((first, share.map(|(item, index)| each(index, item)).collect::<Vec<T>>()));
         }
     };
     let mut parts = std::thread::scope(|scope| {
-        let others = 1..threads.min(items.len().div_ceil(SHARE));
+        let others = 1..threads.min(items.len().div_ceil(size));
         // Where no thread is to be had, this one does all the work.
         let started: Vec<_> =
             others.filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
@@ -31,7 +42,18 @@ pub(crate) fn map<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T +
         parts
     });
     parts.sort_unstable_by_key(|(first, _)| *first);
-    parts.into_iter().flat_map(|(_, part)| part).collect()
+    let mut all = Vec::with_capacity(items.len());
+    parts.iter_mut().for_each(|(_, part)| all.append(part));
+    all
+}
+
+/// Runs `work`, and `ahead` in another thread, for what `work` will need later: a lock makes it once, whoever comes first.
+/// Where no thread is to be had, `work` makes it.
+pub(crate) fn with_ahead<T>(ahead: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
+    std::thread::scope(|scope| {
+        let _ = std::thread::Builder::new().spawn_scoped(scope, ahead);
+        work()
+    })
 }
 
 #[cfg(test)]
@@ -40,10 +62,11 @@ mod tests {
 
     #[test]
     fn results_come_in_the_order_of_the_items() {
-        for count in [0, 1, SHARE, 10 * SHARE + 1] {
+        for count in [0, 1, SHARE_OF_FILES, SHARE, 10 * SHARE + 1] {
             let items: Vec<usize> = (0..count).collect();
-            let made = map(&items, |index, item| (index, item * 2));
-            assert_eq!(made, (0..count).map(|n| (n, n * 2)).collect::<Vec<_>>());
+            let expected: Vec<_> = (0..count).map(|n| (n, n * 2)).collect();
+            assert_eq!(map(&items, |index, item| (index, item * 2)), expected);
+            assert_eq!(map_files(&items, |index, item| (index, item * 2)), expected);
         }
     }
 }

@@ -189,7 +189,7 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         });
     }
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = cache.keep_up(&store.root);
+    let _ = cache.keep_up();
     Ok(ExitCode::SUCCESS)
 }
 

@@ -248,7 +248,7 @@ fn search(
     }
     stdout.flush()?;
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = cache.keep_up(&store.root);
+    let _ = cache.keep_up();
     Ok(())
 }
 

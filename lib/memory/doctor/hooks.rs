@@ -8,7 +8,7 @@ use crate::memory::hooks::found;
 use crate::memory::hooks::status::{Hooks, Status, status};
 use crate::store::batch::Batches;
 use crate::store::journal::Journal;
-use jiff::tz::TimeZone;
+use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn of(home: &Home, last: &BTreeMap<String, Timestamp>, cx: &CheckContext) -> Vec
     };
     let warning = |what: String, mend: &str| Finding::warning(Check::Hooks, &file, what, mend);
     let mut findings = Vec::new();
-    let seen = last.get(home.harness).map(|at| at.to_zoned(TimeZone::system()).date());
+    let seen = last.get(home.harness).map(|at| cx.env.day(*at));
     let seen_words =
         seen.map_or("it never captured anything".to_owned(), |day| format!("it last captured on {day}"));
     if let Hooks::Missing(programs) = &hooks {
@@ -73,6 +73,9 @@ pub(crate) struct HarnessState {
     hooks: bool,
     #[serde(rename = "lastCapture")]
     last_capture: Option<Timestamp>,
+    /// The same, as a day here.
+    #[serde(skip)]
+    last_day: Option<Date>,
 }
 
 impl HarnessState {
@@ -82,8 +85,8 @@ impl HarnessState {
 
     pub(crate) fn line(&self) -> String {
         let hooks = if self.hooks { "its hooks are installed" } else { "hooks are missing" };
-        let last = match self.last_capture {
-            Some(at) => format!("last captured on {}", at.to_zoned(TimeZone::system()).date()),
+        let last = match self.last_day {
+            Some(day) => format!("last captured on {day}"),
             None => "never captured".to_owned(),
         };
         format!("{}: {hooks}, {last}", self.harness)
@@ -96,7 +99,8 @@ pub(crate) fn states(cx: &CheckContext) -> Vec<HarnessState> {
         let status = status(home, cx.env).ok().flatten()?;
         let hooks = status.hooks == Hooks::All && status.gone.is_empty() && status.unreadable.is_none();
         let last_capture = last.get(home.harness).copied();
-        Some(HarnessState { harness: home.harness, file: status.file, hooks, last_capture })
+        let last_day = last_capture.map(|at| cx.env.day(at));
+        Some(HarnessState { harness: home.harness, file: status.file, hooks, last_capture, last_day })
     };
     found(cx.env).into_iter().filter_map(state).collect()
 }

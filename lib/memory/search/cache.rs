@@ -6,45 +6,49 @@
 //! that a second change could have the same time, is read as if there were no cache. So is every file if the cache is
 //! spoilt, belongs to another store or another version, or is younger than the clock.
 //!
-//! The file: a header of ten numbers; the notes in the order of their names, with what lists need; then a vocabulary, and
-//! for each note the words of it with their counts.
+//! The file: a header of eleven numbers; the notes in the order of their names, with what lists need; a vocabulary; then,
+//! for each word, the notes that have it, and how often. Of these lists a query reads those of its own words.
 
-use crate::base::error::{Error, Result};
-use crate::base::file::{self, Moment, Stamp};
-use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
-use crate::base::parallel;
-use crate::memory::search::count::{Counts, Extent, FIELDS, Tally, with_document};
+mod writer;
+
+use crate::base::error::Result;
+use crate::base::file::{self, Dir, Moment, Stamp};
+use crate::base::packed::{Unpack, checksum};
+use crate::memory::search::cache::writer::write;
+use crate::memory::search::count::{Counts, Extent, FIELDS, Tally};
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
-use crate::store::entry::{EntryId, Meta, pack, unpack};
-use crate::store::persistence::{Note, Place};
+use crate::store::entry::{EntryId, Meta, unpack};
 use crate::store::place::Root;
-use crate::store::topics::{Topics, read};
-use std::collections::HashMap;
-use std::io::Read;
+use std::ffi::OsStr;
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 const NAME: &str = "notes.cache";
 const MAGIC: u64 = u64::from_le_bytes(*b"axenotes");
 /// Another one for each other form of the file.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// The cache is written anew when so many notes differ from it, and one in so many of all.
 const DIFFERENT: usize = 64;
 const PART: usize = 50;
-/// So many files are read for the cache before their words are packed: so few are in memory at once.
-const PORTION: usize = 1024;
+
+/// How often most words of a note occur in it: once, in the body.
+const IN_THE_BODY: [u16; FIELDS] = [0, 0, 0, 1];
 
 /// The header's numbers.
-const HEADER: usize = 10;
+const HEADER: usize = 11;
 const HEADER_BYTES: usize = HEADER * 8;
 
 /// A note whose file is as the cache knows it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'a> {
-    cache: &'a Cache,
+    content: &'a Content,
+    /// Its index.
+    note: usize,
     head: &'a Head,
 }
 
@@ -55,7 +59,16 @@ struct Head {
     /// Empty if the metadata has something that cannot be packed.
     meta: Range<usize>,
     extent: Extent,
-    words: Range<usize>,
+}
+
+/// A word of the vocabulary.
+#[derive(Debug)]
+struct Word {
+    text: Range<usize>,
+    /// Where in the file its list stands.
+    list: Range<u64>,
+    /// Half of the list's checksum: there are many words.
+    sum: u32,
 }
 
 /// Which part of the cache is needed.
@@ -67,112 +80,81 @@ pub(crate) enum Part {
 
 #[derive(Debug)]
 pub(crate) struct Cache {
+    /// `None`: there is no cache.
+    source: Option<(Root, Part)>,
     least: usize,
-    heads: Vec<u8>,
-    words: Vec<u8>,
-    /// In the order of their names.
-    notes: Vec<Head>,
-    /// The words of the vocabulary, as places in `words`.
-    vocabulary: Vec<Range<usize>>,
-    /// Notes that were changed before this were settled.
-    settled: i64,
+    content: OnceLock<Content>,
     opened: Moment,
     /// How many files were as the cache knows them, and how many were not and could be.
     hits: AtomicUsize,
     misses: AtomicUsize,
+    /// A list was not what was written.
+    is_spoilt: AtomicBool,
+}
+
+/// What was read from the file. By default nothing.
+#[derive(Debug, Default)]
+struct Content {
+    heads: Vec<u8>,
+    words: Vec<u8>,
+    /// In the order of their names.
+    notes: Vec<Head>,
+    /// The words are places in `words`.
+    vocabulary: Vec<Word>,
+    /// The file, for its lists.
+    file: Option<Mutex<fs_err::File>>,
+    /// Notes that were changed before this were settled.
+    settled: i64,
+    /// Where the notes lie.
+    dir: Option<Dir>,
 }
 
 impl Cache {
     /// Fewer notes are read quickly enough.
     pub(crate) const LEAST: usize = 1000;
 
-    /// The cache of a store; an empty one if there is none that can be used.
+    /// The cache of a store. It is read when it is first asked, and is empty if there is none that can be used.
     pub(crate) fn open(root: &Root, part: Part) -> Cache {
         Cache::open_with(root, part, Cache::LEAST)
     }
 
     /// No cache, which is never written either.
     pub(crate) fn none() -> Cache {
-        Cache::empty(usize::MAX)
+        Cache::new(None, Cache::LEAST)
     }
 
     fn open_with(root: &Root, part: Part, least: usize) -> Cache {
-        Cache::load(root, part, least).unwrap_or_else(|| Cache::empty(least))
+        Cache::new(Some((root.clone(), part)), least)
     }
 
-    fn empty(least: usize) -> Cache {
-        Cache {
-            least,
-            heads: Vec::new(),
-            words: Vec::new(),
-            notes: Vec::new(),
-            vocabulary: Vec::new(),
-            settled: i64::MIN,
-            opened: Moment::now(),
-            hits: AtomicUsize::new(0),
-            misses: AtomicUsize::new(0),
-        }
+    fn new(source: Option<(Root, Part)>, least: usize) -> Cache {
+        let (hits, misses) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let is_spoilt = AtomicBool::new(false);
+        Cache { source, least, content: OnceLock::new(), opened: Moment::now(), hits, misses, is_spoilt }
     }
 
-    fn load(root: &Root, part: Part, least: usize) -> Option<Cache> {
-        let mut cache = Cache::empty(least);
-        let (mut file, size) = file::open_regular(&root.state().join(NAME)).ok()?;
-        let written = file::written(&file).ok()?;
-        let mut header = [0; HEADER_BYTES];
-        file.read_exact(&mut header).ok()?;
-        let (numbers, _) = header.as_chunks::<8>();
-        let [magic, version, tokenizer, began, elapsed, heads, heads_sum, words, words_sum, sum] = <[u64;
-            HEADER]>::try_from(
-            numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Vec<_>>(),
-        )
-        .ok()?;
-        let began = began.cast_signed();
-        let is_ours = (magic, version, tokenizer) == (MAGIC, VERSION, TOKENIZER)
-            && sum == checksum(&header[..HEADER_BYTES - 8])
-            && (HEADER_BYTES as u64).checked_add(heads)?.checked_add(words)? == size;
-        // If the clock was set back, a file could get the times that the cache knows a second time.
-        if !is_ours || cache.opened.nanoseconds() < written {
-            return None;
-        }
-        let mut section = |length: u64, sum: u64| {
-            let mut bytes = vec![0; usize::try_from(length).ok()?];
-            file.read_exact(&mut bytes).ok()?;
-            (checksum(&bytes) == sum).then_some(bytes)
-        };
-        cache.heads = section(heads, heads_sum)?;
-        cache.notes = heads_of(&cache.heads, root)?;
-        cache.settled = file::settled(began, written, elapsed.cast_signed());
-        if part == Part::Words {
-            cache.words = section(words, words_sum)?;
-            cache.vocabulary = vocabulary_of(&cache.words, &mut cache.notes)?;
-        }
-        Some(cache)
+    /// Reads it now, which may be while the notes are listed.
+    pub(crate) fn load(&self) {
+        self.content();
+    }
+
+    fn content(&self) -> &Content {
+        let read = |(root, part): &(Root, Part)| Content::read(root, *part);
+        self.content.get_or_init(|| self.source.as_ref().and_then(read).unwrap_or_default())
     }
 
     /// What is known of the note in a file. `None`: it is to be read; if it is a note, [`Cache::missed`] is to be called.
     pub(crate) fn known(&self, path: &Path) -> Option<Known<'_>> {
-        if self.notes.is_empty() {
-            return None;
-        }
-        let head = self.head(path)?;
-        if file::stamp(path)? != head.stamp || !head.stamp.is_before(self.settled) {
-            return None;
-        }
+        let known = self.content().known(path.file_name()?)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
-        Some(Known { cache: self, head })
-    }
-
-    fn head(&self, path: &Path) -> Option<&Head> {
-        let name = path.file_name()?.as_encoded_bytes();
-        let at = self.notes.binary_search_by(|head| self.heads[head.name.clone()].cmp(name)).ok()?;
-        self.notes.get(at)
+        Some(known)
     }
 
     /// A note was read that the cache does not know as it is.
     pub(crate) fn missed(&self, path: &Path) {
         // One that is not settled could not be known from a new cache either.
         let settled = file::settled(self.opened.nanoseconds(), i64::MAX, 0);
-        if self.least < usize::MAX && file::stamp(path).is_some_and(|stamp| stamp.is_before(settled)) {
+        if self.source.is_some() && file::stamp(path).is_some_and(|stamp| stamp.is_before(settled)) {
             self.misses.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -182,122 +164,174 @@ impl Cache {
     ///
     /// # Errors
     /// It cannot be written. The old one, if there is one, is as good as before.
-    pub(crate) fn keep_up(&self, root: &Root) -> Result<()> {
+    pub(crate) fn keep_up(&self) -> Result<()> {
+        let Some((root, _)) = &self.source else { return Ok(()) };
         let (hits, misses) = (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
-        let different = misses + self.notes.len().saturating_sub(hits);
+        let different = misses + self.content().notes.len().saturating_sub(hits);
         let all = hits + misses;
-        if all < self.least || different < DIFFERENT.min(self.least).max(all / PART) {
+        let is_worth_it = different >= DIFFERENT.min(self.least).max(all / PART);
+        if all < self.least || !(is_worth_it || self.is_spoilt.load(Ordering::Relaxed)) {
             return Ok(());
         }
-        write(root, self.least)
+        write(root)
     }
 }
 
-impl<'a> Known<'a> {
+impl Content {
+    fn read(root: &Root, part: Part) -> Option<Content> {
+        let (mut file, size) = file::open_regular(&root.state().join(NAME)).ok()?;
+        let written = file::written(&file).ok()?;
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact(&mut header).ok()?;
+        let (numbers, _) = header.as_chunks::<8>();
+        let [magic, version, tokenizer, began, elapsed, heads, heads_sum, words, words_sum, lists, sum] =
+            <[u64; HEADER]>::try_from(
+                numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Vec<_>>(),
+            )
+            .ok()?;
+        let began = began.cast_signed();
+        let lists_start = (HEADER_BYTES as u64).checked_add(heads)?.checked_add(words)?;
+        let is_ours = (magic, version, tokenizer) == (MAGIC, VERSION, TOKENIZER)
+            && sum == checksum(&header[..HEADER_BYTES - 8])
+            && lists_start.checked_add(lists)? == size;
+        // If the clock was set back, a file could get the times that the cache knows a second time.
+        if !is_ours || Moment::now().nanoseconds() < written {
+            return None;
+        }
+        let mut section = |length: u64, sum: u64| {
+            let mut bytes = vec![0; usize::try_from(length).ok()?];
+            file.read_exact(&mut bytes).ok()?;
+            (checksum(&bytes) == sum).then_some(bytes)
+        };
+        let heads = section(heads, heads_sum)?;
+        let notes = heads_of(&heads, root)?;
+        let (mut text, mut vocabulary) = (Vec::new(), Vec::new());
+        if part == Part::Words {
+            text = section(words, words_sum)?;
+            vocabulary = vocabulary_of(&text, lists_start, size)?;
+        }
+        let settled = file::settled(began, written, elapsed.cast_signed());
+        let dir = Some(Dir::open(&root.topics()).ok()?);
+        let file = Some(Mutex::new(file));
+        Some(Content { heads, words: text, notes, vocabulary, file, settled, dir })
+    }
+
+    fn text(&self, word: &Word) -> &str {
+        // Checked when it was loaded.
+        std::str::from_utf8(&self.words[word.text.clone()]).unwrap_or_default()
+    }
+
+    /// The list of a word. `None` if it is not what was written.
+    fn list(&self, word: &Word) -> Option<Vec<u8>> {
+        let mut file = self.file.as_ref()?.lock().ok()?;
+        let length = word.list.end.checked_sub(word.list.start)?;
+        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        file.seek(SeekFrom::Start(word.list.start)).ok()?;
+        file.read_exact(&mut bytes).ok()?;
+        (checksum(&bytes) as u32 == word.sum).then_some(bytes)
+    }
+
+    fn known(&self, name: &OsStr) -> Option<Known<'_>> {
+        let dir = self.dir.as_ref()?;
+        let bytes = name.as_encoded_bytes();
+        let note = self.notes.binary_search_by(|head| self.heads[head.name.clone()].cmp(bytes)).ok()?;
+        let head = self.notes.get(note)?;
+        let is_it = dir.stamp(name)? == head.stamp && head.stamp.is_before(self.settled);
+        is_it.then_some(Known { content: self, note, head })
+    }
+}
+
+impl Known<'_> {
     pub(super) fn id(&self) -> Option<EntryId> {
         // It is packed first.
-        EntryId::whole(Unpack(&self.cache.heads[self.head.meta.clone()]).text()?)
+        EntryId::whole(Unpack(&self.content.heads[self.head.meta.clone()]).text()?)
     }
 
     /// `None` if only the file can say it.
     pub(crate) fn meta(&self) -> Option<Meta> {
-        unpack(&self.cache.heads[self.head.meta.clone()])
-    }
-
-    fn words(&self) -> &'a [u8] {
-        &self.cache.words[self.head.words.clone()]
+        unpack(&self.content.heads[self.head.meta.clone()])
     }
 }
 
-/// What the words of the vocabulary mean to a query.
+/// What a query finds in the notes that the cache knows.
 #[derive(Debug)]
-pub(super) struct Meanings {
-    /// For each word, 0 if it means nothing, or the number of its targets.
-    of_words: Vec<u32>,
-    targets: Vec<Vec<Target>>,
+pub(super) struct Occurrences {
+    /// For each note, and in it for each term.
+    counts: Vec<Tally>,
+    /// For each note the words of each phrase that it has. Empty if the query has no phrases.
+    phrases: Vec<[u64; 8]>,
 }
 
-impl Meanings {
-    pub(super) fn of(query: &Query, cache: &Cache) -> Meanings {
-        let mut meanings =
-            Meanings { of_words: Vec::with_capacity(cache.vocabulary.len()), targets: vec![Vec::new()] };
-        for word in &cache.vocabulary {
-            let mut targets = Vec::new();
-            // Checked when it was loaded.
-            if let Ok(word) = std::str::from_utf8(&cache.words[word.clone()]) {
-                query.lexicon.look_up(word, |target| targets.push(target));
-            }
+impl Occurrences {
+    /// `None` if the cache turns out to be spoilt: every note has to be read.
+    pub(super) fn of(query: &Query, cache: &Cache) -> Option<Occurrences> {
+        let content = cache.content();
+        let found = Occurrences::read(query, content);
+        cache.is_spoilt.fetch_or(found.is_none(), Ordering::Relaxed);
+        found
+    }
+
+    fn read(query: &Query, content: &Content) -> Option<Occurrences> {
+        let notes = content.notes.len();
+        let mut counts = vec![Tally::default(); notes];
+        let mut phrases = vec![[0; 8]; if query.phrases.is_empty() { 0 } else { notes }];
+        let mut targets = Vec::new();
+        for word in &content.vocabulary {
+            targets.clear();
+            query.lexicon.look_up(content.text(word), |target| targets.push(target));
+            // Nearly all words mean nothing.
             if targets.is_empty() {
-                meanings.of_words.push(0);
-            } else {
-                meanings.of_words.push(meanings.targets.len() as u32);
-                meanings.targets.push(targets);
+                continue;
             }
+            each_count(&content.list(word)?, |note, times| {
+                for target in &targets {
+                    match target {
+                        Target::Term { index, nearness } => {
+                            counts.get_mut(note)?.add(*index, *nearness, times);
+                        }
+                        Target::Phrase { number, bit } => {
+                            *phrases.get_mut(note)?.get_mut(usize::from(*number))? |= bit;
+                        }
+                    }
+                }
+                Some(())
+            })?;
         }
-        meanings
+        Some(Occurrences { counts, phrases })
     }
 
     /// The counts of a known note, but for its tags. Where it has all words of a phrase, the phrase is said to be there,
     /// and the note has to be read to be sure.
     pub(super) fn counts(&self, query: &Query, known: &Known<'_>) -> Option<Counts> {
-        let mut tally: Option<Tally> = None;
-        let mut words = [0u64; 8];
-        each_count(known.words(), |word, times| {
-            // Nearly all words mean nothing.
-            let meaning = self.of_words.get(word).copied().unwrap_or(0);
-            if meaning == 0 {
-                return;
-            }
-            for target in self.targets.get(meaning as usize).into_iter().flatten() {
-                match target {
-                    Target::Term { index, nearness } => {
-                        tally.get_or_insert_with(|| Tally::of(query)).add(*index, *nearness, times());
-                    }
-                    Target::Phrase { number, bit } => {
-                        if let Some(bits) = words.get_mut(usize::from(*number)) {
-                            *bits |= bit;
-                        }
-                    }
-                }
-            }
-        })?;
+        let counts = self.counts.get(known.note)?.clone().counts();
+        let words = self.phrases.get(known.note).copied().unwrap_or_default();
         let phrases = query.phrases.iter().zip(words).zip(0..).fold(0, |found, ((phrase, words), at)| {
             let all = phrase.last | (phrase.last - 1);
             found | u8::from(words & all == all) << at
         });
-        Some(Counts {
-            counts: tally.map_or_else(Vec::new, |mut tally| tally.take()),
-            extent: known.head.extent,
-            phrases,
-            has_tags: false,
-        })
+        Some(Counts { counts, extent: known.head.extent, phrases, has_tags: false })
     }
 }
 
-/// Calls `found` with each word of a note, by its number in the vocabulary, and a function that gives its counts. `None`
-/// if the bytes are something else.
-#[inline]
-fn each_count(words: &[u8], mut found: impl FnMut(usize, &dyn Fn() -> [u16; FIELDS])) -> Option<()> {
-    let mut from = Unpack(words);
-    let mut word = 0;
+/// Calls `found` with each note of a word's list, by its index, and how often it has the word. `None` if the bytes are
+/// something else, or if `found` says so.
+fn each_count(list: &[u8], mut found: impl FnMut(usize, [u16; FIELDS]) -> Option<()>) -> Option<()> {
+    let mut from = Unpack(list);
+    let mut note = 0;
     while !from.0.is_empty() {
         let step = from.size()?;
-        word = usize::checked_add(word, step >> 1)?;
-        if step & 1 == 0 {
-            // Once in the body, as most words.
-            found(word, &|| [0, 0, 0, 1]);
-        } else {
-            let mut times = [0; FIELDS];
+        note = usize::checked_add(note, step >> 1)?;
+        let mut times = IN_THE_BODY;
+        if step & 1 != 0 {
             for times in &mut times {
                 *times = u16::try_from(from.number()?).ok()?;
             }
-            found(word, &|| times);
         }
+        found(note, times)?;
     }
     Some(())
 }
 
-/// Reads the notes' heads. The ranges of their words are only lengths one after the other until the words are there.
 fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     let mut from = Unpack(bytes);
     if from.bytes()? != root.mark() {
@@ -305,7 +339,6 @@ fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     }
     let count = from.size().filter(|count| *count <= bytes.len())?;
     let mut heads: Vec<Head> = Vec::with_capacity(count);
-    let mut end = 0usize;
     for _ in 0..count {
         let name = from.place(bytes)?;
         let stamp = Stamp::unpack(&mut from)?;
@@ -314,209 +347,26 @@ fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
         for number in extent.lengths.iter_mut().chain([&mut extent.lines]) {
             *number = u32::try_from(from.number()?).ok()?;
         }
-        let start = end;
-        end = start.checked_add(from.size()?)?;
-        heads.push(Head { name, stamp, meta, extent, words: start..end });
+        heads.push(Head { name, stamp, meta, extent });
     }
     (from.0.is_empty() && heads.is_sorted_by(|a, b| bytes[a.name.clone()] < bytes[b.name.clone()]))
         .then_some(heads)
 }
 
-/// Reads the vocabulary, and moves the ranges of the notes' words behind it.
-fn vocabulary_of(bytes: &[u8], notes: &mut [Head]) -> Option<Vec<Range<usize>>> {
+/// Reads the vocabulary. The lists of its words stand one after the other, from `start` to `end` in the file.
+fn vocabulary_of(bytes: &[u8], start: u64, end: u64) -> Option<Vec<Word>> {
     let mut from = Unpack(bytes);
     let count = from.size().filter(|count| *count <= bytes.len())?;
     let mut vocabulary = Vec::with_capacity(count);
+    let mut at = start;
     for _ in 0..count {
-        let word = from.place(bytes)?;
-        std::str::from_utf8(&bytes[word.clone()]).ok()?;
-        vocabulary.push(word);
+        let text = from.place(bytes)?;
+        std::str::from_utf8(&bytes[text.clone()]).ok()?;
+        let list = at..at.checked_add(from.number()?).filter(|list_end| *list_end <= end)?;
+        at = list.end;
+        vocabulary.push(Word { text, list, sum: u32::try_from(from.number()?).ok()? });
     }
-    let start = bytes.len() - from.0.len();
-    for note in notes {
-        note.words = start.checked_add(note.words.start)?..start.checked_add(note.words.end)?;
-        bytes.get(note.words.clone())?;
-    }
-    Some(vocabulary)
-}
-
-/// What the cache needs of a note that was read.
-struct Fresh {
-    meta: Vec<u8>,
-    extent: Extent,
-    words: HashMap<String, [u16; FIELDS]>,
-}
-
-impl Fresh {
-    fn of(note: &Note) -> Fresh {
-        let mut words: HashMap<String, [u16; FIELDS]> = HashMap::new();
-        let extent = with_document(note, |document| {
-            document.each_word(|field, _, word| {
-                let times = match words.get_mut(word.text) {
-                    Some(times) => times,
-                    None => words.entry(word.text.to_owned()).or_default(),
-                };
-                times[field] = times[field].saturating_add(1);
-            })
-        });
-        Fresh { meta: pack(note.entry.meta()).unwrap_or_default(), extent, words }
-    }
-}
-
-/// A file to be known.
-enum Entry<'a> {
-    /// The cache that is replaced knows it.
-    Known(&'a Head),
-    Fresh(Stamp, Fresh),
-}
-
-/// Makes a cache of all notes in use, with what the old one knows, and writes it all or nothing.
-fn write(root: &Root, least: usize) -> Result<()> {
-    let began = Moment::now();
-    let topics = Topics::at(root);
-    let files = topics.files(Place::Topics)?;
-    let old = Cache::open_with(root, Part::Words, least);
-    let mut new = Writer::new(&old);
-    let mut heads = Vec::new();
-    put_bytes(&mut heads, root.mark());
-    let mut count = 0;
-    let mut notes = Vec::new();
-    for portion in files.chunks(PORTION) {
-        let entries = parallel::map(portion, |_, (place, path)| entry(*place, path, &old));
-        for ((_, path), entry) in portion.iter().zip(entries) {
-            if let (Some(entry), Some(name)) = (entry, path.file_name()) {
-                put_bytes(&mut notes, name.as_encoded_bytes());
-                new.put(&mut notes, entry).ok_or_else(|| Error::corrupt("the old cache is spoilt"))?;
-                count += 1;
-            }
-        }
-    }
-    put_number(&mut heads, count);
-    heads.append(&mut notes);
-    let words = new.finish();
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + heads.len() + words.len());
-    let header = [
-        MAGIC,
-        VERSION,
-        TOKENIZER,
-        began.nanoseconds().cast_unsigned(),
-        began.elapsed().cast_unsigned(),
-        heads.len() as u64,
-        checksum(&heads),
-        words.len() as u64,
-        checksum(&words),
-    ];
-    header.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
-    bytes.extend(checksum(&bytes).to_le_bytes());
-    bytes.append(&mut heads);
-    bytes.extend_from_slice(&words);
-    root.make()?;
-    let path = root.state().join(NAME);
-    file::sweep_dir(&root.state(), ".cache", file::LEFT_FOR);
-    Ok(file::install(&path, &bytes, 0o600)?)
-}
-
-/// `None` for a file that is gone or no note: it is read each time.
-fn entry<'a>(place: Place, path: &Path, old: &'a Cache) -> Option<Entry<'a>> {
-    if let Some(known) = old.known(path) {
-        return Some(Entry::Known(known.head));
-    }
-    // Before the file is read: if it changes meanwhile, its next stamp is another one.
-    let stamp = file::stamp(path)?;
-    let note = read(place, path).ok()?;
-    Some(Entry::Fresh(stamp, Fresh::of(&note)))
-}
-
-/// Numbers words in the order in which they come.
-struct Writer<'a> {
-    old: &'a Cache,
-    /// The new number of each old word, once it has one.
-    renumbered: Vec<Option<u32>>,
-    numbers: HashMap<Box<str>, u32>,
-    vocabulary: Vec<u8>,
-    lists: Vec<u8>,
-}
-
-impl<'a> Writer<'a> {
-    fn new(old: &'a Cache) -> Writer<'a> {
-        Writer {
-            old,
-            renumbered: vec![None; old.vocabulary.len()],
-            numbers: HashMap::new(),
-            vocabulary: Vec::new(),
-            lists: Vec::new(),
-        }
-    }
-
-    fn number(&mut self, word: &str) -> u32 {
-        if let Some(number) = self.numbers.get(word) {
-            return *number;
-        }
-        let number = self.numbers.len() as u32;
-        self.numbers.insert(word.into(), number);
-        put_bytes(&mut self.vocabulary, word.as_bytes());
-        number
-    }
-
-    fn put(&mut self, heads: &mut Vec<u8>, entry: Entry<'_>) -> Option<()> {
-        let old = self.old;
-        let mut list: Vec<(u32, [u16; FIELDS])> = Vec::new();
-        let (stamp, meta, extent) = match &entry {
-            Entry::Fresh(stamp, fresh) => {
-                // In order of the words, so that equal notes make equal caches.
-                let mut words: Vec<_> = fresh.words.iter().collect();
-                words.sort_unstable();
-                list.extend(words.into_iter().map(|(word, times)| (self.number(word), *times)));
-                (*stamp, &fresh.meta[..], fresh.extent)
-            }
-            Entry::Known(head) => {
-                let mut counts = Vec::new();
-                each_count(&old.words[head.words.clone()], |word, times| counts.push((word, times())))?;
-                for (word, times) in counts {
-                    let number = match *self.renumbered.get(word)? {
-                        Some(number) => number,
-                        None => {
-                            let text = old.vocabulary.get(word).map(|word| &old.words[word.clone()])?;
-                            let number = self.number(std::str::from_utf8(text).ok()?);
-                            self.renumbered[word] = Some(number);
-                            number
-                        }
-                    };
-                    list.push((number, times));
-                }
-                (head.stamp, &old.heads[head.meta.clone()], head.extent)
-            }
-        };
-        list.sort_unstable_by_key(|(number, _)| *number);
-        let start = self.lists.len();
-        let mut before = 0;
-        for (number, times) in list {
-            let step = u64::from(number - before) << 1;
-            before = number;
-            if times == [0, 0, 0, 1] {
-                put_number(&mut self.lists, step);
-            } else {
-                put_number(&mut self.lists, step | 1);
-                times.iter().for_each(|times| put_number(&mut self.lists, u64::from(*times)));
-            }
-        }
-        stamp.pack(heads);
-        put_bytes(heads, meta);
-        for number in extent.lengths.into_iter().chain([extent.lines]) {
-            put_number(heads, u64::from(number));
-        }
-        put_number(heads, (self.lists.len() - start) as u64);
-        Some(())
-    }
-
-    /// The vocabulary and the lists of all notes.
-    fn finish(mut self) -> Vec<u8> {
-        let mut words = Vec::with_capacity(8 + self.vocabulary.len() + self.lists.len());
-        put_number(&mut words, self.numbers.len() as u64);
-        words.append(&mut self.vocabulary);
-        words.append(&mut self.lists);
-        words
-    }
+    (from.0.is_empty() && at == end).then_some(vocabulary)
 }
 
 #[cfg(test)]

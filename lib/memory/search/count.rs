@@ -101,39 +101,33 @@ pub(crate) struct Counts {
     pub(crate) has_tags: bool,
 }
 
-/// Adds up the matches of one note.
-pub(super) struct Tally(Vec<[u16; FIELDS]>);
+/// Adds up the matches of one note. They are few, so a list is quicker than a table.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally(Vec<Count>);
 
 impl Tally {
-    pub(super) fn of(query: &Query) -> Tally {
-        Tally(vec![[0; FIELDS]; query.weights.len() * Nearness::ALL.len()])
-    }
-
     pub(super) fn add(&mut self, term: u8, nearness: Nearness, times: [u16; FIELDS]) {
-        if let Some(sums) = self.0.get_mut(usize::from(term) * Nearness::ALL.len() + nearness as usize) {
-            for (sum, times) in sums.iter_mut().zip(times) {
-                *sum = sum.saturating_add(times);
+        let is_it = |count: &&mut Count| count.term == term && count.nearness == nearness;
+        match self.0.iter_mut().find(is_it) {
+            Some(count) => {
+                for (sum, times) in count.times.iter_mut().zip(times) {
+                    *sum = sum.saturating_add(times);
+                }
             }
+            None => self.0.push(Count { term, nearness, times }),
         }
     }
 
-    /// What was added, and forgets it.
-    pub(super) fn take(&mut self) -> Vec<Count> {
-        let mut counts = Vec::new();
-        for (times, at) in self.0.iter_mut().zip(0usize..).filter(|(times, _)| **times != [0; FIELDS]) {
-            counts.push(Count {
-                term: (at / Nearness::ALL.len()) as u8,
-                nearness: Nearness::ALL[at % Nearness::ALL.len()],
-                times: std::mem::take(times),
-            });
-        }
-        counts
+    /// What was added, in the order of the terms.
+    pub(super) fn counts(mut self) -> Vec<Count> {
+        self.0.sort_unstable_by_key(|count| (count.term, count.nearness as usize));
+        self.0
     }
 }
 
 impl Query {
     pub(crate) fn count(&self, document: &Document<'_>) -> Counts {
-        let mut tally = Tally::of(self);
+        let mut tally = Tally::default();
         let mut phrases = Phrases::of(self);
         let extent = document.each_word(|field, position, word| {
             let mut hits = [0u64; 8];
@@ -154,7 +148,7 @@ impl Query {
             }
         });
         Counts {
-            counts: tally.take(),
+            counts: tally.counts(),
             extent,
             phrases: phrases.found(),
             has_tags: self.has_tags(document.tags),

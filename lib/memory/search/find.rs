@@ -5,7 +5,7 @@
 
 use crate::base::error::Result;
 use crate::base::parallel;
-use crate::memory::search::cache::{Cache, Known, Meanings};
+use crate::memory::search::cache::{Cache, Known, Occurrences};
 use crate::memory::search::closeness::Matches;
 use crate::memory::search::count::{Counts, with_document};
 use crate::memory::search::query::Query;
@@ -14,6 +14,7 @@ use crate::store::entry::{EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::topics::{Topics, read};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// A note that matches.
 #[derive(Debug)]
@@ -71,10 +72,12 @@ pub(crate) fn find(
     wanted: Option<&Wanted<'_>>,
     most: usize,
 ) -> Result<Findings> {
-    let meanings = Meanings::of(query, cache);
-    let scan = topics.scan_with(&[place], |place, path| {
+    let occurrences = LazyLock::new(|| Occurrences::of(query, cache));
+    let count = |place: Place, path: &Path| {
         let known = cache.known(path);
-        if let Some(counted) = known.and_then(|known| counted_from(&known, path, query, &meanings, wanted)) {
+        let from_cache =
+            known.and_then(|known| counted_from(&known, path, query, occurrences.as_ref()?, wanted));
+        if let Some(counted) = from_cache {
             return Ok(counted);
         }
         let note = read(place, path)?;
@@ -82,11 +85,15 @@ pub(crate) fn find(
             cache.missed(path);
         }
         Ok((note.entry.meta().id.clone(), counted(note, query, wanted)))
-    })?;
+    };
+    let look_up = || {
+        LazyLock::force(&occurrences);
+    };
+    let scan = parallel::with_ahead(look_up, || topics.scan_with(&[place], count))?;
     let mut all: Vec<Counted> = scan.found;
     let again = |counted: &Counted| again(topics, place, counted.spot.as_ref()?);
     let unsure: Vec<usize> = (0..all.len()).filter(|index| all[*index].has_unsure_phrases()).collect();
-    let sure = parallel::map(&unsure, |_, index| {
+    let sure = parallel::map_files(&unsure, |_, index| {
         // One that is gone has none.
         again(&all[*index]).map_or(0, |note| with_document(&note, |document| query.count(document)).phrases)
     });
@@ -103,7 +110,7 @@ pub(crate) fn find(
     let hits = worth.rank(query, all.iter().map(|note| Some(&note.counts).filter(|_| fits(&note))));
     let again = |hit: &Hit| again(all.get(hit.index)?);
     let (close, rest) = hits.split_at(hits.len().min(CLOSE));
-    let mut close: Vec<(Hit, Note, Matches, Strength)> = parallel::map(close, |_, hit| {
+    let mut close: Vec<(Hit, Note, Matches, Strength)> = parallel::map_files(close, |_, hit| {
         let note = again(hit)?;
         let (matches, closeness) = with_document(&note, |document| {
             let matches = query.matches(document);
@@ -121,7 +128,7 @@ pub(crate) fn find(
     close.sort_by(|(a, ..), (b, ..)| best_first(a, b));
     close.truncate(most);
     let rest = &rest[..rest.len().min(most - close.len())];
-    let rest = parallel::map(rest, |_, hit| {
+    let rest = parallel::map_files(rest, |_, hit| {
         let note = again(hit)?;
         let matches = with_document(&note, |document| query.matches(document));
         Some(shown(*hit, note, &matches, &worth, Strength::default()))
@@ -138,7 +145,7 @@ pub(crate) fn metadata<T: Send>(
     cache: &Cache,
     each: impl Fn(Meta, &Path) -> T + Sync,
 ) -> Result<Scan<T>> {
-    topics.scan_with(&[place], |place, path| {
+    let look = |place: Place, path: &Path| {
         let known = cache.known(path);
         let meta = match known.and_then(|known| known.meta()) {
             Some(meta) => meta,
@@ -151,7 +158,8 @@ pub(crate) fn metadata<T: Send>(
             }
         };
         Ok((meta.id.clone(), each(meta, path)))
-    })
+    };
+    parallel::with_ahead(|| cache.load(), || topics.scan_with(&[place], look))
 }
 
 fn counted(note: Note, query: &Query, wanted: Option<&Wanted<'_>>) -> Counted {
@@ -168,11 +176,11 @@ fn counted_from(
     known: &Known<'_>,
     path: &Path,
     query: &Query,
-    meanings: &Meanings,
+    occurrences: &Occurrences,
     wanted: Option<&Wanted<'_>>,
 ) -> Option<(EntryId, Counted)> {
     let id = known.id()?;
-    let mut counts = meanings.counts(query, known)?;
+    let mut counts = occurrences.counts(query, known)?;
     counts.has_tags = query.tags.is_empty();
     let mut is_candidate = query.may_match(&counts);
     if is_candidate && (!counts.has_tags || wanted.is_some()) {

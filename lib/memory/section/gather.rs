@@ -1,6 +1,7 @@
 //! Selects the notes for each audience, and how much of each note it sees.
 
 use crate::base::error::Result;
+use crate::base::parallel;
 use crate::memory::search::{Cache, Part};
 use crate::memory::section::note::{self, Link};
 use crate::memory::service::belongs_to;
@@ -167,7 +168,7 @@ impl Gathered {
         let (waiting, _) = topics.proposals()?;
         let view = View::of(root, limits, today, &waiting);
         let cache = Cache::open(root, Part::Metadata);
-        let scan = topics.scan_with(&[Place::Topics], |place, path| {
+        let look = |place: Place, path: &Path| {
             if let Some(meta) = cache.known(path).and_then(|known| known.meta())
                 && let Some(candidate) = candidate_without_text(&meta, path, audiences, &view)
             {
@@ -175,7 +176,8 @@ impl Gathered {
             }
             let note = read(place, path)?;
             Ok((note.entry.meta().id.clone(), candidate(&note, audiences, &view)))
-        })?;
+        };
+        let scan = parallel::with_ahead(|| cache.load(), || topics.scan_with(&[Place::Topics], look))?;
         Ok(Gathered { candidates: scan.found.into_iter().flatten().collect(), waiting, broken: scan.broken })
     }
 

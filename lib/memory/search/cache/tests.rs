@@ -3,6 +3,8 @@
 use super::*;
 use crate::memory::search::find::{Wanted, find, metadata};
 use crate::store::entry::Tier;
+use crate::store::persistence::Place;
+use crate::store::topics::Topics;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -117,7 +119,7 @@ impl Stored {
     fn settle(&self) {
         // Longer than a tick of the file system's clock.
         std::thread::sleep(Duration::from_millis(20));
-        write(&self.root, ONE).unwrap();
+        write(&self.root).unwrap();
         let mut bytes = fs::read(self.cache()).unwrap();
         let at = |number: usize| number * 8..number * 8 + 8;
         let began = i64::from_le_bytes(bytes[at(3)].try_into().unwrap());
@@ -126,7 +128,7 @@ impl Stored {
         bytes[at(3)].copy_from_slice(&(began + LATER).to_le_bytes());
         bytes[at(4)].copy_from_slice(&(-LATER).to_le_bytes());
         let sum = checksum(&bytes[..HEADER_BYTES - 8]);
-        bytes[at(9)].copy_from_slice(&sum.to_le_bytes());
+        bytes[at(10)].copy_from_slice(&sum.to_le_bytes());
         fs::write(self.cache(), bytes).unwrap();
     }
 }
@@ -239,7 +241,7 @@ fn answers_are_those_of_the_files_whatever_happens() {
             store.is_right(&format!("{what}seed {seed}, step {number}"));
             match store.below(6) {
                 // Part of the notes comes from the old cache.
-                0 => write(&store.root, ONE).unwrap(),
+                0 => write(&store.root).unwrap(),
                 1 => store.settle(),
                 2 => fs::remove_file(store.cache()).unwrap_or_default(),
                 _ => continue,
@@ -254,7 +256,7 @@ fn a_note_that_is_younger_than_the_clock_can_tell_is_read() {
     let mut store = Stored::new(7);
     let note = store.note(1);
     fs::write(store.topics().join("a.md"), note).unwrap();
-    write(&store.root, ONE).unwrap();
+    write(&store.root).unwrap();
     assert_eq!(store.is_right("writing"), 0, "the note is younger than two seconds");
     store.settle();
     assert!(store.is_right("settling") > 0);
@@ -282,10 +284,13 @@ fn a_spoilt_cache_is_not_used() {
     store.settle();
     let live = store.answers(&Cache::none());
     let whole = fs::read(store.cache()).unwrap();
+    let lists = whole.len() - lists_length(&whole);
     let spoil = |bytes: &[u8]| {
         fs::write(store.cache(), bytes).unwrap();
         let cache = Cache::open_with(&store.root, Part::Words, ONE);
-        assert!(cache.notes.is_empty() && cache.vocabulary.is_empty());
+        // What is wrong with a list is seen when it is read.
+        let is_seen = bytes.len() != whole.len() || bytes[..lists] != whole[..lists];
+        assert_eq!(is_seen, cache.content().notes.is_empty() && cache.content().vocabulary.is_empty());
         assert!(store.answers(&cache) == live);
     };
     for at in (0..whole.len()).step_by(whole.len() / 60) {
@@ -299,8 +304,34 @@ fn a_spoilt_cache_is_not_used() {
     fs::write(store.cache(), &whole).unwrap();
     let other = Stored::new(10);
     fs::write(other.cache(), &whole).unwrap();
-    assert!(Cache::open_with(&other.root, Part::Words, ONE).notes.is_empty());
-    assert!(!Cache::open_with(&store.root, Part::Words, ONE).notes.is_empty());
+    assert!(Cache::open_with(&other.root, Part::Words, ONE).content().notes.is_empty());
+    assert!(!Cache::open_with(&store.root, Part::Words, ONE).content().notes.is_empty());
+}
+
+#[test]
+fn a_cache_with_a_spoilt_list_is_removed() {
+    let mut store = Stored::new(13);
+    for number in 0..10 {
+        let note = store.note(number);
+        fs::write(store.topics().join(format!("note {number}.md")), note).unwrap();
+    }
+    store.settle();
+    let live = store.answers(&Cache::none());
+    let mut bytes = fs::read(store.cache()).unwrap();
+    let lists = bytes.len() - lists_length(&bytes);
+    bytes[lists..].iter_mut().for_each(|byte| *byte ^= 1);
+    fs::write(store.cache(), &bytes).unwrap();
+    for is_spoilt in [true, false] {
+        let cache = Cache::open_with(&store.root, Part::Words, ONE);
+        assert_eq!(Occurrences::of(&Query::parse("retry queue"), &cache).is_none(), is_spoilt);
+        assert!(store.answers(&cache) == live);
+        cache.keep_up().unwrap();
+    }
+}
+
+/// How long the lists at the end of a cache are, in bytes.
+fn lists_length(cache: &[u8]) -> usize {
+    usize::try_from(u64::from_le_bytes(cache[72..80].try_into().unwrap())).unwrap()
 }
 
 /// Damage that the checksums would have found: still no panic.
@@ -318,8 +349,11 @@ fn any_bytes_can_be_read() {
         let at = HEADER_BYTES + store.below(bytes.len() - HEADER_BYTES);
         bytes[at] = store.below(256) as u8;
         let heads = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
-        let sums =
-            [checksum(&bytes[HEADER_BYTES..HEADER_BYTES + heads]), checksum(&bytes[HEADER_BYTES + heads..])];
+        let lists = bytes.len() - lists_length(&bytes);
+        let sums = [
+            checksum(&bytes[HEADER_BYTES..HEADER_BYTES + heads]),
+            checksum(&bytes[HEADER_BYTES + heads..lists]),
+        ];
         bytes[48..56].copy_from_slice(&sums[0].to_le_bytes());
         bytes[64..72].copy_from_slice(&sums[1].to_le_bytes());
         let sum = checksum(&bytes[..HEADER_BYTES - 8]);
@@ -327,6 +361,20 @@ fn any_bytes_can_be_read() {
         fs::write(store.cache(), &bytes).unwrap();
         let cache = Cache::open_with(&store.root, Part::Words, ONE);
         store.answers(&cache);
+    }
+}
+
+#[test]
+fn any_list_can_be_read() {
+    let mut store = Stored::new(14);
+    for _ in 0..2000 {
+        let bytes: Vec<u8> = (0..store.below(20)).map(|_| store.below(256) as u8).collect();
+        let mut last = 0;
+        each_count(&bytes, |note, _| {
+            assert!(note >= last);
+            last = note;
+            Some(())
+        });
     }
 }
 
@@ -340,7 +388,7 @@ fn two_writers_and_many_readers_agree() {
     let live = store.answers(&Cache::none());
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| (0..20).for_each(|_| write(&store.root, ONE).unwrap()));
+            scope.spawn(|| (0..20).for_each(|_| write(&store.root).unwrap()));
         }
         for _ in 0..20 {
             let cache = Cache::open_with(&store.root, Part::Words, ONE);
@@ -367,10 +415,10 @@ fn it_is_written_when_enough_differs() {
         // As if the files were older than two seconds.
         let young = 19 * store.files().len() - hits - misses;
         cache.misses.fetch_add(young, Ordering::Relaxed);
-        cache.keep_up(&store.root).unwrap();
+        cache.keep_up().unwrap();
         store.cache().exists()
     };
     assert!(!asked(&store, 19 * 101), "a small store does without");
     assert!(asked(&store, 100));
-    assert!(!Cache::open_with(&store.root, Part::Words, 100).notes.is_empty());
+    assert!(!Cache::open_with(&store.root, Part::Words, 100).content().notes.is_empty());
 }
