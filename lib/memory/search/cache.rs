@@ -7,7 +7,7 @@
 //! spoilt, belongs to another store or another version, or is younger than the clock.
 //!
 //! The file: a header of eleven numbers; the notes in the order of their names, with what lists need; a vocabulary; then,
-//! for each word, the notes that have it, and how often. Of these lists a query reads those of its own words.
+//! for each word, a list of the notes that have it, and how often. A query reads only the lists of its own words.
 
 mod writer;
 
@@ -65,7 +65,7 @@ struct Head {
 #[derive(Debug)]
 struct Word {
     text: Range<usize>,
-    /// Where in the file its list stands.
+    /// Where its list is in the file.
     list: Range<u64>,
     /// Half of the list's checksum: there are many words.
     sum: u32,
@@ -88,7 +88,7 @@ pub(crate) struct Cache {
     /// How many files were as the cache knows them, and how many were not and could be.
     hits: AtomicUsize,
     misses: AtomicUsize,
-    /// A list was not what was written.
+    /// A list turned out to be spoilt.
     is_spoilt: AtomicBool,
 }
 
@@ -221,7 +221,7 @@ impl Content {
         std::str::from_utf8(&self.words[word.text.clone()]).unwrap_or_default()
     }
 
-    /// The list of a word. `None` if it is not what was written.
+    /// The list of a word. `None` if it is spoilt.
     fn list(&self, word: &Word) -> Option<Vec<u8>> {
         let mut file = self.file.as_ref()?.lock().ok()?;
         let length = word.list.end.checked_sub(word.list.start)?;
@@ -353,7 +353,7 @@ fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
         .then_some(heads)
 }
 
-/// Reads the vocabulary. The lists of its words stand one after the other, from `start` to `end` in the file.
+/// Reads the vocabulary. The lists of its words follow each other in the file, from `start` to `end`.
 fn vocabulary_of(bytes: &[u8], start: u64, end: u64) -> Option<Vec<Word>> {
     let mut from = Unpack(bytes);
     let count = from.size().filter(|count| *count <= bytes.len())?;

@@ -63,7 +63,7 @@ pub(super) fn write(root: &Root) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a cache of all notes. `None` if a list of the old one is not what was written.
+/// The bytes of a cache of all notes. `None` if the old one is spoilt.
 fn packed(root: &Root, old: &Content) -> Result<Option<Vec<u8>>> {
     let began = Moment::now();
     let files = Topics::at(root).files(Place::Topics)?;
@@ -171,7 +171,7 @@ impl Lists {
         }
     }
 
-    /// Adds what the old cache says of the notes that it knows. `None` if it is not what was written.
+    /// Adds what the old cache says of the notes that it knows. `None` if it is spoilt.
     fn add_known(&mut self, old: &Content, moved: &[Option<usize>]) -> Option<()> {
         let mut all = Vec::new();
         for word in &old.vocabulary {
