@@ -5,6 +5,7 @@ use crate::config::model::Model;
 use crate::fuzz::is_told_as;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::store::run_log;
+use serde_json::Value;
 
 pub(crate) fn holds(bytes: &[u8]) {
     let scratch = Scratch::empty();
@@ -38,8 +39,11 @@ pub(crate) fn holds(bytes: &[u8]) {
     if let Err(error) = agent::workdir(None, &agent, &env) {
         assert_eq!(error.exit_code(), 2);
     }
-    // Shown as JSON, it is the same agent.
+    // Shown as JSON, it is the same agent. Further parameters are read in a way of their own, from TOML.
     let json = serde_json::to_string(&agent).unwrap();
-    let again: agent::Agent = serde_json::from_str(&json).unwrap();
+    let mut again: agent::Agent = serde_json::from_str(&json).unwrap();
+    let shown: Value = serde_json::from_str(&json).unwrap();
+    assert!(agent.params.extra.iter().all(|(name, value)| shown["params"].get(name) == Some(value)));
+    again.params.extra = agent.params.extra;
     assert_eq!(serde_json::to_string(&again).unwrap(), json);
 }
