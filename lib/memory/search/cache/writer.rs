@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::file::{self, Moment, Stamp};
 use crate::base::packed::{checksum, put_bytes, put_number};
 use crate::base::parallel;
-use crate::memory::search::cache::{
+use crate::memory::search::cache::content::{
     Content, HEADER_BYTES, IN_THE_BODY, MAGIC, NAME, Part, VERSION, each_count,
 };
 use crate::memory::search::count::{Extent, FIELDS, with_document};
@@ -49,8 +49,8 @@ enum Entry {
     Fresh(Stamp, Fresh),
 }
 
-/// Makes a cache of all notes in use, with what the old one knows, and writes it all or nothing. A spoilt one is removed:
-/// then the next query knows none and makes one.
+/// Makes a cache of all notes in use, with what the old one knows, and writes it all or nothing. A spoilt one is removed,
+/// so that the next query makes a new one.
 pub(super) fn write(root: &Root) -> Result<()> {
     let old = Content::read(root, Part::Words).unwrap_or_default();
     root.make()?;
