@@ -33,7 +33,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     sum += reply.tokens;
     // The turn goes back byte for byte, in a request that is JSON. Only calls without ids, as some of Gemini's, get them.
     let is_same = memchr::memmem::find(bytes, reply.raw.get().as_bytes()).is_some();
-    assert!(is_same || (which == 1 && has_calls_without_id(bytes)));
+    assert!(is_same || (which == 1 && is_same_but_for_ids(bytes, reply.raw.get())));
     let results = reply.calls.iter().map(|call| ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
@@ -51,11 +51,21 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert!(body.get().contains(reply.raw.get()));
 }
 
-fn has_calls_without_id(bytes: &[u8]) -> bool {
-    let reply: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let calls = reply.pointer("/choices/0/message/tool_calls").and_then(Value::as_array);
-    let has_none = |call: &Value| call["id"].as_str().is_none_or(str::is_empty);
-    calls.is_some_and(|calls| calls.iter().any(has_none))
+/// Is this turn what OpenAI's dialect has in these bytes, with an id for each call that had none?
+fn is_same_but_for_ids(bytes: &[u8], raw: &str) -> bool {
+    let reply: Value = serde_json::from_slice(bytes).unwrap();
+    let mut message = reply["choices"][0]["message"].clone();
+    let given: Value = serde_json::from_str(raw).unwrap();
+    let calls = message["tool_calls"].as_array_mut().unwrap();
+    for (call, given) in calls.iter_mut().zip(given["tool_calls"].as_array().unwrap()) {
+        if let Value::Object(call) = call
+            && call.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
+        {
+            assert!(given["id"].as_str().is_some_and(|id| !id.is_empty()));
+            call.insert("id".to_owned(), given["id"].clone());
+        }
+    }
+    serde_json::to_string(&message).unwrap() == raw
 }
 
 /// The same bytes as an error's body.

@@ -78,6 +78,17 @@ impl<'a> Unpack<'a> {
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
+
+    /// A number, and so many items.
+    pub(crate) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        // Each item takes a byte at least.
+        let length = self.size().filter(|length| *length <= self.0.len())?;
+        let mut items = Vec::with_capacity(length);
+        for _ in 0..length {
+            items.push(item(self)?);
+        }
+        Some(items)
+    }
 }
 
 /// A sum that differs if a disk has spoilt the bytes. No protection against people.
@@ -127,6 +138,9 @@ mod tests {
         assert_eq!(Unpack(&[0x80]).number(), None);
         assert_eq!(Unpack(&[200, 200, 3, 1]).bytes(), None);
         assert_eq!(Unpack(&[1, 0xff]).text(), None);
+        assert_eq!(Unpack(&[2, 7, 7]).list(Unpack::number), Some(vec![7, 7]));
+        assert_eq!(Unpack(&[3, 7, 7]).list(Unpack::number), None);
+        assert_eq!(Unpack(&[2, 7, 0x80]).list(Unpack::number), None);
     }
 
     #[test]

@@ -195,16 +195,14 @@ fn heads(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     if from.bytes()? != root.mark() {
         return None;
     }
-    let count = from.size().filter(|count| *count <= bytes.len())?;
-    let mut heads: Vec<Head> = Vec::with_capacity(count);
-    for _ in 0..count {
+    let heads = from.list(|from| {
         let start = bytes.len() - from.0.len();
         let place = if from.number()? == 0 { Place::Topics } else { Place::Archive };
         let name = from.place(bytes)?;
-        let stamp = Stamp::unpack(&mut from)?;
+        let stamp = Stamp::unpack(from)?;
         let rest = from.place(bytes)?;
-        heads.push(Head { place, name, stamp, rest, whole: start..bytes.len() - from.0.len() });
-    }
+        Some(Head { place, name, stamp, rest, whole: start..bytes.len() - from.0.len() })
+    })?;
     let key = |head: &Head| (head.place, &bytes[head.name.clone()]);
     (from.0.is_empty() && heads.is_sorted_by(|a, b| key(a) < key(b))).then_some(heads)
 }

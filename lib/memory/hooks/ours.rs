@@ -37,18 +37,20 @@ pub(super) enum Runs {
     Among(HookProgram),
 }
 
+const OR_TRUE: &str = " || true";
+
 /// The ends of our commands, by harness. Where the program is gone, the shell exits with 127. Gemini CLI then blocks each
 /// prompt, and at the end of a turn asks the model again and again. The commands of the others stay as they are: Codex
 /// trusts their text.
 pub(super) fn end_of(harness: &str) -> String {
-    let or_true = if harness == "gemini" { " || true" } else { "" };
+    let or_true = if harness == "gemini" { OR_TRUE } else { "" };
     format!(" --harness {harness}{or_true}")
 }
 
 /// `None`: it has nothing to do with us.
 pub(super) fn runs(command: &str) -> Option<Runs> {
     let is_gemini = command.ends_with(&end_of("gemini"));
-    let plain = command.strip_suffix(" || true").filter(|_| is_gemini).unwrap_or(command);
+    let plain = command.strip_suffix(OR_TRUE).filter(|_| is_gemini).unwrap_or(command);
     let words = shlex::split(plain).unwrap_or_default();
     let mut words = words.iter().skip_while(|word| is_assignment(word));
     let first = words.next().map(|word| Path::new(word).file_name().unwrap_or_default().to_owned());

@@ -51,7 +51,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
     let meta = Meta {
         title: from.text()?.to_owned(),
         summary: from.text()?.to_owned(),
-        tags: list(&mut from, |from| Some(from.text()?.to_owned()))?,
+        tags: from.list(|from| Some(from.text()?.to_owned()))?,
         status: Status::parse(from.text()?)?,
         tier: Tier::parse(from.text()?)?,
         scope: Scope::parse(from.text()?)?,
@@ -74,7 +74,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
         },
         created_at: from.signed()?,
         updated_at: from.signed()?,
-        sources: list(&mut from, |from| {
+        sources: from.list(|from| {
             Some(Source {
                 harness: optional(from)?,
                 thread_id: optional(from)?,
@@ -84,7 +84,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
                 other: Vec::new(),
             })
         })?,
-        aliases: list(&mut from, |from| EntryId::whole(from.text()?))?,
+        aliases: from.list(|from| EntryId::whole(from.text()?))?,
         superseded_by: match optional(&mut from)? {
             None => None,
             Some(id) => Some(EntryId::whole(&id)?),
@@ -106,12 +106,6 @@ fn optional(from: &mut Unpack<'_>) -> Option<Option<String>> {
         0 => Some(None),
         _ => Some(Some(from.text()?.to_owned())),
     }
-}
-
-fn list<'a, T>(from: &mut Unpack<'a>, mut item: impl FnMut(&mut Unpack<'a>) -> Option<T>) -> Option<Vec<T>> {
-    // Each item takes a byte at least.
-    let length = from.size().filter(|length| *length <= from.0.len())?;
-    (0..length).map(|_| item(from)).collect()
 }
 
 #[cfg(test)]

@@ -175,23 +175,22 @@ pub(super) fn each_count(
     Some(())
 }
 
+/// Reads the notes' heads.
 fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
     let mut from = Unpack(bytes);
     if from.bytes()? != root.mark() {
         return None;
     }
-    let count = from.size().filter(|count| *count <= bytes.len())?;
-    let mut heads: Vec<Head> = Vec::with_capacity(count);
-    for _ in 0..count {
+    let heads = from.list(|from| {
         let name = from.place(bytes)?;
-        let stamp = Stamp::unpack(&mut from)?;
+        let stamp = Stamp::unpack(from)?;
         let meta = from.place(bytes)?;
         let mut extent = Extent::default();
         for number in extent.lengths.iter_mut().chain([&mut extent.lines]) {
             *number = u32::try_from(from.number()?).ok()?;
         }
-        heads.push(Head { name, stamp, meta, extent });
-    }
+        Some(Head { name, stamp, meta, extent })
+    })?;
     (from.0.is_empty() && heads.is_sorted_by(|a, b| bytes[a.name.clone()] < bytes[b.name.clone()]))
         .then_some(heads)
 }
@@ -199,15 +198,13 @@ fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
 /// Reads the vocabulary. The lists of its words follow each other in the file, from `start` to `end`.
 fn vocabulary_of(bytes: &[u8], start: u64, end: u64) -> Option<Vec<Word>> {
     let mut from = Unpack(bytes);
-    let count = from.size().filter(|count| *count <= bytes.len())?;
-    let mut vocabulary = Vec::with_capacity(count);
     let mut at = start;
-    for _ in 0..count {
+    let vocabulary = from.list(|from| {
         let text = from.place(bytes)?;
         std::str::from_utf8(&bytes[text.clone()]).ok()?;
         let list = at..at.checked_add(from.number()?).filter(|list_end| *list_end <= end)?;
         at = list.end;
-        vocabulary.push(Word { text, list, sum: u32::try_from(from.number()?).ok()? });
-    }
+        Some(Word { text, list, sum: u32::try_from(from.number()?).ok()? })
+    })?;
     (from.0.is_empty() && at == end).then_some(vocabulary)
 }

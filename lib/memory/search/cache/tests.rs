@@ -34,6 +34,15 @@ impl Stored {
         Stored { dir, root, dice: seed }
     }
 
+    fn with_notes(seed: u64, count: usize) -> Stored {
+        let mut store = Stored::new(seed);
+        for number in 0..count {
+            let note = store.note(number);
+            fs::write(store.topics().join(format!("note {number}.md")), note).unwrap();
+        }
+        store
+    }
+
     fn below(&mut self, limit: usize) -> usize {
         self.dice ^= self.dice << 13;
         self.dice ^= self.dice >> 7;
@@ -278,11 +287,7 @@ fn a_cache_from_the_future_is_not_used() {
 
 #[test]
 fn a_spoilt_cache_is_not_used() {
-    let mut store = Stored::new(9);
-    for number in 0..10 {
-        let note = store.note(number);
-        fs::write(store.topics().join(format!("note {number}.md")), note).unwrap();
-    }
+    let store = Stored::with_notes(9, 10);
     store.settle();
     let live = store.answers(&Cache::none());
     let whole = fs::read(store.cache()).unwrap();
@@ -312,11 +317,7 @@ fn a_spoilt_cache_is_not_used() {
 
 #[test]
 fn a_cache_with_a_spoilt_list_is_removed() {
-    let mut store = Stored::new(13);
-    for number in 0..10 {
-        let note = store.note(number);
-        fs::write(store.topics().join(format!("note {number}.md")), note).unwrap();
-    }
+    let store = Stored::with_notes(13, 10);
     store.settle();
     let live = store.answers(&Cache::none());
     let mut bytes = fs::read(store.cache()).unwrap();
@@ -342,11 +343,7 @@ fn lists_length(cache: &[u8]) -> usize {
 /// Damage that the checksums would have found: still no panic.
 #[test]
 fn any_bytes_can_be_read() {
-    let mut store = Stored::new(11);
-    for number in 0..5 {
-        let note = store.note(number);
-        fs::write(store.topics().join(format!("note {number}.md")), note).unwrap();
-    }
+    let mut store = Stored::with_notes(11, 5);
     store.settle();
     let whole = fs::read(store.cache()).unwrap();
     for _ in 0..400 {
@@ -385,11 +382,7 @@ fn any_list_can_be_read() {
 
 #[test]
 fn two_writers_and_many_readers_agree() {
-    let mut store = Stored::new(12);
-    for number in 0..60 {
-        let note = store.note(number);
-        fs::write(store.topics().join(format!("note {number}.md")), note).unwrap();
-    }
+    let store = Stored::with_notes(12, 60);
     let live = store.answers(&Cache::none());
     std::thread::scope(|scope| {
         for _ in 0..2 {
