@@ -15,6 +15,8 @@ const DOCTOR: &str = env!("CARGO_BIN_EXE_memory-doctor");
 
 /// How long a queue is, and how it is told.
 const QUEUES: [(usize, &str); 3] = [(100, "100"), (10_000, "10,000"), (100_000, "100,000")];
+/// So many notes are filed in one call.
+const FILED: usize = 32;
 const STORES: [(u64, &str); 3] = [(1_000, "1,000"), (30_000, "30,000"), (100_000, "100,000")];
 
 pub(crate) fn bench() {
@@ -77,7 +79,15 @@ fn one_note() {
                 home.time(&[CONSOLIDATE, "--quiet"])
             })
             .collect();
-        time_row(&format!("memory-consolidate of one note, {shown} notes"), median(&mut times), unit, None);
+        let one = median(&mut times);
+        time_row(&format!("memory-consolidate of one note, {shown} notes"), one, unit, None);
+        for n in 0..FILED {
+            let title = format!("What came of measurement {n}");
+            home.time(&[CAPTURE, "--title", &title, "--body", "Many measurements."]);
+        }
+        let many = home.time(&[CONSOLIDATE, "--quiet"]);
+        let ratio = many.as_secs_f64() / one.as_secs_f64();
+        row(&format!("  of {FILED} notes, against one"), &ms(many), Some(ratio), Some(3.0), "×");
         let doctor = home.times(&[&[DOCTOR]], 3)[0];
         time_row(&format!("memory-doctor, {shown} notes"), doctor, unit, None);
     }

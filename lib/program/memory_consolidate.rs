@@ -47,7 +47,7 @@ pub(super) const ABOUT: About = About {
     more: "llm.command, a setting, gets the prompt on stdin and prints the reply on stdout. Without it, captured notes \
            are written as they are and sessions wait. \
            llm.maxCallsPerRun and llm.maxCallsPerDay limit the calls; at a limit the run \
-           stops, and the next one continues. New sessions come before past ones, and parts of long sessions take turns. With \"-\", only the entries on stdin are processed:\n\n    \
+           stops, and the next one continues. A run also picks up what is captured while it works. New sessions come before past ones, and parts of long sessions take turns. With \"-\", only the entries on stdin are processed:\n\n    \
            memory-capture --title T --body B --json | memory-consolidate - --json\n    \
            memory-consolidate --prompt | claude -p | memory-consolidate --apply -",
     sections: &[
@@ -195,6 +195,7 @@ fn runner<'a>(run: Run<'a>, notes: Overlay<Topics>, queue: Queue, opened: &'a Op
             heard: Heard::default(),
             max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
             is_refreshed: false,
+            looked_up: None,
             written: Vec::new(),
             waiting: Vec::new(),
             planned: Vec::new(),

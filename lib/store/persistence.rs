@@ -150,17 +150,29 @@ pub trait Persistence {
 
     /// Every id that was ever given and is still known: of notes, of archived ones, and aliases.
     fn ids(&self) -> Result<BTreeSet<EntryId>> {
+        Ok(self.ids_and(|_| ())?.0)
+    }
+
+    /// The same, and what `each` makes of every note, from reading all of them once.
+    fn ids_and<T: Send>(&self, each: impl Fn(&Note) -> T + Sync) -> Result<(BTreeSet<EntryId>, Vec<T>)> {
         let scan = self.scan(&[Place::Topics, Place::Archive], |note| {
+            let made = each(&note);
             let meta = note.entry.into_meta();
             let mut ids = meta.aliases;
             ids.push(meta.id);
-            ids
+            (ids, made)
         })?;
         let of_broken = scan.broken.iter().filter_map(|broken| {
             let name = broken.path.file_stem()?.to_str()?;
             EntryId::parse(name.get(name.len().checked_sub(10)?..)?)
         });
-        Ok(scan.found.into_iter().flatten().chain(of_broken).collect())
+        let mut all: BTreeSet<EntryId> = of_broken.collect();
+        let made = scan.found.into_iter().map(|(ids, made)| {
+            all.extend(ids);
+            made
+        });
+        let made = made.collect();
+        Ok((all, made))
     }
 
     /// A new note.

@@ -50,7 +50,9 @@ pub fn supersede<P: Persistence>(
     };
     let id = EntryId::try_make(title, at, |id| Ok::<_, Error>(taken.contains(id) && !is_this(id)?))?;
     let unwritten = |why: Error| why.context(format_args!("\"{}\" stays as it is", note.path.display()));
-    let archived = match notes.own(&id)? {
+    // Of an id that nobody has, `own` would learn so by reading every note once more.
+    let there = if taken.contains(&id) { notes.own(&id)? } else { None };
+    let archived = match there {
         Some(there) => there,
         None => {
             let old = old_text(&note.entry, id).map_err(unwritten)?;

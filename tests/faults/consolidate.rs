@@ -184,3 +184,23 @@ fn by_hand() -> World {
     world.arguments = words(&["--quiet", "--apply", "answer.json"]);
     world
 }
+
+/// With many notes, a read of all of them for each one that is filed would take hours.
+#[test]
+fn a_run_reads_a_note_as_often_for_one_that_is_filed_as_for_thirty() {
+    crate::strace::assert_able();
+    let reads = |filed: usize| {
+        let world = fresh();
+        world.consolidate_config(json!({"command": null}), false);
+        let known = "---\nid: id__AAAAAA\ntitle: Known\n---\n\nIt stands.\n";
+        world.sandbox.write(&world.root().join("topics/known -- id__AAAAAA.md"), known);
+        (0..filed).for_each(|n| world.queue_note(&format!("q{n:02}"), &format!("Note {n}")));
+        let traced = world.traced(true, &["--trace=?open,?openat".to_owned()]).unwrap();
+        assert_eq!(traced.output.code(), Some(0), "{:?}", traced.output);
+        assert_eq!(fs::read_dir(world.root().join("topics")).unwrap().count(), filed + 1);
+        traced.trace.lines().filter(|line| line.contains("known -- id__AAAAAA.md")).count()
+    };
+    let one = reads(1);
+    assert!(one > 0);
+    assert_eq!(reads(30), one);
+}

@@ -37,6 +37,8 @@ pub(crate) struct ConsolidateHost<'a, P> {
     pub(crate) max_note_bytes: usize,
     /// The targets show what the notes say.
     pub(crate) is_refreshed: bool,
+    /// The batch for which it was last looked up which notes there are. What was planned then is not written yet.
+    pub(crate) looked_up: Option<String>,
     /// What this run wrote.
     pub(crate) written: Vec<Written>,
     /// What it put before the person.
@@ -81,7 +83,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                 Done::Gathered(self.gather(&sources, &slices, &hints, run)?)
             }
             Task::LookUp { sources, slices, notes } => {
-                Done::Found(self.look_up(&sources, &slices, &notes, run)?)
+                let found = self.look_up(&sources, &slices, &notes, run)?;
+                self.looked_up = Some(run.batch()?.id.clone());
+                Done::Found(found)
             }
             Task::Warn(warnings) => {
                 // A dry run shows them with its plan.
@@ -231,19 +235,23 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
                 (id.clone(), KnownNote { entry: note.entry, is_archived })
             }))
         };
-        let scan = self.notes.scan(&[Place::Topics], |note| note.entry.into_meta().tags)?;
+        let (ids, tags) = self.notes.ids_and(|note| match note.place {
+            Place::Topics => note.entry.meta().tags.clone(),
+            Place::Archive => Vec::new(),
+        })?;
         Ok(Known {
             at: run.env.now(),
-            ids: self.notes.ids()?,
+            ids,
             notes: notes.iter().filter_map(known).collect::<Result<_>>()?,
-            tags: scan.found.into_iter().flatten().collect(),
+            tags: tags.into_iter().flatten().collect(),
             record: self.heard.record(run.batch()?, &stretches(sources, slices))?,
             entries,
         })
     }
 
     fn write(&mut self, change: Change, at: Timestamp, run: &Run) -> Result<Outcome> {
-        let (outcome, warnings) = write(&self.notes, &change, at)?;
+        let is_new = self.looked_up.as_ref() == Some(&run.batch()?.id);
+        let (outcome, warnings) = write(&self.notes, &change, at, is_new)?;
         if !run.is_dry() {
             warnings.iter().for_each(|warning| run.reporter.warn(warning));
         }

@@ -11,17 +11,22 @@ use crate::store::supersede::supersede;
 use jiff::Timestamp;
 
 /// Carries out a change; if it is made already, nothing. Beside the outcome come warnings. What a person has changed
-/// since stays, and the new text waits as a proposal.
+/// since stays, and the new text waits as a proposal. If the change `is_new`, it is known not to be made yet.
 ///
 /// # Errors
 /// The store cannot be read or written; or the note is larger than a note may be.
-pub fn write<P: Persistence>(topics: &P, change: &Change, at: Timestamp) -> Result<(Outcome, Vec<String>)> {
+pub fn write<P: Persistence>(
+    topics: &P,
+    change: &Change,
+    at: Timestamp,
+    is_new: bool,
+) -> Result<(Outcome, Vec<String>)> {
     let lock = topics.lock()?;
     let at = at.as_millisecond();
     match change {
         Change::Note(note) => match &note.update {
-            Some(_) => update(topics, &lock, note, at),
-            None => create(topics, &lock, note, at),
+            Some(_) => update(topics, &lock, note, at, is_new),
+            None => create(topics, &lock, note, at, is_new),
         },
         Change::Retire(retirement) => retire(topics, &lock, retirement, at),
         Change::Propose(proposal) => {
@@ -49,8 +54,9 @@ fn update<P: Persistence>(
     lock: &P::Lock,
     note: &PlannedNote,
     at: i64,
+    is_new: bool,
 ) -> Result<(Outcome, Vec<String>)> {
-    let Some(id) = &note.update else { return create(topics, lock, note, at) };
+    let Some(id) = &note.update else { return create(topics, lock, note, at, is_new) };
     let body = whole_lines(&note.body);
     let written = Written { id: id.clone(), title: note.title.clone(), action: Action::Update };
     let old = match topics.own(id)? {
@@ -59,7 +65,7 @@ fn update<P: Persistence>(
         _ => {
             let mut new = note.clone();
             new.update = None;
-            return create(topics, lock, &new, at);
+            return create(topics, lock, &new, at, is_new);
         }
     };
     // Written before a crash.
@@ -140,11 +146,13 @@ fn create<P: Persistence>(
     lock: &P::Lock,
     note: &PlannedNote,
     at: i64,
+    is_new: bool,
 ) -> Result<(Outcome, Vec<String>)> {
     let mut warnings = Vec::new();
     let written = Written { id: note.id.clone(), title: note.title.clone(), action: Action::Create };
-    // Written before a crash, and perhaps read since.
-    if let Some(there) = topics.own(&note.id)?
+    // Written before a crash, and perhaps read or renamed since. To find that it is not there, every note is read.
+    if !is_new
+        && let Some(there) = topics.own(&note.id)?
         && there.entry.meta().created_at == note.created_at
     {
         return Ok((Outcome::Note(written), warnings));

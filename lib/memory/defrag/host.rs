@@ -22,7 +22,7 @@ use crate::memory::section::{self, Outcome};
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
 use crate::store::history;
-use crate::store::persistence::{Note, Persistence, Place, warn_of};
+use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
 use jiff::Timestamp;
@@ -260,11 +260,10 @@ impl<P: Persistence> DefragHost<'_, P> {
 pub fn look_up<P: Persistence>(notes: &P, ids: &[EntryId], at: Timestamp) -> Result<Found> {
     let wanted: BTreeSet<&EntryId> = ids.iter().collect();
     let (shown, _) = corpus::read(notes, |id| wanted.contains(id))?;
-    let places = [Place::Topics, Place::Archive];
-    let scan = notes.scan(&places, |note| (note.place, note.name().to_string_lossy().into_owned()))?;
+    let (ids, names) = notes.ids_and(|note| (note.place, note.name().to_string_lossy().into_owned()))?;
     let (proposals, _) = notes.proposals()?;
     let waiting = proposals.into_iter().filter_map(|proposal| proposal.note).collect();
-    Ok(Found { at, notes: shown, ids: notes.ids()?, waiting, names: scan.found.into_iter().collect() })
+    Ok(Found { at, notes: shown, ids, waiting, names: names.into_iter().collect() })
 }
 
 /// Takes what became of these notes into the history. What goes wrong is a warning.
