@@ -196,7 +196,8 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     consolidate::Done::Warned
                 }
                 consolidate::Task::Write { change, at } => {
-                    let (written, warnings) = consolidate::write(notes, &change, at)?;
+                    // It never goes on with what another process began, so nothing of a plan is written before.
+                    let (written, warnings) = consolidate::write(notes, &change, at, true)?;
                     warnings.iter().for_each(|warning| println!("warning: {warning}"));
                     consolidate::Done::Written(written)
                 }

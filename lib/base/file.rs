@@ -12,7 +12,7 @@ pub(crate) use crate::base::file::lock::{
     RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
 };
 pub(crate) use crate::base::file::open::{FileId, id, if_exists, is_same, open_regular, read};
-pub(crate) use crate::base::file::stamp::{Dir, Moment, Stamp, settled, stamp, written};
+pub(crate) use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
 use crate::base::file::lock::lock_within;

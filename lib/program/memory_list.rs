@@ -177,7 +177,11 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     stdout.flush()?;
     let elsewhere = view.elsewhere.into_inner();
     if elsewhere > 0 && !args.json && (rows.is_empty() || stdout.is_terminal()) {
+        // A search that has found enough does not look at the rest.
+        let is_counted =
+            args.query.is_none() || args.sort.is_some() || args.limit.is_none_or(|limit| rows.len() < limit);
         stderr::line(&match elsewhere {
+            _ if !is_counted => "notes of other repositories are not shown: --all".to_owned(),
             1 => "1 note of another repository is not shown: --all".to_owned(),
             many => format!("{many} notes of other repositories are not shown: --all"),
         });

@@ -68,9 +68,9 @@ impl Topics {
         for entry in entries {
             let entry = entry.map_err(|e| Error::io(format!("cannot read \"{}\": {e}", dir.display())))?;
             let name = entry.file_name();
-            let name = name.as_encoded_bytes();
-            if name.ends_with(end.as_bytes()) && !name.starts_with(b".") {
-                files.push((place, entry.path()));
+            let bytes = name.as_encoded_bytes();
+            if bytes.ends_with(end.as_bytes()) && !bytes.starts_with(b".") {
+                files.push((place, dir.join(&name)));
             }
         }
         // By their bytes: comparing paths part by part is a tenth of a listing.

@@ -79,6 +79,17 @@ impl Stamp {
     }
 }
 
+/// The name of a file, from the bytes that [`OsStr::as_encoded_bytes`] gave. `None` if there is no such name.
+#[cfg(unix)]
+pub(crate) fn name_of(bytes: &[u8]) -> Option<&OsStr> {
+    Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn name_of(bytes: &[u8]) -> Option<&OsStr> {
+    std::str::from_utf8(bytes).ok().map(OsStr::new)
+}
+
 /// Elsewhere there is no time that tells every change.
 #[cfg(not(unix))]
 pub(crate) fn stamp(_path: &Path) -> Option<Stamp> {

@@ -105,14 +105,10 @@ impl Cache {
     }
 }
 
-/// What a query finds in the notes that the cache knows.
+/// What a query finds in the notes that the cache knows: the counts of each, but for its tags. Where it has all words of a
+/// phrase, the phrase is said to be there, and the note has to be read to be sure.
 #[derive(Debug)]
-pub(super) struct Occurrences {
-    /// For each note, and in it for each term.
-    counts: Vec<Tally>,
-    /// For each note the words of each phrase that it has. Empty if the query has no phrases.
-    phrases: Vec<[u64; 8]>,
-}
+pub(super) struct Occurrences(Vec<Counts>);
 
 impl Occurrences {
     /// `None` if the cache turns out to be spoilt: every note has to be read. It is removed, so that a new one is made.
@@ -150,19 +146,23 @@ impl Occurrences {
                 Some(())
             })?;
         }
-        Some(Occurrences { counts, phrases })
+        let whole = |words: [u64; 8]| {
+            query.phrases.iter().zip(words).zip(0..).fold(0, |found, ((phrase, words), at)| {
+                let all = phrase.last | (phrase.last - 1);
+                found | u8::from(words & all == all) << at
+            })
+        };
+        let all = counts.into_iter().zip(&content.notes).enumerate().map(|(note, (tally, head))| Counts {
+            counts: tally.counts(),
+            extent: head.extent,
+            phrases: phrases.get(note).copied().map_or(0, whole),
+            has_tags: false,
+        });
+        Some(Occurrences(all.collect()))
     }
 
-    /// The counts of a known note, but for its tags. Where it has all words of a phrase, the phrase is said to be there,
-    /// and the note has to be read to be sure.
-    pub(super) fn counts(&self, query: &Query, known: &Known<'_>) -> Option<Counts> {
-        let counts = self.counts.get(known.note)?.clone().counts();
-        let words = self.phrases.get(known.note).copied().unwrap_or_default();
-        let phrases = query.phrases.iter().zip(words).zip(0..).fold(0, |found, ((phrase, words), at)| {
-            let all = phrase.last | (phrase.last - 1);
-            found | u8::from(words & all == all) << at
-        });
-        Some(Counts { counts, extent: known.head.extent, phrases, has_tags: false })
+    pub(super) fn counts(&self, known: &Known<'_>) -> Option<&Counts> {
+        self.0.get(known.note)
     }
 }
 

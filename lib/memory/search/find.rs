@@ -41,29 +41,91 @@ pub(crate) struct Findings {
     pub(crate) broken: Vec<Broken>,
 }
 
-/// What is known of a note from counting it.
-struct Counted {
+/// A note whose words are counted.
+struct Counted<'a> {
+    source: Source<'a>,
+    /// A bit for each phrase of the query that it has.
+    phrases: u8,
+    /// Does it match, and is it wanted? `None`: its metadata has not been looked at. Only that of the first notes is.
+    is_candidate: Option<bool>,
+}
+
+enum Source<'a> {
+    /// The cache knows the words of a phrase and not their order.
+    Cache(Known<'a>, &'a Counts),
+    File(Box<Read>),
+}
+
+/// What is kept of a note that was read.
+struct Read {
     counts: Counts,
-    /// `None` if it is not wanted, or has none of the words.
-    spot: Option<Spot>,
-    /// The counts come from the cache, which knows the words of a phrase and not their order.
-    is_cached: bool,
-}
-
-impl Counted {
-    fn has_unsure_phrases(&self) -> bool {
-        self.is_cached && self.counts.phrases != 0 && self.spot.is_some()
-    }
-}
-
-struct Spot {
     path: PathBuf,
     id: EntryId,
 }
 
+impl Counted<'_> {
+    fn counts(&self) -> &Counts {
+        match &self.source {
+            Source::Cache(_, counts) => counts,
+            Source::File(read) => &read.counts,
+        }
+    }
+}
+
+/// What is looked for, and where.
+struct Search<'a> {
+    topics: &'a Topics,
+    place: Place,
+    query: &'a Query,
+    wanted: Option<&'a Wanted<'a>>,
+}
+
+impl Search<'_> {
+    fn counted(&self, note: Note) -> Counted<'static> {
+        let counts = with_document(&note, |document| self.query.count(document));
+        let meta = note.entry.meta();
+        let is_candidate = self.query.may_match(&counts) && self.is_wanted(meta);
+        let (phrases, id) = (counts.phrases, meta.id.clone());
+        let source = Source::File(Box::new(Read { counts, path: note.path, id }));
+        Counted { source, phrases, is_candidate: Some(is_candidate) }
+    }
+
+    fn is_wanted(&self, meta: &Meta) -> bool {
+        self.query.has_tags(&meta.tags) && self.wanted.is_none_or(|is_wanted| is_wanted(meta))
+    }
+
+    fn is_candidate(&self, note: &mut Counted) -> bool {
+        let look = || {
+            let is_any = self.query.tags.is_empty() && self.wanted.is_none();
+            let meta = match &note.source {
+                Source::Cache(known, _) if !is_any => known.meta(),
+                _ => None,
+            };
+            let meta = || meta.or_else(|| Some(self.again(note)?.entry.into_meta()));
+            self.query.may_match(note.counts())
+                && (is_any || meta().is_some_and(|meta| self.is_wanted(&meta)))
+        };
+        let is_candidate = note.is_candidate.unwrap_or_else(look);
+        note.is_candidate = Some(is_candidate);
+        is_candidate
+    }
+
+    /// Reads a note once more. It may have another name since.
+    fn again(&self, note: &Counted) -> Option<Note> {
+        let (path, id) = match &note.source {
+            Source::Cache(known, _) => (&self.topics.dir(self.place).join(known.name()?), &known.id()?),
+            Source::File(read) => (&read.path, &read.id),
+        };
+        let is_it = |note: &Note| note.place == self.place && note.entry.meta().id == *id;
+        let there = read(self.place, path).ok().filter(is_it);
+        there.or_else(|| self.topics.named(id).ok().flatten().filter(is_it))
+    }
+}
+
 /// The notes in `place` that match the query and are `wanted`, `most` at most.
 ///
-/// How rare a word is, is counted among all notes of the place, wanted or not, so that a score does not depend on it.
+/// How rare a word is, is counted among all notes of the place, wanted or not, so that a score does not depend on it. Which
+/// notes are `wanted` is asked as far as it matters: where there are more than `most`, not of all.
 pub(crate) fn find(
     topics: &Topics,
     place: Place,
@@ -72,43 +134,57 @@ pub(crate) fn find(
     wanted: Option<&Wanted<'_>>,
     most: usize,
 ) -> Result<Findings> {
+    let search = Search { topics, place, query, wanted };
     let occurrences = LazyLock::new(|| Occurrences::of(query, cache));
     let count = |place: Place, path: &Path| {
         let known = cache.known(path);
-        let from_cache =
-            known.and_then(|known| counted_from(&known, path, query, occurrences.as_ref()?, wanted));
-        if let Some(counted) = from_cache {
-            return Ok(counted);
+        if let Some(known) = known
+            && let Some(id) = known.id()
+            && let Some(counts) = occurrences.as_ref().and_then(|all| all.counts(&known))
+        {
+            let source = Source::Cache(known, counts);
+            return Ok((id, Counted { source, phrases: counts.phrases, is_candidate: None }));
         }
         let note = read(place, path)?;
         if known.is_none() {
             cache.missed(path);
         }
-        Ok((note.entry.meta().id.clone(), counted(note, query, wanted)))
+        Ok((note.entry.meta().id.clone(), search.counted(note)))
     };
     let look_up = || {
         LazyLock::force(&occurrences);
     };
     let scan = parallel::with_ahead(look_up, || topics.scan_with(&[place], count))?;
     let mut all: Vec<Counted> = scan.found;
-    let again = |counted: &Counted| again(topics, place, counted.spot.as_ref()?);
-    let unsure: Vec<usize> = (0..all.len()).filter(|index| all[*index].has_unsure_phrases()).collect();
+
+    let mut with_phrases = Vec::new();
+    for (index, note) in all.iter_mut().enumerate() {
+        if note.phrases != 0 && search.is_candidate(note) {
+            with_phrases.push(index);
+        }
+    }
+    let is_unsure = |index: &&usize| matches!(all[**index].source, Source::Cache(..));
+    let unsure: Vec<usize> = with_phrases.iter().filter(is_unsure).copied().collect();
     let sure = parallel::map_files(&unsure, |_, index| {
         // One that is gone has none.
-        again(&all[*index]).map_or(0, |note| with_document(&note, |document| query.count(document)).phrases)
+        let note = search.again(&all[*index]);
+        note.map_or(0, |note| with_document(&note, |document| query.count(document)).phrases)
     });
     for (index, phrases) in unsure.into_iter().zip(sure) {
-        all[index].counts.phrases = phrases;
+        all[index].phrases = phrases;
     }
-    let candidates = all.iter().filter(|note| note.spot.is_some()).map(|note| &note.counts);
-    let demanded = demanded(candidates);
+    let demanded = demanded(with_phrases.iter().map(|index| all[*index].phrases));
     let loosened = query.phrases.iter().zip(0..).filter(|(_, bit)| demanded >> bit & 1 == 0);
     let loosened = loosened.map(|(phrase, _)| phrase.text.clone()).collect();
 
-    let worth = Worth::of(query, all.iter().map(|note| &note.counts));
-    let fits = |note: &&Counted| note.spot.is_some() && note.counts.phrases & demanded == demanded;
-    let hits = worth.rank(query, all.iter().map(|note| Some(&note.counts).filter(|_| fits(&note))));
-    let again = |hit: &Hit| again(all.get(hit.index)?);
+    let worth = Worth::of(query, all.iter().map(Counted::counts));
+    let fits = |note: &&Counted| {
+        note.phrases & demanded == demanded && note.is_candidate.is_none_or(|is_one| is_one)
+    };
+    let hits = worth.rank(query, all.iter().map(|note| Some(note).filter(fits).map(Counted::counts)));
+    let hits = hits.into_iter().filter(|hit| search.is_candidate(&mut all[hit.index]));
+    let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE)).collect();
+    let again = |hit: &Hit| search.again(&all[hit.index]);
     let (close, rest) = hits.split_at(hits.len().min(CLOSE));
     let mut close: Vec<(Hit, Note, Matches, Strength)> = parallel::map_files(close, |_, hit| {
         let note = again(hit)?;
@@ -117,7 +193,7 @@ pub(crate) fn find(
             let closeness = matches.closeness(query, &worth, document.body);
             (matches, closeness)
         });
-        let counts = &all.get(hit.index)?.counts;
+        let counts = all[hit.index].counts();
         let score = worth.score(query, counts, &closeness);
         Some((Hit { score, ..*hit }, note, matches, worth.strength(counts, &closeness)))
     })
@@ -160,43 +236,6 @@ pub(crate) fn metadata<T: Send>(
         Ok((meta.id.clone(), each(meta, path)))
     };
     parallel::with_ahead(|| cache.load(), || topics.scan_with(&[place], look))
-}
-
-fn counted(note: Note, query: &Query, wanted: Option<&Wanted<'_>>) -> Counted {
-    let counts = with_document(&note, |document| query.count(document));
-    let meta = note.entry.meta();
-    let is_candidate =
-        counts.has_tags && query.may_match(&counts) && wanted.is_none_or(|is_wanted| is_wanted(meta));
-    let spot = is_candidate.then(|| Spot { id: meta.id.clone(), path: note.path });
-    Counted { counts, spot, is_cached: false }
-}
-
-/// The same from the cache. `None`: the note has to be read.
-fn counted_from(
-    known: &Known<'_>,
-    path: &Path,
-    query: &Query,
-    occurrences: &Occurrences,
-    wanted: Option<&Wanted<'_>>,
-) -> Option<(EntryId, Counted)> {
-    let id = known.id()?;
-    let mut counts = occurrences.counts(query, known)?;
-    counts.has_tags = query.tags.is_empty();
-    let mut is_candidate = query.may_match(&counts);
-    if is_candidate && (!counts.has_tags || wanted.is_some()) {
-        let meta = known.meta()?;
-        counts.has_tags = query.has_tags(&meta.tags);
-        is_candidate = counts.has_tags && wanted.is_none_or(|is_wanted| is_wanted(&meta));
-    }
-    let spot = is_candidate.then(|| Spot { id: id.clone(), path: path.to_path_buf() });
-    Some((id, Counted { counts, spot, is_cached: true }))
-}
-
-/// Reads a note once more. It may have another name since.
-fn again(topics: &Topics, place: Place, spot: &Spot) -> Option<Note> {
-    let is_it = |note: &Note| note.place == place && note.entry.meta().id == spot.id;
-    let there = read(place, &spot.path).ok().filter(is_it);
-    there.or_else(|| topics.named(&spot.id).ok().flatten().filter(is_it))
 }
 
 fn shown(hit: Hit, note: Note, matches: &Matches, worth: &Worth, strength: Strength) -> Found {

@@ -220,9 +220,9 @@ pub(super) fn best_first(a: &Hit, b: &Hit) -> Ordering {
     b.score.total_cmp(&a.score).then(a.index.cmp(&b.index))
 }
 
-/// The phrases that a note must have, a bit each: all that some note has, if one note has all of these. Otherwise none:
-/// then their words count like others.
-pub(super) fn demanded<'a>(mut notes: impl Iterator<Item = &'a Counts> + Clone) -> u8 {
-    let known = notes.clone().fold(0, |known, note| known | note.phrases);
-    if notes.any(|note| note.phrases == known) { known } else { 0 }
+/// The phrases that a note must have, a bit each, from those of each note: all that some note has, if one note has all of
+/// these. Otherwise none: then their words count like others.
+pub(super) fn demanded(mut phrases: impl Iterator<Item = u8> + Clone) -> u8 {
+    let known = phrases.clone().fold(0, |known, phrases| known | phrases);
+    if phrases.any(|phrases| phrases == known) { known } else { 0 }
 }

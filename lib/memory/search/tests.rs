@@ -17,7 +17,7 @@ fn search(text: &str, notes: &[Note]) -> Vec<usize> {
     let counts: Vec<Counts> = notes.iter().map(|note| query.count(&document(note))).collect();
     let worth = Worth::of(&query, counts.iter());
     let candidates = counts.iter().filter(|counts| counts.has_tags && query.may_match(counts));
-    let demanded = demanded(candidates);
+    let demanded = demanded(candidates.map(|counts| counts.phrases));
     let fits = |counts: &&Counts| counts.has_tags && counts.phrases & demanded == demanded;
     let mut hits = worth.rank(&query, counts.iter().map(|counts| Some(counts).filter(fits)));
     for hit in hits.iter_mut().take(CLOSE) {

@@ -10,11 +10,12 @@ use std::fmt;
 
 const PREFIX: &str = "id__";
 const DIGITS: usize = 6;
+const LENGTH: usize = PREFIX.len() + DIGITS;
 
-/// The id with its prefix, like `id__a1B2c3`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct EntryId(String);
+/// The id with its prefix, like `id__a1B2c3`. It is text, of which a search holds ten thousand.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct EntryId([u8; LENGTH]);
 
 impl EntryId {
     /// Accepts what people and models write: `id__a1B2c3`, `a1B2c3` or `[[id__a1B2c3]]`.
@@ -32,11 +33,19 @@ impl EntryId {
     }
 
     fn of_digits(digits: &str) -> Option<EntryId> {
-        digits_of(digits).map(|digits| EntryId([PREFIX, digits].concat()))
+        digits_of(digits).map(EntryId::new)
+    }
+
+    fn new(digits: &str) -> EntryId {
+        let mut text = [0; LENGTH];
+        let bytes = PREFIX.bytes().chain(digits.bytes());
+        text.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+        EntryId(text)
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        // Letters and digits alone.
+        std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
     /// The id of a note that was created at `created_at_ms` (Unix time in milliseconds).
@@ -67,7 +76,7 @@ impl EntryId {
     }
 
     fn of_number(number: u64) -> EntryId {
-        EntryId(format!("{PREFIX}{}", base58(number, DIGITS)))
+        EntryId::new(&base58(number, DIGITS))
     }
 }
 
@@ -95,7 +104,19 @@ pub(crate) fn first_number<T>(title: &str, created_at_ms: i64, accept: impl Fn(u
 
 impl fmt::Display for EntryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EntryId").field(&self.as_str()).finish()
+    }
+}
+
+impl From<EntryId> for String {
+    fn from(id: EntryId) -> String {
+        id.as_str().to_owned()
     }
 }
 
@@ -110,9 +131,9 @@ impl TryFrom<String> for EntryId {
 
 /// Every `[[id__XXXXXX]]` in a text, in order, repeated ones too.
 pub(crate) fn links(body: &str) -> Vec<EntryId> {
-    const LENGTH: usize = "[[".len() + PREFIX.len() + DIGITS + "]]".len();
+    const LINK: usize = "[[".len() + LENGTH + "]]".len();
     memmem::find_iter(body.as_bytes(), b"[[id__")
-        .filter_map(|at| EntryId::parse(body.get(at..at + LENGTH)?))
+        .filter_map(|at| EntryId::parse(body.get(at..at + LINK)?))
         .collect()
 }
 

@@ -142,6 +142,11 @@ impl Content {
 }
 
 impl Known<'_> {
+    /// Its file's name.
+    pub(crate) fn name(&self) -> Option<&OsStr> {
+        file::name_of(&self.content.heads[self.head.name.clone()])
+    }
+
     pub(crate) fn id(&self) -> Option<EntryId> {
         // It is packed first.
         EntryId::whole(Unpack(&self.content.heads[self.head.meta.clone()]).text()?)
