@@ -245,13 +245,9 @@ fn listed(
     cache: &Cache,
     reporter: &Reporter,
 ) -> Result<Vec<Row>> {
-    let scan = metadata(&Topics::at(&store.root), place, cache, |meta, path| {
-        let path = || path.to_path_buf();
-        if args.filter.matches(&meta) && view.shows(&meta) {
-            Some(Row { meta, path: path(), line: None, score: None })
-        } else {
-            None
-        }
+    let scan = metadata(&Topics::at(&store.root), place, cache, |meta, file| {
+        let is_shown = args.filter.matches(&meta) && view.shows(&meta);
+        is_shown.then(|| Row { meta, path: file.path(), line: None, score: None })
     })?;
     warn_of(&scan.broken, reporter);
     let rows = scan.found.into_iter().flatten().collect();

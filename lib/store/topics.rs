@@ -13,6 +13,7 @@ use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 /// The largest note that is read, in bytes. The largest that is written is an eighth of it.
@@ -48,74 +49,132 @@ impl Topics {
         }
     }
 
-    /// The markdown files of a place, by name. None where there is no store yet.
-    pub(crate) fn files(&self, place: Place) -> Result<Vec<(Place, PathBuf)>> {
-        self.files_named(place, ".md")
+    /// The markdown files of these places.
+    pub(crate) fn files(&self, places: &[Place]) -> Result<Files> {
+        let mut files = Files::default();
+        for place in places {
+            self.add_files(*place, ".md", &mut files)?;
+        }
+        Ok(files)
     }
 
-    /// The files of a place whose names end so.
-    fn files_named(&self, place: Place, end: &str) -> Result<Vec<(Place, PathBuf)>> {
+    /// Adds the files of a place whose names end so, by name. None where there is no store yet.
+    fn add_files(&self, place: Place, end: &str, files: &mut Files) -> Result<()> {
         let dir = self.dir(place);
         let entries = match fs_err::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(e) => {
                 return Err(Error::config(format!("the store cannot be read: {e}"))
                     .hint("see which one is in use with: memory-config show"));
             }
         };
-        let mut files = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|e| Error::io(format!("cannot read \"{}\": {e}", dir.display())))?;
             let name = entry.file_name();
-            let bytes = name.as_encoded_bytes();
-            if bytes.ends_with(end.as_bytes()) && !bytes.starts_with(b".") {
-                files.push((place, dir.join(&name)));
+            let name = name.as_encoded_bytes();
+            if name.ends_with(end.as_bytes()) && !name.starts_with(b".") {
+                files.push(name);
             }
         }
-        // By their bytes: comparing paths part by part is a tenth of a listing.
-        files.sort_unstable_by(|(_, a), (_, b)| a.as_os_str().cmp(b.as_os_str()));
-        Ok(files)
+        files.end_place(place, dir);
+        Ok(())
     }
 
     /// Like [`Persistence::scan`], where `read` knows a note in its own way: see [`read`].
     pub(crate) fn scan_with<T: Send>(
         &self,
         places: &[Place],
-        read: impl Fn(Place, &Path) -> Result<(EntryId, T), Option<Broken>> + Sync,
+        read: impl Fn(NoteFile) -> Result<(EntryId, T), Option<Broken>> + Sync,
     ) -> Result<Scan<T>> {
         let mut lock = None;
         loop {
-            let mut files = Vec::new();
-            for place in places {
-                files.extend(self.files(*place)?);
-            }
-            let (mut seen, mut broken) = (Vec::with_capacity(files.len()), Vec::new());
-            let mut vanished = false;
-            let made = parallel::map(&files, |_, (place, path)| read(*place, path));
-            for (number, made) in made.into_iter().enumerate() {
-                match made {
-                    Ok((id, made)) => seen.push((id, number, made)),
-                    Err(None) => vanished = true,
-                    Err(Some(fault)) => broken.push(fault),
-                }
-            }
+            let files = self.files(places)?;
+            let seen = files.map(0..files.len(), &read);
             // A file that is gone may have another name now. With the lock none goes.
-            if vanished && lock.is_none() {
+            let has_vanished = seen.iter().any(|seen| matches!(seen, Err(None)));
+            if has_vanished && lock.is_none() {
                 lock = self.lock().ok();
                 if lock.is_some() {
                     continue;
                 }
             }
-            let found = without_twins(seen, &files, &mut broken);
+            let mut broken = Vec::new();
+            let surplus = twins(&seen, &files, &mut broken);
+            let mut found = Vec::with_capacity(seen.len());
+            for (number, seen) in seen.into_iter().enumerate() {
+                match seen {
+                    Ok((_, made)) if !surplus.contains(&number) => found.push(made),
+                    Err(Some(fault)) => broken.push(fault),
+                    Ok(_) | Err(None) => {}
+                }
+            }
             broken.sort();
             return Ok(Scan { found, broken });
         }
     }
 }
 
-/// A note that was read: its id, the number of its file, and what was made of it.
-type Seen<T> = (EntryId, usize, T);
+/// Files that may be notes. Their names are one string: to make and to free ten thousand takes longer than to read the
+/// directory.
+#[derive(Default)]
+pub(crate) struct Files {
+    dirs: Vec<(Place, PathBuf)>,
+    names: Vec<u8>,
+    /// The index of each file's directory, and where its name is.
+    all: Vec<(usize, Range<usize>)>,
+}
+
+/// A file that may be a note.
+#[derive(Clone, Copy)]
+pub(crate) struct NoteFile<'a> {
+    pub(crate) place: Place,
+    dir: &'a Path,
+    pub(crate) name: &'a OsStr,
+}
+
+impl NoteFile<'_> {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.join(self.name)
+    }
+}
+
+impl Files {
+    fn push(&mut self, name: &[u8]) {
+        // On Unix every name is one.
+        if file::name_of(name).is_some() {
+            let start = self.names.len();
+            self.names.extend_from_slice(name);
+            self.all.push((self.dirs.len(), start..self.names.len()));
+        }
+    }
+
+    /// What was pushed since the last place was in this one.
+    fn end_place(&mut self, place: Place, dir: PathBuf) {
+        let first = self.all.partition_point(|(dir, _)| *dir < self.dirs.len());
+        let names = &self.names;
+        self.all[first..].sort_unstable_by(|(_, a), (_, b)| names[a.clone()].cmp(&names[b.clone()]));
+        self.dirs.push((place, dir));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> NoteFile<'_> {
+        self.file(&self.all[number])
+    }
+
+    fn file(&self, (dir, name): &(usize, Range<usize>)) -> NoteFile<'_> {
+        let (place, dir) = &self.dirs[*dir];
+        NoteFile { place: *place, dir, name: file::name_of(&self.names[name.clone()]).unwrap_or_default() }
+    }
+
+    /// What `each` makes of some of the files, in their order, by several threads.
+    pub(crate) fn map<T: Send>(&self, files: Range<usize>, each: impl Fn(NoteFile) -> T + Sync) -> Vec<T> {
+        parallel::map(&self.all[files], |_, entry| each(self.file(entry)))
+    }
+}
 
 /// `Err(None)`: there is no such file any more.
 pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
@@ -129,39 +188,43 @@ pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
     Ok(Note { place, path: path.to_path_buf(), entry })
 }
 
-/// Sorts out files that bear the same id: the one that is named after it stays.
-fn without_twins<T>(seen: Vec<Seen<T>>, files: &[(Place, PathBuf)], broken: &mut Vec<Broken>) -> Vec<T> {
+/// The numbers of the files that bear the same id as another one: the one that is named after it stays.
+fn twins<T>(
+    seen: &[Result<(EntryId, T), Option<Broken>>],
+    files: &Files,
+    broken: &mut Vec<Broken>,
+) -> BTreeSet<usize> {
     let mut ids = HashSet::with_capacity(seen.len());
-    if seen.iter().all(|(id, ..)| ids.insert(id)) {
-        return seen.into_iter().map(|(.., made)| made).collect();
-    }
-    let path = |index: usize| -> &Path { &files[seen[index].1].1 };
-    let mut by_id: Vec<usize> = (0..seen.len()).collect();
-    by_id.sort_by(|a, b| seen[*a].0.cmp(&seen[*b].0));
     let mut surplus = BTreeSet::new();
-    for same in by_id.chunk_by(|a, b| seen[*a].0 == seen[*b].0).filter(|same| same.len() > 1) {
-        let mut twins = same.to_vec();
-        let id = &seen[twins[0]].0;
+    if seen.iter().flatten().all(|(id, _)| ids.insert(id)) {
+        return surplus;
+    }
+    let mut by_id: Vec<(&EntryId, usize)> =
+        seen.iter().zip(0..).filter_map(|(seen, number)| Some((&seen.as_ref().ok()?.0, number))).collect();
+    by_id.sort();
+    for same in by_id.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        let id = same[0].0;
+        let mut twins: Vec<(PathBuf, usize)> =
+            same.iter().map(|(_, number)| (files.get(*number).path(), *number)).collect();
         // A note that was renamed while the directory was read has left one of its names.
-        twins.retain(|&index| {
-            let is_there = path(index).exists();
+        twins.retain(|(path, number)| {
+            let is_there = path.exists();
             if !is_there {
-                surplus.insert(index);
+                surplus.insert(*number);
             }
             is_there
         });
-        twins.sort_by_key(|&index| (!is_named_after(path(index), id), index));
-        if let [first, rest @ ..] = &twins[..] {
-            for &index in rest {
-                surplus.insert(index);
-                let name = path(*first).file_name().unwrap_or_default().to_string_lossy();
+        twins.sort_by_key(|(path, number)| (!is_named_after(path, id), *number));
+        if let [(first, _), rest @ ..] = &twins[..] {
+            let name = first.file_name().unwrap_or_default().to_string_lossy();
+            for (path, number) in rest {
+                surplus.insert(*number);
                 let why = format!("has the same id as \"{name}\"; merge them by hand, then remove one");
-                broken.push(Broken { path: path(index).to_path_buf(), why });
+                broken.push(Broken { path: path.clone(), why });
             }
         }
     }
-    let all = seen.into_iter().enumerate();
-    all.filter(|(index, _)| !surplus.contains(index)).map(|(_, (.., made))| made).collect()
+    surplus
 }
 
 /// A held lock. Dropped, it is free again; so is a killed holder's.
@@ -193,8 +256,8 @@ impl Persistence for Topics {
     }
 
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
-        self.scan_with(places, |place, path| {
-            let note = read(place, path)?;
+        self.scan_with(places, |file| {
+            let note = read(file.place, &file.path())?;
             Ok((note.entry.meta().id.clone(), each(note)))
         })
     }
@@ -209,13 +272,12 @@ impl Persistence for Topics {
 
     fn named(&self, id: &EntryId) -> Result<Option<Note>> {
         for place in [Place::Topics, Place::Archive] {
-            for (place, path) in self.files_named(place, &format!("{id}.md"))? {
-                // One that cannot be used may have a twin that can.
-                if let Ok(note) = read(place, &path)
-                    && note.entry.meta().id == *id
-                {
-                    return Ok(Some(note));
-                }
+            let mut files = Files::default();
+            self.add_files(place, &format!("{id}.md"), &mut files)?;
+            // One that cannot be used may have a twin that can.
+            let notes = (0..files.len()).filter_map(|number| read(place, &files.get(number).path()).ok());
+            if let Some(note) = notes.into_iter().find(|note| note.entry.meta().id == *id) {
+                return Ok(Some(note));
             }
         }
         Ok(None)

@@ -239,10 +239,12 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             Place::Topics => note.entry.meta().tags.clone(),
             Place::Archive => Vec::new(),
         })?;
+        // One that nobody has, as a model may name it, would be looked for in every file.
+        let notes = notes.iter().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
         Ok(Known {
             at: run.env.now(),
             ids,
-            notes: notes.iter().filter_map(known).collect::<Result<_>>()?,
+            notes,
             tags: tags.into_iter().flatten().collect(),
             record: self.heard.record(run.batch()?, &stretches(sources, slices))?,
             entries,

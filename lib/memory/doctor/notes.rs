@@ -11,7 +11,7 @@ use crate::memory::section::{Candidate, Inspection};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Broken, Note, Place, Scan};
-use crate::store::topics::{Topics, read};
+use crate::store::topics::{NoteFile, Topics, read};
 use jiff::Timestamp;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -112,7 +112,8 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let topics = Topics::at(cx.root);
     let cache = Cache::open(cx.root, &cx.config.redact);
     let inspection = Inspection::of(cx.config, &cx.aims, cx.root, &cx.waiting, cx.today);
-    let each = |place: Place, path: &Path| -> Result<(EntryId, Checked), Option<Broken>> {
+    let each = |file: NoteFile| -> Result<(EntryId, Checked), Option<Broken>> {
+        let (place, path) = (file.place, &*file.path());
         let mut record = None;
         if let Some((Known { meta, lines, links }, known)) = cache.known(place, path) {
             let share = match place {

@@ -19,6 +19,7 @@ use crate::memory::search::count::{Counts, Tally};
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::Query;
 use crate::store::place::Root;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,9 +73,9 @@ impl Cache {
         self.content.get_or_init(|| self.source.as_ref().and_then(read).unwrap_or_default())
     }
 
-    /// What is known of the note in a file. `None`: it is to be read; if it is a note, [`Cache::missed`] is to be called.
-    pub(crate) fn known(&self, path: &Path) -> Option<Known<'_>> {
-        let known = self.content().known(path.file_name()?)?;
+    /// What is known of the note in a file of this name. `None`: it is to be read; if it is a note, [`Cache::missed`] is to be called.
+    pub(crate) fn known(&self, name: &OsStr) -> Option<Known<'_>> {
+        let known = self.content().known(name)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(known)
     }

@@ -12,8 +12,8 @@ use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
 use crate::store::entry::{EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
-use crate::store::topics::{Topics, read};
-use std::path::{Path, PathBuf};
+use crate::store::topics::{NoteFile, Topics, read};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// A note that matches.
@@ -97,17 +97,20 @@ impl Search<'_> {
     fn is_candidate(&self, note: &mut Counted) -> bool {
         let look = || {
             let is_any = self.query.tags.is_empty() && self.wanted.is_none();
-            let meta = match &note.source {
-                Source::Cache(known, _) if !is_any => known.meta(),
-                _ => None,
-            };
-            let meta = || meta.or_else(|| Some(self.again(note)?.entry.into_meta()));
             self.query.may_match(note.counts())
-                && (is_any || meta().is_some_and(|meta| self.is_wanted(&meta)))
+                && (is_any || self.meta(note).is_some_and(|meta| self.is_wanted(&meta)))
         };
         let is_candidate = note.is_candidate.unwrap_or_else(look);
         note.is_candidate = Some(is_candidate);
         is_candidate
+    }
+
+    fn meta(&self, note: &Counted) -> Option<Meta> {
+        let known = match &note.source {
+            Source::Cache(known, _) => known.meta(),
+            Source::File(_) => None,
+        };
+        known.or_else(|| Some(self.again(note)?.entry.into_meta()))
     }
 
     /// Reads a note once more. It may have another name since.
@@ -136,8 +139,8 @@ pub(crate) fn find(
 ) -> Result<Findings> {
     let search = Search { topics, place, query, wanted };
     let occurrences = LazyLock::new(|| Occurrences::of(query, cache));
-    let count = |place: Place, path: &Path| {
-        let known = cache.known(path);
+    let count = |file: NoteFile| {
+        let known = cache.known(file.name);
         if let Some(known) = known
             && let Some(id) = known.id()
             && let Some(counts) = occurrences.as_ref().and_then(|all| all.counts(&known))
@@ -145,9 +148,10 @@ pub(crate) fn find(
             let source = Source::Cache(known, counts);
             return Ok((id, Counted { source, phrases: counts.phrases, is_candidate: None }));
         }
-        let note = read(place, path)?;
+        let path = file.path();
+        let note = read(place, &path)?;
         if known.is_none() {
-            cache.missed(path);
+            cache.missed(&path);
         }
         Ok((note.entry.meta().id.clone(), search.counted(note)))
     };
@@ -219,21 +223,22 @@ pub(crate) fn metadata<T: Send>(
     topics: &Topics,
     place: Place,
     cache: &Cache,
-    each: impl Fn(Meta, &Path) -> T + Sync,
+    each: impl Fn(Meta, NoteFile) -> T + Sync,
 ) -> Result<Scan<T>> {
-    let look = |place: Place, path: &Path| {
-        let known = cache.known(path);
+    let look = |file: NoteFile| {
+        let known = cache.known(file.name);
         let meta = match known.and_then(|known| known.meta()) {
             Some(meta) => meta,
             None => {
-                let note = read(place, path)?;
+                let path = file.path();
+                let note = read(place, &path)?;
                 if known.is_none() {
-                    cache.missed(path);
+                    cache.missed(&path);
                 }
                 note.entry.into_meta()
             }
         };
-        Ok((meta.id.clone(), each(meta, path)))
+        Ok((meta.id.clone(), each(meta, file)))
     };
     parallel::with_ahead(|| cache.load(), || topics.scan_with(&[place], look))
 }

@@ -10,7 +10,7 @@ use crate::store::ledger::Uses;
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
-use crate::store::topics::{Topics, read};
+use crate::store::topics::{NoteFile, Topics, read};
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -168,13 +168,14 @@ impl Gathered {
         let (waiting, _) = topics.proposals()?;
         let view = View::of(root, limits, today, &waiting);
         let cache = Cache::open(root, Part::Metadata);
-        let look = |place: Place, path: &Path| {
-            if let Some(meta) = cache.known(path).and_then(|known| known.meta())
-                && let Some(candidate) = candidate_without_text(&meta, path, audiences, &view)
+        let look = |file: NoteFile| {
+            let path = file.path();
+            if let Some(meta) = cache.known(file.name).and_then(|known| known.meta())
+                && let Some(candidate) = candidate_without_text(&meta, &path, audiences, &view)
             {
                 return Ok((meta.id, candidate));
             }
-            let note = read(place, path)?;
+            let note = read(file.place, &path)?;
             Ok((note.entry.meta().id.clone(), candidate(&note, audiences, &view)))
         };
         let scan = parallel::with_ahead(|| cache.load(), || topics.scan_with(&[Place::Topics], look))?;

@@ -111,8 +111,7 @@ impl Stored {
 
     fn listing(&self, cache: &Cache) -> String {
         let topics = Topics::at(&self.root);
-        let listed =
-            metadata(&topics, Place::Topics, cache, |meta, path| (meta, path.to_path_buf())).unwrap();
+        let listed = metadata(&topics, Place::Topics, cache, |meta, file| (meta, file.path())).unwrap();
         format!("{listed:?}")
     }
 

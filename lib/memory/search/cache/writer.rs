@@ -3,7 +3,6 @@
 use crate::base::error::Result;
 use crate::base::file::{self, Moment, Stamp};
 use crate::base::packed::{checksum, put_bytes, put_number};
-use crate::base::parallel;
 use crate::memory::search::cache::content::{
     Content, HEADER_BYTES, IN_THE_BODY, MAGIC, NAME, Part, VERSION, each_count,
 };
@@ -12,9 +11,8 @@ use crate::memory::search::words::TOKENIZER;
 use crate::store::entry::pack;
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
-use crate::store::topics::{Topics, read};
+use crate::store::topics::{NoteFile, Topics, read};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// So many files are read before their words are packed: so few are in memory at once.
 const PORTION: usize = 1024;
@@ -66,16 +64,16 @@ pub(super) fn write(root: &Root) -> Result<()> {
 /// The bytes of a cache of all notes. `None` if the old one is spoilt.
 fn packed(root: &Root, old: &Content) -> Result<Option<Vec<u8>>> {
     let began = Moment::now();
-    let files = Topics::at(root).files(Place::Topics)?;
+    let files = Topics::at(root).files(&[Place::Topics])?;
     let mut lists = Lists::default();
     // The new index of each note that the old cache knows.
     let mut moved = vec![None; old.notes.len()];
     let (mut count, mut notes) = (0, Vec::new());
-    for portion in files.chunks(PORTION) {
-        let entries = parallel::map(portion, |_, (place, path)| entry(*place, path, old));
-        for ((_, path), entry) in portion.iter().zip(entries) {
-            let (Some(entry), Some(name)) = (entry, path.file_name()) else { continue };
-            put_bytes(&mut notes, name.as_encoded_bytes());
+    for first in (0..files.len()).step_by(PORTION) {
+        let entries = files.map(first..files.len().min(first + PORTION), |file| entry(file, old));
+        for (number, entry) in (first..).zip(entries) {
+            let Some(entry) = entry else { continue };
+            put_bytes(&mut notes, files.get(number).name.as_encoded_bytes());
             match entry {
                 Entry::Known(note) => {
                     let head = &old.notes[note];
@@ -120,13 +118,14 @@ fn packed(root: &Root, old: &Content) -> Result<Option<Vec<u8>>> {
 }
 
 /// `None` for a file that is gone or no note: it is read each time.
-fn entry(place: Place, path: &Path, old: &Content) -> Option<Entry> {
-    if let Some(known) = old.known(path.file_name()?) {
+fn entry(file: NoteFile, old: &Content) -> Option<Entry> {
+    if let Some(known) = old.known(file.name) {
         return Some(Entry::Known(known.note));
     }
+    let path = file.path();
     // Before the file is read: if it changes meanwhile, its next stamp is another one.
-    let stamp = file::stamp(path)?;
-    let note = read(place, path).ok()?;
+    let stamp = file::stamp(&path)?;
+    let note = read(file.place, &path).ok()?;
     Some(Entry::Fresh(stamp, Fresh::of(&note)))
 }
 
