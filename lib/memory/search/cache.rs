@@ -63,9 +63,9 @@ impl Cache {
         Cache { source, least, content: OnceLock::new(), opened: Moment::now(), hits, misses }
     }
 
-    /// Reads it now, which may be while the notes are listed.
+    /// Reads it now and asks about its files, while the notes are listed.
     pub(crate) fn load(&self) {
-        self.content();
+        self.content().ask_ahead();
     }
 
     fn content(&self) -> &Content {

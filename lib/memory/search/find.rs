@@ -157,6 +157,7 @@ pub(crate) fn find(
     };
     let look_up = || {
         LazyLock::force(&occurrences);
+        cache.load();
     };
     let scan = parallel::with_ahead(look_up, || topics.scan_with(&[place], count))?;
     let mut all: Vec<Counted> = scan.found;

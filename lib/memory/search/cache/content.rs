@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(super) const NAME: &str = "notes.cache";
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"axenotes");
@@ -20,6 +21,10 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"axenotes");
 pub(super) const VERSION: u64 = 2;
 /// How often most words of a note occur in it: once, in the body.
 pub(super) const IN_THE_BODY: [u16; FIELDS] = [0, 0, 0, 1];
+
+const UNASKED: u8 = 0;
+const SAME: u8 = 1;
+const CHANGED: u8 = 2;
 
 /// The header's numbers.
 const HEADER: usize = 11;
@@ -67,6 +72,8 @@ pub(super) struct Content {
     words: Vec<u8>,
     /// In the order of their names.
     pub(super) notes: Vec<Head>,
+    /// Whether each note's file is as it was.
+    asked: Vec<AtomicU8>,
     /// The words are places in `words`.
     pub(super) vocabulary: Vec<Word>,
     /// The file, for its lists.
@@ -111,9 +118,10 @@ impl Content {
             vocabulary = vocabulary_of(&text, lists_start, size)?;
         }
         let settled = file::settled(began, written, elapsed.cast_signed());
+        let asked = notes.iter().map(|_| AtomicU8::new(UNASKED)).collect();
         let dir = Some(Dir::open(&root.topics()).ok()?);
         let file = Some(Mutex::new(file));
-        Some(Content { heads, words: text, notes, vocabulary, file, settled, dir })
+        Some(Content { heads, words: text, notes, asked, vocabulary, file, settled, dir })
     }
 
     pub(super) fn text(&self, word: &Word) -> &str {
@@ -132,12 +140,35 @@ impl Content {
     }
 
     pub(super) fn known(&self, name: &OsStr) -> Option<Known<'_>> {
-        let dir = self.dir.as_ref()?;
         let bytes = name.as_encoded_bytes();
         let note = self.notes.binary_search_by(|head| self.heads[head.name.clone()].cmp(bytes)).ok()?;
         let head = self.notes.get(note)?;
-        let is_it = dir.stamp(name)? == head.stamp && head.stamp.is_before(self.settled);
-        is_it.then_some(Known { content: self, note, head })
+        self.is_same(note).then_some(Known { content: self, note, head })
+    }
+
+    /// Is this note's file as it was? It is asked about once.
+    fn is_same(&self, note: usize) -> bool {
+        let (Some(head), Some(asked)) = (self.notes.get(note), self.asked.get(note)) else { return false };
+        match asked.load(Ordering::Relaxed) {
+            UNASKED => {}
+            answer => return answer == SAME,
+        }
+        let name = file::name_of(&self.heads[head.name.clone()]);
+        let stamp = name.zip(self.dir.as_ref()).and_then(|(name, dir)| dir.stamp(name));
+        let is_same = stamp.is_some_and(|stamp| stamp == head.stamp) && head.stamp.is_before(self.settled);
+        asked.store(if is_same { SAME } else { CHANGED }, Ordering::Relaxed);
+        is_same
+    }
+
+    /// Asks about the files while somebody else lists them and has nothing to ask about yet. From the last one on, until
+    /// it meets who asks from the first one on.
+    pub(super) fn ask_ahead(&self) {
+        for (note, asked) in self.asked.iter().enumerate().rev() {
+            if asked.load(Ordering::Relaxed) != UNASKED {
+                return;
+            }
+            self.is_same(note);
+        }
     }
 }
 
