@@ -98,6 +98,11 @@ impl Error {
         Error::new(ErrorKind::Usage, message)
     }
 
+    /// An argument that nobody takes.
+    pub(crate) fn unexpected(argument: &str) -> Error {
+        Error::usage(format!("unexpected argument \"{argument}\"")).hint("see --help")
+    }
+
     pub(crate) fn not_found(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotFound, message)
     }
@@ -238,9 +243,7 @@ impl From<lexopt::Error> for Error {
             lexopt::Error::MissingValue { option: Some(flag) } => {
                 Error::usage(format!("option \"{flag}\" needs a value"))
             }
-            lexopt::Error::UnexpectedArgument(value) => {
-                Error::usage(format!("unexpected argument \"{}\"", value.to_string_lossy()))
-            }
+            lexopt::Error::UnexpectedArgument(value) => Error::unexpected(&value.to_string_lossy()),
             lexopt::Error::UnexpectedValue { option, value } => Error::usage(format!(
                 "option \"{option}\" takes no value, got \"{}\"",
                 value.to_string_lossy()

@@ -73,7 +73,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         [] => return Err(Error::usage("a command is required: list, show, init or edit")),
         ["show" | "init" | "edit"] => return Err(Error::usage("agent name is required")),
         ["list" | "show" | "init" | "edit", .., extra] => {
-            return Err(Error::usage(format!("unexpected argument \"{extra}\"")));
+            return Err(Error::unexpected(extra));
         }
         [unknown, ..] => {
             return Err(

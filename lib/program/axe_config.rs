@@ -45,7 +45,7 @@ fn parse(p: &mut Arguments) -> Result<Action> {
         ["path"] => Ok(Action::Path),
         ["init"] => Ok(Action::Init),
         [] => Err(Error::usage("a command is required: path or init")),
-        ["path" | "init", extra, ..] => Err(Error::usage(format!("unexpected argument \"{extra}\""))),
+        ["path" | "init", extra, ..] => Err(Error::unexpected(extra)),
         [unknown, ..] => Err(Error::usage(format!("unknown command \"{unknown}\"")).hint("use path or init")),
     }
 }

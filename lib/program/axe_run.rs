@@ -126,7 +126,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         .next()
         .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
     match agents.next() {
-        Some(more) => Err(Error::usage(format!("unexpected argument \"{more}\"")).hint(match args.prompt {
+        Some(more) => Err(Error::unexpected(&more).hint(match args.prompt {
             None => format!("a prompt needs -p: axe-run -p \"…\" {}", args.agent),
             Some(_) => "a run takes one agent".to_owned(),
         })),

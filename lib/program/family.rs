@@ -71,7 +71,7 @@ pub(super) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
                 return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
             }
         },
-        (_, [.., extra]) => return Err(Error::usage(format!("unexpected argument \"{extra}\""))),
+        (_, [.., extra]) => return Err(Error::unexpected(extra)),
     })
 }
 

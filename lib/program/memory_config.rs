@@ -89,7 +89,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
         ["show"] => Action::Show,
         [] => return Err(Error::usage("a command is required: path, init or show")),
         ["path" | "init" | "show", extra, ..] => {
-            return Err(Error::usage(format!("unexpected argument \"{extra}\"")));
+            return Err(Error::unexpected(extra));
         }
         [unknown, ..] => {
             return Err(Error::usage(format!("unknown command \"{unknown}\"")).hint("use path, init or show"));

@@ -94,7 +94,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
                 Some(decision) => args.decisions.push((decision, text(id)?)),
                 None => {
                     let id = text(id)?;
-                    return Err(Error::usage(format!("unexpected argument \"{}\"", one_line(&id, 80)))
+                    return Err(Error::unexpected(&one_line(&id, 80))
                         .hint("say what to do with it: --accept or --reject"));
                 }
             },

@@ -83,8 +83,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
             Long("config") => args.config = Some(p.path()?),
             Value(file) if (1..3).contains(&args.merge.len()) => args.merge.push(file.into()),
             Value(word) => {
-                return Err(Error::usage(format!("unexpected argument \"{}\"", shown(&text(word)?)))
-                    .hint("name the remote with --remote"));
+                return Err(Error::unexpected(&shown(&text(word)?)).hint("name the remote with --remote"));
             }
             _ => return Err(arg.unexpected().into()),
         }

@@ -275,8 +275,8 @@ impl Persistence for Topics {
             let mut files = Files::default();
             self.add_files(place, &format!("{id}.md"), &mut files)?;
             // One that cannot be used may have a twin that can.
-            let notes = (0..files.len()).filter_map(|number| read(place, &files.get(number).path()).ok());
-            if let Some(note) = notes.into_iter().find(|note| note.entry.meta().id == *id) {
+            let mut notes = (0..files.len()).filter_map(|number| read(place, &files.get(number).path()).ok());
+            if let Some(note) = notes.find(|note| note.entry.meta().id == *id) {
                 return Ok(Some(note));
             }
         }

@@ -129,7 +129,7 @@ impl Given {
                 || self.title.is_some()
                 || self.entry)
         {
-            let error = Error::usage(format!("unexpected argument \"{}\"", one_line(payload, 80)));
+            let error = Error::unexpected(&one_line(payload, 80));
             return Err(
                 error.hint("pass a hook's JSON on stdin; only with --harness codex may it be an argument")
             );
