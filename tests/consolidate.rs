@@ -357,3 +357,24 @@ fn a_run_is_one_commit_with_the_sessions_in_its_trailer() {
     assert_eq!(git(&["status", "--porcelain", "topics", "archive"]), "");
     assert_eq!(git(&["ls-files"]).lines().count(), 2);
 }
+
+#[test]
+fn a_run_that_only_proposes_is_a_commit_too() {
+    let sandbox = Sandbox::new();
+    learned(&sandbox, "id__a1B2c3", "Retry rules", "Retry after 35 s, see src/retry.rs.", "");
+    let command = sandbox.script("say([note('Retries', update='id__a1B2c3', body='Retry after a while.')])");
+    sandbox.settings(json!({"llm": {"command": command}}));
+    sandbox.write(&sandbox.home().join(".gitconfig"), "[user]\n\tname = n\n\temail = e@example.org\n");
+    sandbox.heard("s1", "Retry after how long, src/retry.rs?");
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "1 entry processed, 0 kb entries written, 1 to review\n"),
+        "{err}"
+    );
+    let git = |args: &[&str]| {
+        std::process::Command::new("git").current_dir(sandbox.store()).args(args).output().unwrap().out()
+    };
+    assert_eq!(git(&["log", "--format=%s"]), "consolidate: proposed: Retries\n");
+    assert_eq!(git(&["ls-files", "proposals"]).lines().count(), 1);
+}

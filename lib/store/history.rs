@@ -9,7 +9,6 @@ use crate::base::text::one_line;
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
 use crate::store::git::Git;
-use crate::store::persistence::Note;
 use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver};
 use std::collections::BTreeSet;
@@ -33,23 +32,8 @@ pub(crate) struct Commit<'a> {
     pub(crate) count: usize,
 }
 
-/// Commits the `changed` notes, unless commits are off.
-pub(crate) fn record(
-    root: &Root,
-    storage: &Storage,
-    message: String,
-    changed: &[Note],
-    env: &Env,
-) -> Result<()> {
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
-    record_as(root, storage, message, sources, changed.len(), env)
-}
-
 /// Commits whatever differs, unless commits are off: `count` notes or proposals, which come from these sources.
-pub(crate) fn record_as<'a>(
+pub(crate) fn record<'a>(
     root: &Root,
     storage: &Storage,
     message: String,

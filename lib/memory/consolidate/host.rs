@@ -284,7 +284,10 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     fn commit(&self, written: &[Written], waiting: &[Waiting], run: &Run) {
-        if run.is_dry() {
+        let storage = &run.config.storage;
+        let is_nothing = written.is_empty() && waiting.is_empty();
+        // To find a note, the store is listed.
+        if run.is_dry() || is_nothing || !storage.auto_commit {
             return;
         }
         let changed: Vec<Note> =
@@ -295,7 +298,9 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             ([], all) => format!("consolidate: {} proposals", all.len()),
             (all, _) => format!("consolidate: {} notes", all.len()),
         };
-        if let Err(error) = commits::record(run.root, &run.config.storage, message, &changed, run.env) {
+        let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
+        let count = changed.len() + waiting.len();
+        if let Err(error) = commits::record(run.root, storage, message, sources, count, run.env) {
             run.reporter.warn(&error.line());
         }
     }

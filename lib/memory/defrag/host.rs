@@ -281,7 +281,7 @@ pub(super) fn record<'b, P: Persistence>(
     if count == 0 {
         return;
     }
-    if let Err(error) = history::record_as(run.root, &run.config.storage, message, sources, count, run.env) {
+    if let Err(error) = history::record(run.root, &run.config.storage, message, sources, count, run.env) {
         run.reporter.warn(&error.line());
     }
 }
