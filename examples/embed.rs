@@ -196,8 +196,8 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     consolidate::Done::Warned
                 }
                 consolidate::Task::Write { change, at } => {
-                    // It never goes on with what another process began, so nothing of a plan is written before.
-                    let (written, warnings) = consolidate::write(notes, &change, at, true)?;
+                    // This example never resumes another process's batch.
+                    let (written, warnings) = consolidate::write(notes, &change, at, false)?;
                     warnings.iter().for_each(|warning| println!("warning: {warning}"));
                     consolidate::Done::Written(written)
                 }

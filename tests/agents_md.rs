@@ -478,7 +478,7 @@ fn wrong_flags_get_an_error_with_the_next_step() {
             &["--stdout", "--repo", "."],
             "option \"--repo\": the current directory is in no git repository; cd into one, or name a file with --target",
         ),
-        (&["x"], "unexpected argument \"x\""),
+        (&["x"], "unexpected argument \"x\"; see --help"),
     ] {
         let (code, out, err) = store.run(PROGRAM, args);
         assert_eq!((code, out.as_str(), err), (Some(1), "", format!("{PROGRAM}: {message}\n")), "{args:?}");

@@ -375,6 +375,8 @@ fn a_run_that_only_proposes_is_a_commit_too() {
     let git = |args: &[&str]| {
         std::process::Command::new("git").current_dir(sandbox.store()).args(args).output().unwrap().out()
     };
-    assert_eq!(git(&["log", "--format=%s"]), "consolidate: proposed: Retries\n");
+    let message = git(&["log", "--format=%B"]);
+    assert!(message.starts_with("consolidate: proposed: Retries\n"), "{message}");
+    assert!(message.contains("\nThread-Id: s1\n"), "{message}");
     assert_eq!(git(&["ls-files", "proposals"]).lines().count(), 1);
 }

@@ -297,7 +297,7 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         ),
         (&["--harness", "amp", "--thread-id", ""], "option \"--thread-id\": is empty"),
         (&["--harness", "gemini", "{}"], NO_ARGUMENT),
-        (&["--harness", "codex", "{}", "{}"], "unexpected argument \"{}\""),
+        (&["--harness", "codex", "{}", "{}"], "unexpected argument \"{}\"; see --help"),
         (&["{}"], NO_ARGUMENT),
         (
             &["--entry", "--title", "t"],

@@ -75,7 +75,7 @@ fn wrong_arguments_change_nothing() {
     for (args, what) in [
         (&["AAAAAA"][..], "no change is given; see --help for the changes that are possible"),
         (&[], "the id of a note is required; see them with: memory-list"),
-        (&["AAAAAA", "BBBBBB", "--pin"], "unexpected argument \"BBBBBB\""),
+        (&["AAAAAA", "BBBBBB", "--pin"], "unexpected argument \"BBBBBB\"; see --help"),
         (&["AAAAAA", "--title", " "], "option \"--title\" is empty"),
         (
             &["AAAAAA", "--tag", "x"],

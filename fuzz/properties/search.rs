@@ -15,9 +15,12 @@ pub(crate) fn holds(bytes: &[u8]) {
     let document = Document { title: &title, tags: &tags, summary: &summary, body: &body };
     let other = Document { title: &query, tags: &[], summary: "", body: &title };
     for query in [Query::parse(&query), Query::of_text(&query), Query::parse(&body)] {
-        let counts = [query.count(&document), query.count(&other), query.count(&document)];
+        let documents = [document, other, document];
+        let counts = documents.map(|document| query.count(&document));
         let worth = Worth::of(&query, counts.iter());
-        let hits = worth.rank(&query, counts.iter().map(|note| Some(note).filter(|note| note.has_tags)));
+        let with_tags = counts.iter().zip(documents);
+        let with_tags = with_tags.map(|(note, document)| query.has_tags(document.tags).then_some(note));
+        let hits = worth.rank(&query, with_tags);
         assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0 && hit.index < 3));
         assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
         let of = |index: usize| hits.iter().find(|hit| hit.index == index).map(|hit| hit.score);

@@ -98,7 +98,7 @@ impl Error {
         Error::new(ErrorKind::Usage, message)
     }
 
-    /// An argument that nobody takes.
+    /// An argument that the program does not take.
     pub(crate) fn unexpected(argument: &str) -> Error {
         Error::usage(format!("unexpected argument \"{argument}\"")).hint("see --help")
     }

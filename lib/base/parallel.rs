@@ -47,8 +47,8 @@ fn map_shares<I: Sync, T: Send>(items: &[I], size: usize, each: impl Fn(usize, &
     all
 }
 
-/// Runs `work`, and meanwhile `ahead` in another thread. `ahead` makes what `work` will need, behind a lock that has it made
-/// only once: where no thread is to be had, `work` makes it itself.
+/// Runs `work`, and meanwhile `ahead` in another thread. `ahead` does something that `work` will need. Where no thread is to
+/// be had, `work` does it itself.
 pub(crate) fn with_ahead<T>(ahead: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         let _ = std::thread::Builder::new().spawn_scoped(scope, ahead);

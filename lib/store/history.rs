@@ -28,7 +28,7 @@ pub(crate) struct Commit<'a> {
     pub(crate) message: String,
     /// The threads and sessions that the changed notes come from.
     pub(crate) thread_ids: Vec<String>,
-    /// How many notes were written.
+    /// How many notes and proposals were written.
     pub(crate) count: usize,
 }
 

@@ -38,7 +38,8 @@ pub fn supersede<P: Persistence>(
     new: Entry,
     at: i64,
 ) -> Result<(Note, Note)> {
-    let title = &note.entry.meta().title;
+    // Not the title alone: a new note of the same plan may bear it now, and is made at the same time.
+    let title = format!("{}\0{}", note.entry.meta().title, note.entry.meta().id);
     let taken = notes.ids()?;
     let is_this = |id: &EntryId| {
         let there = notes.own(id)?;
@@ -48,9 +49,9 @@ pub fn supersede<P: Persistence>(
                 && there.entry.body() == note.entry.body()
         }))
     };
-    let id = EntryId::try_make(title, at, |id| Ok::<_, Error>(taken.contains(id) && !is_this(id)?))?;
+    let id = EntryId::try_make(&title, at, |id| Ok::<_, Error>(taken.contains(id) && !is_this(id)?))?;
     let unwritten = |why: Error| why.context(format_args!("\"{}\" stays as it is", note.path.display()));
-    // Of an id that nobody has, `own` would learn so by reading every note once more.
+    // If the id is free, `own` would read every note to find that out.
     let there = if taken.contains(&id) { notes.own(&id)? } else { None };
     let archived = match there {
         Some(there) => there,
@@ -88,6 +89,11 @@ mod tests {
         );
         assert_eq!((old.place, old.entry.body()), (Place::Archive, &b"4310\n"[..]));
         assert_eq!(topics.find(&meta.id).unwrap().entry, new, "its id leads to the successor");
+        assert_ne!(
+            meta.id,
+            EntryId::make("Port", 5, |_| false),
+            "a new note with that title may have this one"
+        );
 
         // A crash between the two: the note has its old text, the archive has it too.
         let before = topics.replace(&lock, &now, note.entry.clone()).unwrap();

@@ -69,15 +69,22 @@ impl Topics {
                     .hint("see which one is in use with: memory-config show"));
             }
         };
+        let first = files.all.len();
         for entry in entries {
             let entry = entry.map_err(|e| Error::io(format!("cannot read \"{}\": {e}", dir.display())))?;
             let name = entry.file_name();
             let name = name.as_encoded_bytes();
-            if name.ends_with(end.as_bytes()) && !name.starts_with(b".") {
-                files.push(name);
+            // On Unix any bytes are a name.
+            let is_note = name.ends_with(end.as_bytes()) && !name.starts_with(b".");
+            if is_note && file::name_of(name).is_some() {
+                let start = files.names.len();
+                files.names.extend_from_slice(name);
+                files.all.push((files.dirs.len(), start..files.names.len()));
             }
         }
-        files.end_place(place, dir);
+        files.dirs.push((place, dir));
+        let names = &files.names;
+        files.all[first..].sort_unstable_by(|(_, a), (_, b)| names[a.clone()].cmp(&names[b.clone()]));
         Ok(())
     }
 
@@ -115,7 +122,7 @@ impl Topics {
     }
 }
 
-/// Files that may be notes. Their names are one string: to make and to free ten thousand takes longer than to read the
+/// Files that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
 /// directory.
 #[derive(Default)]
 pub(crate) struct Files {
@@ -140,23 +147,6 @@ impl NoteFile<'_> {
 }
 
 impl Files {
-    fn push(&mut self, name: &[u8]) {
-        // On Unix every name is one.
-        if file::name_of(name).is_some() {
-            let start = self.names.len();
-            self.names.extend_from_slice(name);
-            self.all.push((self.dirs.len(), start..self.names.len()));
-        }
-    }
-
-    /// What was pushed since the last place was in this one.
-    fn end_place(&mut self, place: Place, dir: PathBuf) {
-        let first = self.all.partition_point(|(dir, _)| *dir < self.dirs.len());
-        let names = &self.names;
-        self.all[first..].sort_unstable_by(|(_, a), (_, b)| names[a.clone()].cmp(&names[b.clone()]));
-        self.dirs.push((place, dir));
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

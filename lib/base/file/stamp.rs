@@ -58,6 +58,11 @@ impl Dir {
         fs_err::File::open(path).map(Dir)
     }
 
+    /// When a name was last added, removed or given to another file, in nanoseconds since 1970.
+    pub(crate) fn changed(&self) -> Option<i64> {
+        changed(&rustix::fs::fstat(self.0.file()).ok()?)
+    }
+
     pub(crate) fn stamp(&self, name: &OsStr) -> Option<Stamp> {
         Stamp::of(&rustix::fs::statat(self.0.file(), name, rustix::fs::AtFlags::empty()).ok()?)
     }
@@ -68,15 +73,25 @@ impl Stamp {
     #[allow(clippy::unnecessary_cast, reason = "systems have other types for these numbers")]
     fn of(stat: &rustix::fs::Stat) -> Option<Stamp> {
         let is_file = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
-        let nanoseconds = |seconds: i64, more: i64| seconds.checked_mul(1_000_000_000)?.checked_add(more);
         is_file.then_some(Stamp {
             size: stat.st_size as u64,
-            modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64)?,
-            changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64)?,
+            modified: in_nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64)?,
+            changed: changed(stat)?,
             inode: stat.st_ino as u64,
             device: stat.st_dev as u64,
         })
     }
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_cast, reason = "systems have other types for these numbers")]
+fn changed(stat: &rustix::fs::Stat) -> Option<i64> {
+    in_nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64)
+}
+
+#[cfg(unix)]
+fn in_nanoseconds(seconds: i64, more: i64) -> Option<i64> {
+    seconds.checked_mul(1_000_000_000)?.checked_add(more)
 }
 
 /// The name of a file, from the bytes that [`OsStr::as_encoded_bytes`] gave. `None` if there is no such name.
@@ -104,6 +119,10 @@ pub(crate) struct Dir;
 impl Dir {
     pub(crate) fn open(_path: &Path) -> io::Result<Dir> {
         Ok(Dir)
+    }
+
+    pub(crate) fn changed(&self) -> Option<i64> {
+        None
     }
 
     pub(crate) fn stamp(&self, _name: &OsStr) -> Option<Stamp> {

@@ -37,7 +37,8 @@ pub(crate) struct ConsolidateHost<'a, P> {
     pub(crate) max_note_bytes: usize,
     /// The targets show what the notes say.
     pub(crate) is_refreshed: bool,
-    /// The batch for which it was last looked up which notes there are. What was planned then is not written yet.
+    /// The batch for which this process last looked up which notes there are. No earlier process can have written any of
+    /// the plan that was made then.
     pub(crate) looked_up: Option<String>,
     /// What this run wrote.
     pub(crate) written: Vec<Written>,
@@ -252,8 +253,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     fn write(&mut self, change: Change, at: Timestamp, run: &Run) -> Result<Outcome> {
-        let is_new = self.looked_up.as_ref() == Some(&run.batch()?.id);
-        let (outcome, warnings) = write(&self.notes, &change, at, is_new)?;
+        let may_be_written = self.looked_up.as_ref() != Some(&run.batch()?.id);
+        let (outcome, warnings) = write(&self.notes, &change, at, may_be_written)?;
         if !run.is_dry() {
             warnings.iter().for_each(|warning| run.reporter.warn(warning));
         }
@@ -285,9 +286,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
 
     fn commit(&self, written: &[Written], waiting: &[Waiting], run: &Run) {
         let storage = &run.config.storage;
-        let is_nothing = written.is_empty() && waiting.is_empty();
-        // To find a note, the store is listed.
-        if run.is_dry() || is_nothing || !storage.auto_commit {
+        // The store is not listed for a commit that is switched off.
+        if run.is_dry() || !storage.auto_commit {
             return;
         }
         let changed: Vec<Note> =
@@ -298,7 +298,10 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             ([], all) => format!("consolidate: {} proposals", all.len()),
             (all, _) => format!("consolidate: {} notes", all.len()),
         };
+        let (mut proposals, _) = self.notes.proposals().unwrap_or_default();
+        proposals.retain(|proposal| waiting.iter().any(|waiting| waiting.id == proposal.id));
         let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
+        let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
         let count = changed.len() + waiting.len();
         if let Err(error) = commits::record(run.root, storage, message, sources, count, run.env) {
             run.reporter.warn(&error.line());

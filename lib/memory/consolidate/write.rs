@@ -11,7 +11,8 @@ use crate::store::supersede::supersede;
 use jiff::Timestamp;
 
 /// Carries out a change; if it is made already, nothing. Beside the outcome come warnings. What a person has changed
-/// since stays, and the new text waits as a proposal. If the change `is_new`, it is known not to be made yet.
+/// since stays, and the new text waits as a proposal. `may_be_written` is
+/// false only if this process did the `LookUp` that the plan was made from: then no crash can lie between.
 ///
 /// # Errors
 /// The store cannot be read or written; or the note is larger than a note may be.
@@ -19,14 +20,14 @@ pub fn write<P: Persistence>(
     topics: &P,
     change: &Change,
     at: Timestamp,
-    is_new: bool,
+    may_be_written: bool,
 ) -> Result<(Outcome, Vec<String>)> {
     let lock = topics.lock()?;
     let at = at.as_millisecond();
     match change {
         Change::Note(note) => match &note.update {
-            Some(_) => update(topics, &lock, note, at, is_new),
-            None => create(topics, &lock, note, at, is_new),
+            Some(_) => update(topics, &lock, note, at, may_be_written),
+            None => create(topics, &lock, note, at, may_be_written),
         },
         Change::Retire(retirement) => retire(topics, &lock, retirement, at),
         Change::Propose(proposal) => {
@@ -54,9 +55,9 @@ fn update<P: Persistence>(
     lock: &P::Lock,
     note: &PlannedNote,
     at: i64,
-    is_new: bool,
+    may_be_written: bool,
 ) -> Result<(Outcome, Vec<String>)> {
-    let Some(id) = &note.update else { return create(topics, lock, note, at, is_new) };
+    let Some(id) = &note.update else { return create(topics, lock, note, at, may_be_written) };
     let body = whole_lines(&note.body);
     let written = Written { id: id.clone(), title: note.title.clone(), action: Action::Update };
     let old = match topics.own(id)? {
@@ -65,7 +66,7 @@ fn update<P: Persistence>(
         _ => {
             let mut new = note.clone();
             new.update = None;
-            return create(topics, lock, &new, at, is_new);
+            return create(topics, lock, &new, at, may_be_written);
         }
     };
     // Written before a crash.
@@ -146,12 +147,12 @@ fn create<P: Persistence>(
     lock: &P::Lock,
     note: &PlannedNote,
     at: i64,
-    is_new: bool,
+    may_be_written: bool,
 ) -> Result<(Outcome, Vec<String>)> {
     let mut warnings = Vec::new();
     let written = Written { id: note.id.clone(), title: note.title.clone(), action: Action::Create };
     // Written before a crash, and perhaps read or renamed since. To find that it is not there, every note is read.
-    if !is_new
+    if may_be_written
         && let Some(there) = topics.own(&note.id)?
         && there.entry.meta().created_at == note.created_at
     {

@@ -63,9 +63,9 @@ impl Cache {
         Cache { source, least, content: OnceLock::new(), opened: Moment::now(), hits, misses }
     }
 
-    /// Reads it now and asks about its files, while the notes are listed.
+    /// Reads it now and checks its files, while the notes are listed.
     pub(crate) fn load(&self) {
-        self.content().ask_ahead();
+        self.content().check_ahead();
     }
 
     fn content(&self) -> &Content {
@@ -73,7 +73,8 @@ impl Cache {
         self.content.get_or_init(|| self.source.as_ref().and_then(read).unwrap_or_default())
     }
 
-    /// What is known of the note in a file of this name. `None`: it is to be read; if it is a note, [`Cache::missed`] is to be called.
+    /// What is known of the note in a file of this name. `None`: it is to be read; if it is a note, [`Cache::missed`] is to be
+    /// called.
     pub(crate) fn known(&self, name: &OsStr) -> Option<Known<'_>> {
         let known = self.content().known(name)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
@@ -106,8 +107,8 @@ impl Cache {
     }
 }
 
-/// What a query finds in the notes that the cache knows: the counts of each, but for its tags. Where it has all words of a
-/// phrase, the phrase is said to be there, and the note has to be read to be sure.
+/// What a query finds in the notes that the cache knows: the counts of each. Where it has all words of a phrase, the phrase
+/// is said to be there, and the note has to be read to be sure.
 #[derive(Debug)]
 pub(super) struct Occurrences(Vec<Counts>);
 
@@ -157,7 +158,6 @@ impl Occurrences {
             counts: tally.counts(),
             extent: head.extent,
             phrases: phrases.get(note).copied().map_or(0, whole),
-            has_tags: false,
         });
         Some(Occurrences(all.collect()))
     }

@@ -97,8 +97,6 @@ pub(crate) struct Counts {
     pub(super) extent: Extent,
     /// A bit for each phrase of the query that the note has.
     pub(super) phrases: u8,
-    /// The note has all tags that the query requires.
-    pub(crate) has_tags: bool,
 }
 
 /// Adds up the matches of one note. They are few, so a list is quicker than a table.
@@ -147,12 +145,7 @@ impl Query {
                 phrases.follow(position, &hits, self);
             }
         });
-        Counts {
-            counts: tally.counts(),
-            extent,
-            phrases: phrases.found(),
-            has_tags: self.has_tags(document.tags),
-        }
+        Counts { counts: tally.counts(), extent, phrases: phrases.found() }
     }
 
     /// Can a note with these counts be found?
@@ -161,7 +154,7 @@ impl Query {
     }
 
     /// Are all tags that the query requires among these?
-    pub(super) fn has_tags(&self, tags: &[String]) -> bool {
+    pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
         self.tags.iter().all(|wanted| tags.iter().any(|tag| is_tag(tag, wanted)))
     }
 }

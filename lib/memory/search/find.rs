@@ -10,7 +10,7 @@ use crate::memory::search::closeness::Matches;
 use crate::memory::search::count::{Counts, with_document};
 use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
-use crate::store::entry::{EntryId, Meta};
+use crate::store::entry::Meta;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::topics::{NoteFile, Topics, read};
 use std::path::PathBuf;
@@ -43,31 +43,31 @@ pub(crate) struct Findings {
 
 /// A note whose words are counted.
 struct Counted<'a> {
-    source: Source<'a>,
+    from: CountedFrom<'a>,
     /// A bit for each phrase of the query that it has.
     phrases: u8,
     /// Does it match, and is it wanted? `None`: its metadata has not been looked at. Only that of the first notes is.
     is_candidate: Option<bool>,
 }
 
-enum Source<'a> {
+enum CountedFrom<'a> {
     /// The cache knows the words of a phrase and not their order.
     Cache(Known<'a>, &'a Counts),
-    File(Box<Read>),
+    File(Box<ReadNote>),
 }
 
 /// What is kept of a note that was read.
-struct Read {
+struct ReadNote {
     counts: Counts,
     path: PathBuf,
-    id: EntryId,
+    meta: Meta,
 }
 
 impl Counted<'_> {
     fn counts(&self) -> &Counts {
-        match &self.source {
-            Source::Cache(_, counts) => counts,
-            Source::File(read) => &read.counts,
+        match &self.from {
+            CountedFrom::Cache(_, counts) => counts,
+            CountedFrom::File(note) => &note.counts,
         }
     }
 }
@@ -83,11 +83,9 @@ struct Search<'a> {
 impl Search<'_> {
     fn counted(&self, note: Note) -> Counted<'static> {
         let counts = with_document(&note, |document| self.query.count(document));
-        let meta = note.entry.meta();
-        let is_candidate = self.query.may_match(&counts) && self.is_wanted(meta);
-        let (phrases, id) = (counts.phrases, meta.id.clone());
-        let source = Source::File(Box::new(Read { counts, path: note.path, id }));
-        Counted { source, phrases, is_candidate: Some(is_candidate) }
+        let phrases = counts.phrases;
+        let note = ReadNote { counts, path: note.path, meta: note.entry.into_meta() };
+        Counted { from: CountedFrom::File(Box::new(note)), phrases, is_candidate: None }
     }
 
     fn is_wanted(&self, meta: &Meta) -> bool {
@@ -97,27 +95,28 @@ impl Search<'_> {
     fn is_candidate(&self, note: &mut Counted) -> bool {
         let look = || {
             let is_any = self.query.tags.is_empty() && self.wanted.is_none();
-            self.query.may_match(note.counts())
-                && (is_any || self.meta(note).is_some_and(|meta| self.is_wanted(&meta)))
+            self.query.may_match(note.counts()) && (is_any || self.has_wanted_meta(note))
         };
         let is_candidate = note.is_candidate.unwrap_or_else(look);
         note.is_candidate = Some(is_candidate);
         is_candidate
     }
 
-    fn meta(&self, note: &Counted) -> Option<Meta> {
-        let known = match &note.source {
-            Source::Cache(known, _) => known.meta(),
-            Source::File(_) => None,
-        };
-        known.or_else(|| Some(self.again(note)?.entry.into_meta()))
+    fn has_wanted_meta(&self, note: &Counted) -> bool {
+        match &note.from {
+            CountedFrom::File(note) => self.is_wanted(&note.meta),
+            CountedFrom::Cache(known, _) => {
+                let meta = known.meta().or_else(|| Some(self.again(note)?.entry.into_meta()));
+                meta.is_some_and(|meta| self.is_wanted(&meta))
+            }
+        }
     }
 
     /// Reads a note once more. It may have another name since.
     fn again(&self, note: &Counted) -> Option<Note> {
-        let (path, id) = match &note.source {
-            Source::Cache(known, _) => (&self.topics.dir(self.place).join(known.name()?), &known.id()?),
-            Source::File(read) => (&read.path, &read.id),
+        let (path, id) = match &note.from {
+            CountedFrom::Cache(known, _) => (&self.topics.dir(self.place).join(known.name()?), &known.id()?),
+            CountedFrom::File(note) => (&note.path, &note.meta.id),
         };
         let is_it = |note: &Note| note.place == self.place && note.entry.meta().id == *id;
         let there = read(self.place, path).ok().filter(is_it);
@@ -127,8 +126,8 @@ impl Search<'_> {
 
 /// The notes in `place` that match the query and are `wanted`, `most` at most.
 ///
-/// How rare a word is, is counted among all notes of the place, wanted or not, so that a score does not depend on it. Which
-/// notes are `wanted` is asked as far as it matters: where there are more than `most`, not of all.
+/// How rare a word is, is counted among all notes of the place, wanted or not, so that a score does not depend on it. `wanted`
+/// is asked only as far as needed: once there are enough hits, not about the rest.
 pub(crate) fn find(
     topics: &Topics,
     place: Place,
@@ -145,8 +144,8 @@ pub(crate) fn find(
             && let Some(id) = known.id()
             && let Some(counts) = occurrences.as_ref().and_then(|all| all.counts(&known))
         {
-            let source = Source::Cache(known, counts);
-            return Ok((id, Counted { source, phrases: counts.phrases, is_candidate: None }));
+            let from = CountedFrom::Cache(known, counts);
+            return Ok((id, Counted { from, phrases: counts.phrases, is_candidate: None }));
         }
         let path = file.path();
         let note = read(place, &path)?;
@@ -168,7 +167,7 @@ pub(crate) fn find(
             with_phrases.push(index);
         }
     }
-    let is_unsure = |index: &&usize| matches!(all[**index].source, Source::Cache(..));
+    let is_unsure = |index: &&usize| matches!(all[**index].from, CountedFrom::Cache(..));
     let unsure: Vec<usize> = with_phrases.iter().filter(is_unsure).copied().collect();
     let sure = parallel::map_files(&unsure, |_, index| {
         // One that is gone has none.
@@ -183,9 +182,7 @@ pub(crate) fn find(
     let loosened = loosened.map(|(phrase, _)| phrase.text.clone()).collect();
 
     let worth = Worth::of(query, all.iter().map(Counted::counts));
-    let fits = |note: &&Counted| {
-        note.phrases & demanded == demanded && note.is_candidate.is_none_or(|is_one| is_one)
-    };
+    let fits = |note: &&Counted| note.phrases & demanded == demanded && note.is_candidate != Some(false);
     let hits = worth.rank(query, all.iter().map(|note| Some(note).filter(fits).map(Counted::counts)));
     let hits = hits.into_iter().filter(|hit| search.is_candidate(&mut all[hit.index]));
     let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE)).collect();

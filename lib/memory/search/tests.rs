@@ -16,10 +16,14 @@ fn search(text: &str, notes: &[Note]) -> Vec<usize> {
     let query = Query::parse(text);
     let counts: Vec<Counts> = notes.iter().map(|note| query.count(&document(note))).collect();
     let worth = Worth::of(&query, counts.iter());
-    let candidates = counts.iter().filter(|counts| counts.has_tags && query.may_match(counts));
+    let has_tags = |index: usize| query.has_tags(&notes[index].tags);
+    let candidates = (counts.iter().enumerate())
+        .filter(|(index, counts)| has_tags(*index) && query.may_match(counts))
+        .map(|(_, counts)| counts);
     let demanded = demanded(candidates.map(|counts| counts.phrases));
-    let fits = |counts: &&Counts| counts.has_tags && counts.phrases & demanded == demanded;
-    let mut hits = worth.rank(&query, counts.iter().map(|counts| Some(counts).filter(fits)));
+    let fits = |index: usize, counts: &Counts| has_tags(index) && counts.phrases & demanded == demanded;
+    let fitting = counts.iter().enumerate().map(|(index, counts)| fits(index, counts).then_some(counts));
+    let mut hits = worth.rank(&query, fitting);
     for hit in hits.iter_mut().take(CLOSE) {
         let document = document(&notes[hit.index]);
         let closeness = query.matches(&document).closeness(&query, &worth, document.body);

@@ -12,7 +12,7 @@ const PREFIX: &str = "id__";
 const DIGITS: usize = 6;
 const LENGTH: usize = PREFIX.len() + DIGITS;
 
-/// The id with its prefix, like `id__a1B2c3`. It is text, of which a search holds ten thousand.
+/// The id with its prefix, like `id__a1B2c3`. Stored inline, because a search holds ten thousand of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct EntryId([u8; LENGTH]);

@@ -12,8 +12,8 @@ use crate::store::place::Root;
 use std::ffi::OsStr;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 pub(super) const NAME: &str = "notes.cache";
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"axenotes");
@@ -22,9 +22,10 @@ pub(super) const VERSION: u64 = 2;
 /// How often most words of a note occur in it: once, in the body.
 pub(super) const IN_THE_BODY: [u16; FIELDS] = [0, 0, 0, 1];
 
-const UNASKED: u8 = 0;
+const UNCHECKED: u8 = 0;
 const SAME: u8 = 1;
-const CHANGED: u8 = 2;
+/// The scan has come by: what was checked ahead is used once.
+const TAKEN: u8 = 2;
 
 /// The header's numbers.
 const HEADER: usize = 11;
@@ -72,8 +73,6 @@ pub(super) struct Content {
     words: Vec<u8>,
     /// In the order of their names.
     pub(super) notes: Vec<Head>,
-    /// Whether each note's file is as it was.
-    asked: Vec<AtomicU8>,
     /// The words are places in `words`.
     pub(super) vocabulary: Vec<Word>,
     /// The file, for its lists.
@@ -82,6 +81,11 @@ pub(super) struct Content {
     settled: i64,
     /// Where the notes lie.
     dir: Option<Dir>,
+    /// For each note whether its file was checked ahead.
+    ahead: Vec<AtomicU8>,
+    /// When the directory had last changed before that, in nanoseconds since 1970.
+    ahead_of: OnceLock<i64>,
+    is_ahead_valid: OnceLock<bool>,
 }
 
 impl Content {
@@ -118,10 +122,22 @@ impl Content {
             vocabulary = vocabulary_of(&text, lists_start, size)?;
         }
         let settled = file::settled(began, written, elapsed.cast_signed());
-        let asked = notes.iter().map(|_| AtomicU8::new(UNASKED)).collect();
+        let ahead = notes.iter().map(|_| AtomicU8::new(UNCHECKED)).collect();
+        let (ahead_of, is_ahead_valid) = (OnceLock::new(), OnceLock::new());
         let dir = Some(Dir::open(&root.topics()).ok()?);
         let file = Some(Mutex::new(file));
-        Some(Content { heads, words: text, notes, asked, vocabulary, file, settled, dir })
+        Some(Content {
+            heads,
+            words: text,
+            notes,
+            vocabulary,
+            file,
+            settled,
+            dir,
+            ahead,
+            ahead_of,
+            is_ahead_valid,
+        })
     }
 
     pub(super) fn text(&self, word: &Word) -> &str {
@@ -143,32 +159,40 @@ impl Content {
         let bytes = name.as_encoded_bytes();
         let note = self.notes.binary_search_by(|head| self.heads[head.name.clone()].cmp(bytes)).ok()?;
         let head = self.notes.get(note)?;
-        self.is_same(note).then_some(Known { content: self, note, head })
+        let ahead = self.ahead.get(note)?.swap(TAKEN, Ordering::Relaxed);
+        let is_same = (ahead == SAME && self.is_ahead_valid()) || self.is_same(head);
+        is_same.then_some(Known { content: self, note, head })
     }
 
-    /// Is this note's file as it was? It is asked about once.
-    fn is_same(&self, note: usize) -> bool {
-        let (Some(head), Some(asked)) = (self.notes.get(note), self.asked.get(note)) else { return false };
-        match asked.load(Ordering::Relaxed) {
-            UNASKED => {}
-            answer => return answer == SAME,
-        }
+    /// Is this note's file as it was?
+    fn is_same(&self, head: &Head) -> bool {
         let name = file::name_of(&self.heads[head.name.clone()]);
         let stamp = name.zip(self.dir.as_ref()).and_then(|(name, dir)| dir.stamp(name));
-        let is_same = stamp.is_some_and(|stamp| stamp == head.stamp) && head.stamp.is_before(self.settled);
-        asked.store(if is_same { SAME } else { CHANGED }, Ordering::Relaxed);
-        is_same
+        stamp.is_some_and(|stamp| stamp == head.stamp) && head.stamp.is_before(self.settled)
     }
 
-    /// Asks about the files while somebody else lists them and has nothing to ask about yet. From the last one on, until
-    /// it meets who asks from the first one on.
-    pub(super) fn ask_ahead(&self) {
-        for (note, asked) in self.asked.iter().enumerate().rev() {
-            if asked.load(Ordering::Relaxed) != UNASKED {
+    /// Checks the files from the last one backwards while the directory is listed, until it meets one that the scan has
+    /// checked.
+    pub(super) fn check_ahead(&self) {
+        // Later, nobody could tell whether the directory has changed once more.
+        let settled = file::settled(Moment::now().nanoseconds(), i64::MAX, 0);
+        let changed = self.dir.as_ref().and_then(Dir::changed).filter(|changed| *changed < settled);
+        if changed.is_none_or(|changed| self.ahead_of.set(changed).is_err()) {
+            return;
+        }
+        for (head, ahead) in self.notes.iter().zip(&self.ahead).rev() {
+            let (was, order) = (UNCHECKED, Ordering::Relaxed);
+            if self.is_same(head) && ahead.compare_exchange(was, SAME, order, order).is_err() {
                 return;
             }
-            self.is_same(note);
         }
+    }
+
+    /// A note that is merged into another, or gets another name, changes the directory. If it has changed since the files
+    /// were checked, they are as of before the listing, and do not go together with it.
+    fn is_ahead_valid(&self) -> bool {
+        let changed = || self.dir.as_ref().and_then(Dir::changed);
+        *self.is_ahead_valid.get_or_init(|| changed().as_ref() == self.ahead_of.get())
     }
 }
 
