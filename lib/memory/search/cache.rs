@@ -65,7 +65,7 @@ impl Cache {
 
     /// Reads it now and checks its files, while the notes are listed.
     pub(crate) fn load(&self) {
-        self.content().check_ahead();
+        self.content().check_ahead(file::settled(self.opened.nanoseconds(), i64::MAX, 0));
     }
 
     fn content(&self) -> &Content {

@@ -172,10 +172,9 @@ impl Content {
     }
 
     /// Checks the files from the last one backwards while the directory is listed, until it meets one that the scan has
-    /// checked.
-    pub(super) fn check_ahead(&self) {
-        // Later, nobody could tell whether the directory has changed once more.
-        let settled = file::settled(Moment::now().nanoseconds(), i64::MAX, 0);
+    /// checked. Not if the directory has changed after `settled`, in nanoseconds since 1970: a further change could leave it
+    /// with the same time.
+    pub(super) fn check_ahead(&self, settled: i64) {
         let changed = self.dir.as_ref().and_then(Dir::changed).filter(|changed| *changed < settled);
         if changed.is_none_or(|changed| self.ahead_of.set(changed).is_err()) {
             return;

@@ -379,6 +379,23 @@ fn any_list_can_be_read() {
     }
 }
 
+/// One note is merged into another after their files were checked, and before they are listed.
+#[test]
+fn what_was_checked_before_a_merge_does_not_hide_it() {
+    let store = Stored::with_notes(17, 20);
+    store.settle();
+    let cache = Cache::open_with(&store.root, Part::Words, ONE);
+    cache.content().check_ahead(i64::MAX);
+    let files = store.files();
+    let [gone, kept] = [&files[3], &files[4]];
+    let merged = fs::read_to_string(kept).unwrap() + &fs::read_to_string(gone).unwrap() + "zebra";
+    let new = store.topics().join(".new");
+    fs::write(&new, merged).unwrap();
+    fs::rename(&new, kept).unwrap();
+    fs::remove_file(gone).unwrap();
+    assert_eq!(store.answers(&cache), store.answers(&Cache::none()));
+}
+
 #[test]
 fn two_writers_and_many_readers_agree() {
     let store = Stored::with_notes(12, 60);
