@@ -11,8 +11,8 @@ use crate::store::supersede::supersede;
 use jiff::Timestamp;
 
 /// Carries out a change; if it is made already, nothing. Beside the outcome come warnings. What a person has changed
-/// since stays, and the new text waits as a proposal. `may_be_written` is
-/// false only if this process did the `LookUp` that the plan was made from: then no crash can lie between.
+/// since stays, and the new text waits as a proposal. `may_be_written` is false only if this process did the `LookUp` that
+/// the plan was made from: then no crash can lie between.
 ///
 /// # Errors
 /// The store cannot be read or written; or the note is larger than a note may be.

@@ -121,8 +121,7 @@ impl Cache {
         let mut rest = Unpack(&self.bytes[head.rest.clone()]);
         let meta = unpack(rest.bytes()?)?;
         let lines = rest.size()?;
-        let count = rest.size().filter(|count| *count <= rest.0.len())?;
-        let links = (0..count).map(|_| EntryId::whole(rest.text()?)).collect::<Option<_>>()?;
+        let links = rest.list(|rest| EntryId::whole(rest.text()?))?;
         Some((Known { meta, lines, links }, Record::Known(head.whole.clone())))
     }
 

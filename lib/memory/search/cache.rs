@@ -65,7 +65,12 @@ impl Cache {
 
     /// Reads it now and checks its files, while the notes are listed.
     pub(crate) fn load(&self) {
-        self.content().check_ahead(file::settled(self.opened.nanoseconds(), i64::MAX, 0));
+        self.content().check_ahead(self.settled());
+    }
+
+    /// Files that were changed before this, in nanoseconds since 1970, were settled when the cache was opened.
+    fn settled(&self) -> i64 {
+        file::settled(self.opened.nanoseconds(), i64::MAX, 0)
     }
 
     fn content(&self) -> &Content {
@@ -84,8 +89,7 @@ impl Cache {
     /// A note was read that the cache does not know as it is.
     pub(crate) fn missed(&self, path: &Path) {
         // One that is not settled could not be known from a new cache either.
-        let settled = file::settled(self.opened.nanoseconds(), i64::MAX, 0);
-        if self.source.is_some() && file::stamp(path).is_some_and(|stamp| stamp.is_before(settled)) {
+        if self.source.is_some() && file::stamp(path).is_some_and(|stamp| stamp.is_before(self.settled())) {
             self.misses.fetch_add(1, Ordering::Relaxed);
         }
     }
