@@ -105,6 +105,9 @@ fn a_command_that_does_not_end_is_ended_at_the_deadline_with_all_that_it_started
     });
 }
 
+const HELD: &str = "Warning: command \"echo\" has exited, but a process that it started keeps its output open; what \
+                    that process prints is not waited for\n";
+
 #[test]
 fn a_command_that_answers_is_heard_whatever_it_does_with_its_streams() {
     // The command, its answer, and what it leaves on stderr. The prompt is 256 KiB of x, more than a pipe holds.
@@ -119,9 +122,9 @@ fn a_command_that_answers_is_heard_whatever_it_does_with_its_streams() {
         ("printf '\\n\\nanswer'", "\n\nanswer", ""),
         ("printf 'a\\377b\\303'", "a\u{fffd}b\u{fffd}", ""),
         ("printf 'a\\000b'", "a\0b", ""),
-        ("echo answer; sleep MARK &", "answer", ""),
+        ("echo answer; sleep MARK &", "answer", HELD),
         ("echo answer; sleep MARK < /dev/null > /dev/null 2>&1 &", "answer", ""),
-        ("echo answer; (trap '' TERM; sleep MARK) &", "answer", ""),
+        ("echo answer; (trap '' TERM; sleep MARK) &", "answer", HELD),
         ("echo answer; (trap '' TERM; exec > /dev/null 2>&1; sleep MARK) &", "answer", ""),
         ("(sleep 0.05; echo answer) &", "answer", ""),
         ("head -c 1000000 /dev/zero | tr '\\0' y", &"y".repeat(1_000_000), ""),
@@ -163,10 +166,18 @@ fn an_empty_answer_is_an_answer_and_a_failure_only_for_the_strict() {
 #[test]
 fn a_child_that_left_the_group_with_the_pipe_in_its_hand_is_not_waited_for() {
     let rows = [
-        ("echo answer; setsid sleep MARK &", &[][..], Some(0), "answer"),
-        ("echo half; setsid sleep MARK", &["--timeout", "1"][..], Some(3), ""),
+        ("echo answer; setsid sleep MARK &", &[][..], Some(0), "answer", HELD),
+        ("echo half; setsid sleep MARK", &["--timeout", "1"][..], Some(3), "", ""),
+        // It goes on writing: what comes after the command's end is not read.
+        (
+            "echo answer; setsid sh -c 'sleep 0.3; while echo noise MARK; do :; done' &",
+            &[],
+            Some(0),
+            "answer",
+            HELD,
+        ),
     ];
-    at_once(&rows, |(row, args, code, answer)| {
+    at_once(&rows, |(row, args, code, answer, warning)| {
         let mark = mark();
         let sandbox = Sandbox::new();
         sandbox.agent("a", &row.replace("MARK", &mark), "");
@@ -175,6 +186,7 @@ fn a_child_that_left_the_group_with_the_pipe_in_its_hand_is_not_waited_for() {
         end_escaped(&mark);
         assert!(started.elapsed() < LONG, "{row}: {:?}", started.elapsed());
         assert_eq!((output.code(), output.out().as_str()), (*code, *answer), "{row}: {}", output.err());
+        assert!(output.err().starts_with(warning), "{row}: {}", output.err());
     });
 }
 

@@ -8,7 +8,6 @@ pub(crate) mod error;
 pub(crate) mod exec;
 pub(crate) mod fields;
 pub(crate) mod file;
-pub(crate) mod group;
 pub(crate) mod http;
 pub(crate) mod json_schema;
 pub(crate) mod lookup;

@@ -2,10 +2,9 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::sync::lock;
-#[cfg(unix)]
 use crate::base::sync::spawn;
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, PipeReader};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -22,15 +21,11 @@ fn groups() -> MutexGuard<'static, BTreeMap<u32, ProcessGroup>> {
 
 /// Makes the process that `command` starts the leader of its own group.
 pub(super) fn lead(command: &mut Command) {
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
-    #[cfg(not(unix))]
-    let _ = command;
 }
 
 /// Ends every group, and lets no other start: the program is about to exit. Waits, within the grace period, for
 /// output that is still being passed on.
-#[cfg(unix)]
 pub(super) fn end_all(is_printing: impl Fn() -> bool) {
     let groups = groups();
     for group in groups.values() {
@@ -77,21 +72,21 @@ impl ProcessGroup {
         groups().remove(&self.id);
         status
     }
-}
 
-#[cfg(unix)]
-impl ProcessGroup {
-    /// Reports the exit without reaping, so that the id stays ours until the whole group is gone.
-    pub(super) fn watch_exit(&self, tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    /// Ends when the first process has exited. That one is not reaped, so that the id stays ours until the whole group
+    /// is gone.
+    pub(super) fn exit(&self) -> io::Result<PipeReader> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let Some(pid) = self.pid() else { return Ok(()) };
-        let watch = move || {
-            while let Err(rustix::io::Errno::INTR) =
-                waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-            {}
-            tell();
-        };
-        spawn(watch)
+        let (exit, running) = io::pipe()?;
+        let pid = self.pid();
+        spawn(move || {
+            while let Some(Err(rustix::io::Errno::INTR)) =
+                pid.map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))
+            {
+            }
+            drop(running);
+        })?;
+        Ok(exit)
     }
 
     fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
@@ -127,18 +122,5 @@ impl ProcessGroup {
 
     fn pid(&self) -> Option<rustix::process::Pid> {
         i32::try_from(self.id).ok().and_then(rustix::process::Pid::from_raw)
-    }
-}
-
-#[cfg(not(unix))]
-impl ProcessGroup {
-    fn watch_exit(&self, _tell: impl FnOnce() + Send + 'static) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Without process groups only the command itself can be ended.
-    fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
-        let _ = child.kill();
-        child.wait().ok()
     }
 }

@@ -1,0 +1,190 @@
+//! A command's process, from its start to the last byte of its output.
+
+use crate::base::command_line::{first_word, plain_words};
+use crate::base::deadline::Deadline;
+use crate::base::exec::error::ExecError;
+use crate::base::exec::group::{self, GRACE, ProcessGroup};
+use crate::base::exec::output::Output;
+use crate::base::exec::streams::{self, STDERR_KEPT, Streams};
+use crate::base::exec::{CommandLine, Finished, Invocation};
+use crate::base::stderr;
+use crate::base::text::last_line;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How often the size of a file is polled.
+const TICK: Duration = Duration::from_millis(10);
+
+/// See [`super::run_cutting`] for `is_cut`, and [`super::run_filter`] for `explain`.
+pub(super) fn run(
+    mut invocation: Invocation,
+    is_cut: bool,
+    explain: Option<&dyn Fn(&str) -> String>,
+) -> Result<Finished, ExecError> {
+    let explain = explain.filter(|_| !invocation.is_heard);
+    let (mut child, group) =
+        ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
+    let input = std::mem::take(&mut invocation.input);
+    let output = Output::new(invocation.stdout_cap, is_cut);
+    let streams =
+        group.exit().and_then(|exit| Streams::of(&mut child, exit, input, output, invocation.is_heard));
+    let mut streams = match streams {
+        Ok(streams) => streams,
+        Err(e) => {
+            group.end(&mut child);
+            return Err(ExecError::NotStarted(e));
+        }
+    };
+    let waited = wait(&mut streams, &invocation);
+    if waited.is_ok() && streams.is_held() {
+        warn_of_holder(&invocation);
+    }
+    let status = group.end(&mut child);
+    let drained = waited.and_then(|()| streams.drain(invocation.deadline));
+    let (stdout, stderr) = streams.taken();
+    let finished = drained.and_then(|()| finished(&invocation, status, stdout, &stderr));
+    let is_failure = match &finished {
+        Ok(finished) => !finished.status.success() || finished.stdout.trim_ascii().is_empty(),
+        Err(_) => true,
+    };
+    if let Some(clean) = explain.filter(|_| is_failure) {
+        show(&clean(&String::from_utf8_lossy(&stderr)));
+    }
+    finished
+}
+
+/// Waits until the command has exited and its streams have ended, or time is up. Processes that it left behind may
+/// hold them for the grace period.
+fn wait(streams: &mut Streams, invocation: &Invocation) -> Result<(), ExecError> {
+    let mut until = invocation.deadline;
+    loop {
+        // On a busy machine the command may have ended long ago: it is looked at once more.
+        let is_last_look = until.passed();
+        let is_watched = overflow(invocation)?;
+        streams.serve(if is_watched { until.earlier(Deadline::after(TICK)) } else { until })?;
+        match streams.has_exited() {
+            true if is_last_look || streams.have_ended() => return Ok(()),
+            true => until = until.earlier(Deadline::after(GRACE)),
+            false if is_last_look => return Err(ExecError::Deadline),
+            false => {}
+        }
+    }
+}
+
+fn warn_of_holder(invocation: &Invocation) {
+    let program = match invocation.command {
+        CommandLine::Shell(line) => first_word(line),
+        CommandLine::Words(words) => words.first().cloned().unwrap_or_default(),
+    };
+    stderr::line(&format!(
+        "Warning: command \"{program}\" has exited, but a process that it started keeps its output open; what that process prints is not waited for"
+    ));
+}
+
+fn finished(
+    invocation: &Invocation,
+    status: Option<ExitStatus>,
+    collected: Vec<u8>,
+    stderr: &[u8],
+) -> Result<Finished, ExecError> {
+    let stdout = match invocation.stdout_file {
+        None => collected,
+        Some(file) => {
+            overflow(invocation)?;
+            end_of(file).map_err(ExecError::Reading)?
+        }
+    };
+    let stderr = stderr.to_vec();
+    let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
+    let last_line = last_line(&String::from_utf8_lossy(printed)).to_owned();
+    let status = status.ok_or(ExecError::Deadline)?;
+    Ok(Finished { stdout, status, stderr, last_line })
+}
+
+/// Shows the end of a command's stderr, from the first complete line on.
+fn show(stderr: &str) {
+    let whole = if stderr.len() < STDERR_KEPT {
+        stderr
+    } else {
+        stderr.split_once('\n').map_or("", |(_, rest)| rest)
+    };
+    for text in whole.trim_end_matches(['\n', '\r']).lines() {
+        stderr::line(text);
+    }
+}
+
+/// Is stdout a file that must be watched? An error if it is larger than the cap.
+fn overflow(invocation: &Invocation) -> Result<bool, ExecError> {
+    let Some(file) = invocation.stdout_file else { return Ok(false) };
+    let cap = invocation.stdout_cap;
+    match file.metadata() {
+        Ok(metadata) if metadata.len() > cap as u64 => Err(ExecError::TooMuchOutput(cap)),
+        Ok(_) => Ok(true),
+        Err(e) => Err(ExecError::Reading(e)),
+    }
+}
+
+/// The end of a file, as much as is kept of stderr.
+fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(length.saturating_sub(STDERR_KEPT as u64)))?;
+    file.read_to_end(&mut end)?;
+    Ok(end)
+}
+
+/// Ends every command, and lets no other start: the program is about to exit.
+pub(in crate::base) fn end_all() {
+    // Their last output comes before ours.
+    group::end_all(streams::is_heard);
+}
+
+/// Starts the command directly if its line needs no shell, else with the shell.
+fn start(invocation: &Invocation) -> io::Result<Child> {
+    let line = match invocation.command {
+        CommandLine::Shell(line) => line,
+        CommandLine::Words([program, arguments @ ..]) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            return prepared(command, invocation)?.spawn();
+        }
+        CommandLine::Words([]) => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
+        }
+    };
+    let direct = plain_words(line).and_then(|words| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        // It may be a builtin or a script without `#!`. The shell runs those, or says what is wrong.
+        prepared(command, invocation).ok()?.spawn().ok()
+    });
+    match direct {
+        Some(child) => Ok(child),
+        None => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").arg(line);
+            prepared(shell, invocation)?.spawn()
+        }
+    }
+}
+
+fn prepared(mut command: Command, invocation: &Invocation) -> io::Result<Command> {
+    command.current_dir(invocation.dir);
+    // Some programs, like opencode, work in the inherited PWD instead of the current directory.
+    if invocation.dir.is_absolute() {
+        command.env("PWD", invocation.dir);
+    }
+    command.env_remove("OLDPWD");
+    for name in &invocation.without {
+        command.env_remove(name);
+    }
+    command.envs(invocation.vars.iter().map(|(name, value)| (name, value)));
+    let stdout = match invocation.stdout_file {
+        Some(file) => Stdio::from(file.file().try_clone()?),
+        None => Stdio::piped(),
+    };
+    command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
+    group::lead(&mut command);
+    Ok(command)
+}
