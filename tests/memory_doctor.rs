@@ -680,6 +680,29 @@ mod history {
     }
 
     #[test]
+    fn files_that_are_gone_are_brought_back_and_not_committed() {
+        let store = committed();
+        let path = store.note("BBBBBB", "two");
+        git(&store, &["add", "topics"]);
+        git(&store, &["commit", "--quiet", "-m", "two"]);
+        fs::rename(&path, path.with_file_name("zwei -- id__BBBBBB.md")).unwrap();
+        assert!(!store.run("memory-doctor", &[]).1.contains("gone"), "renamed by hand");
+        fs::rename(path.with_file_name("zwei -- id__BBBBBB.md"), &path).unwrap();
+        let before = store.tree();
+        for file in before.keys() {
+            fs::remove_file(store.root().join(file)).unwrap();
+        }
+        let findings = store.run("memory-doctor", &[]).1;
+        assert!(findings.contains("2 files of the last commit are gone: \""), "{findings}");
+        assert!(!findings.contains("commit them") && !findings.contains("git add"), "{findings}");
+        let mend = findings.split("git ls-files").nth(1).unwrap().lines().next().unwrap();
+        let mend = format!("git ls-files{}", mend.split(", there").next().unwrap());
+        let done = Command::new("sh").arg("-c").arg(&mend).current_dir(store.root()).status();
+        assert!(done.unwrap().success(), "{mend}");
+        assert_eq!(store.tree(), before);
+    }
+
+    #[test]
     fn what_prevents_the_next_commit_is_reported() {
         let store = committed();
         let lock = store.put(".git/index.lock", "");

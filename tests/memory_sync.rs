@@ -500,6 +500,101 @@ fn what_is_in_the_way_is_not_overwritten() {
     assert_same(&one, &two);
 }
 
+/// Twelve notes that two machines have.
+fn a_dozen() -> (Nas, Store, Store) {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    for n in 1..10 {
+        one.note(&format!("AAAAA{n}"), &format!("Note {n}"));
+    }
+    for id in ["BBBBBB", "CCCCCC", "DDDDDD"] {
+        one.note(id, id);
+    }
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    (nas, one, two)
+}
+
+/// Deletes nine of them without any program.
+fn lose(store: &Store) {
+    for n in 1..10 {
+        fs::remove_file(store.topics().join(name(&format!("AAAAA{n}"), &format!("Note {n}")))).unwrap();
+    }
+}
+
+#[test]
+fn notes_that_many_are_gone_go_nowhere_unless_somebody_says_so() {
+    let (nas, one, two) = a_dozen();
+    lose(&one);
+    let (code, out, err) = one.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(
+        err.contains("9 of 12 notes are gone on this machine, and nobody has removed them by name"),
+        "{err}"
+    );
+    assert!(err.contains("--missing keep") && err.contains("topics/note-1 -- id__AAAAA1.md"), "{err}");
+    assert_eq!(one.run(PROGRAM, &["--dry-run"]).0, Some(1), "a dry run says it, too");
+    assert_eq!(two.out(PROGRAM, &[]), "0 notes received, 0 sent\n", "nothing was sent");
+    assert_eq!(one.out(PROGRAM, &["--missing", "keep"]), "9 notes received, 0 sent\n");
+    assert_eq!(one.names().len(), 12);
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    // Said the other way, it is the same for every machine, and is asked once.
+    lose(&one);
+    let three = nas.machine();
+    assert_eq!(one.out(PROGRAM, &["--missing", "remove"]), "0 notes received, 9 sent\n");
+    assert_eq!(two.out(PROGRAM, &[]), "9 notes received, 0 sent\n");
+    three.out(PROGRAM, &[]);
+    assert_eq!(two.names().len(), 3);
+    assert_same(&one, &two);
+    assert_same(&one, &three);
+    let (code, _, err) = one.run(PROGRAM, &["--missing", "both"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("\"both\" is neither keep nor remove"), "{err}");
+}
+
+#[test]
+fn what_another_machine_has_lost_stays_here() {
+    for said in ["keep", "remove"] {
+        let (_nas, one, two) = a_dozen();
+        lose(&one);
+        // Whatever sent that, it asked nobody.
+        git(&one.root(), &["commit", "--quiet", "-am", "sync: changes of this machine"]);
+        git(&one.root(), &["push", "--quiet", "origin", "HEAD:main"]);
+        two.out("memory-update", &["BBBBBB", "--tag", "+here"]);
+        let (code, out, err) = two.run(PROGRAM, &[]);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+        assert!(err.contains("9 of 12 notes are gone in \"") && err.contains("nothing was merged"), "{err}");
+        assert_eq!((two.names().len(), one.names().len()), (12, 3));
+        two.out(PROGRAM, &["--missing", said]);
+        one.out(PROGRAM, &[]);
+        assert_eq!(one.names().len(), if said == "keep" { 12 } else { 3 });
+        assert_same(&one, &two);
+    }
+}
+
+#[test]
+fn what_was_removed_by_name_goes_everywhere() {
+    let (_nas, one, two) = a_dozen();
+    let ids: Vec<String> = (1..10).map(|n| format!("AAAAA{n}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    one.out("memory-remove", &[&["--purge"], &ids[..]].concat());
+    assert!(
+        git(&one.root(), &["log", "-1", "--format=%B"]).contains("\nRemoved-Notes: id__AAAAA1 id__AAAAA2 ")
+    );
+    two.out("memory-update", &["BBBBBB", "--tag", "+here"]);
+    assert_eq!(one.out(PROGRAM, &[]), "0 notes received, 9 sent\n");
+    assert_eq!(two.out(PROGRAM, &[]), "9 notes received, 1 sent\n");
+    one.out(PROGRAM, &[]);
+    assert_eq!(two.names().len(), 3);
+    assert_same(&one, &two);
+    // A few that a person has deleted by hand go, too.
+    fs::remove_file(one.topics().join(name("CCCCCC", "CCCCCC"))).unwrap();
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    assert_eq!(two.names().len(), 2);
+}
+
 /// A git that kills the program that runs it, the `number`th time.
 fn deadly_git(dir: &Path, number: usize) -> String {
     let script = format!(

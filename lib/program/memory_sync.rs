@@ -9,8 +9,10 @@ use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
 use crate::memory::sync::remote::shown;
+use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{Outcome, Report, Request, sync};
 use crate::program::notes::Store;
+use crate::store::entry::EntryId;
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -22,10 +24,14 @@ use std::process::ExitCode;
 pub(super) const ABOUT: About = About {
     name: "memory-sync",
     caption: "share the notes with your other machines through a git remote",
-    usage: &["memory-sync [--remote ADDRESS] [--dry-run] [--strict] [--json]"],
+    usage: &[
+        "memory-sync [--remote ADDRESS] [--dry-run] [--strict] [--json]",
+        "memory-sync --missing keep|remove",
+    ],
     commands: &[],
     flags: &[
         value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder"),
+        value("missing", "WHAT", "for many notes that are gone: keep or remove"),
         flag("dry-run", "fetch, and print what would change; change nothing"),
         flag("strict", "fail if the remote cannot be reached"),
         flag("json", "print one JSON object"),
@@ -48,6 +54,9 @@ pub(super) const ABOUT: About = About {
          repository is used, and without that nothing happens.\n\n\
          A secret that is removed before its note was ever sent leaves for good: the commits that nobody else has \
          become one. What was sent is never rewritten.\n\n\
+         Notes that somebody removed with memory-remove --purge go everywhere. If more than five notes and more than a tenth \
+         of all are gone on one side in any other way, nothing is merged until you say which it is: --missing \
+         keep gives them back, --missing remove removes them on every machine.\n\n\
          `git pull` in the store works too where both sides changed a file of the same name: memory-sync is git's merge driver there. What git cannot finish, \
          such as a note that has got two names, memory-sync finishes.",
     )],
@@ -59,6 +68,7 @@ const CAP: u64 = 32 << 20;
 #[derive(Debug, Default)]
 struct Args {
     remote: Option<String>,
+    missing: Option<Missing>,
     dry_run: bool,
     strict: bool,
     json: bool,
@@ -76,6 +86,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     while let Some(arg) = p.next()? {
         match arg {
             Long("remote") => args.remote = Some(p.text()?),
+            Long("missing") => args.missing = Some(missing(&p.text()?)?),
             Long("dry-run") => args.dry_run = true,
             Long("strict") => args.strict = true,
             Long("json") => args.json = true,
@@ -94,6 +105,14 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     }
 }
 
+fn missing(text: &str) -> Result<Missing> {
+    match text {
+        "keep" => Ok(Missing::Keep),
+        "remove" => Ok(Missing::Remove),
+        other => Err(Error::usage(format!("option \"--missing\": \"{other}\" is neither keep nor remove"))),
+    }
+}
+
 fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     if let [base, ours, theirs] = &args.merge[..] {
         return merge(base, ours, theirs, env);
@@ -108,6 +127,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         address: wanted(args.remote.as_deref(), store.config.sync.remote.as_deref(), env)?,
         commit_hook: &store.config.storage.commit_hook,
         redactor: &redactor,
+        missing: args.missing,
         is_dry: args.dry_run,
     };
     let progress = Progress::start(!args.json, "syncing".to_owned());
@@ -210,13 +230,7 @@ fn summary(report: &Report) -> String {
 
 /// A note that was renamed has two paths, and one id at their end.
 fn notes(paths: &BTreeSet<String>) -> usize {
-    let key = |path: &String| match path
-        .strip_suffix(".md")
-        .and_then(|stem| stem.get(stem.len().checked_sub(10)?..))
-    {
-        Some(id) if id.starts_with("id__") => id.to_owned(),
-        _ => path.clone(),
-    };
+    let key = |path: &String| EntryId::at_end_of(path).map_or_else(|| path.clone(), Into::into);
     let is_note = |path: &&String| path.starts_with("topics/") || path.starts_with("archive/");
     paths.iter().filter(is_note).map(key).collect::<BTreeSet<_>>().len()
 }

@@ -4,7 +4,6 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Finished, Invocation};
-use crate::base::text::one_line;
 use crate::store::place::Root;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -27,6 +26,10 @@ const SETTINGS: &[[&str; 4]] = &[
     ["GIT_CONFIG_KEY_7", "maintenance.autoDetach", "GIT_CONFIG_VALUE_7", "false"],
     ["GIT_CONFIG_KEY_8", "init.defaultBranch", "GIT_CONFIG_VALUE_8", "main"],
 ];
+
+/// Pathspecs that leave out temporary files: another process is writing them now.
+pub(crate) const NO_TEMPORARY_FILES: [&str; 2] =
+    [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
 
 /// The commit identity if git has no `user.name`.
 const DEFAULT_IDENTITY: &[(&str, &str)] = &[
@@ -69,21 +72,94 @@ impl Git {
     }
 
     /// The same, which makes commits even where git has no name for them.
-    pub(crate) fn with_identity(mut self) -> Git {
-        if self.missing_identity().is_some() {
+    pub(crate) fn with_identity(mut self) -> Result<Git> {
+        if self.missing_identity()?.is_some() {
             self.vars.extend(DEFAULT_IDENTITY.iter().map(|(name, value)| (*name, value.into())));
         }
-        self
+        Ok(self)
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        let words: Vec<String> = ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
-        self.words(&words)
+        self.words(&git(arguments))
     }
 
-    /// What it prints, in one line.
+    /// What it prints: one line.
+    ///
+    /// # Errors
+    /// The same as of [`Git::lines`].
     pub(crate) fn line(&self, arguments: &[&str]) -> Result<String> {
-        self.run(arguments).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+        self.maybe_line(arguments)?.ok_or_else(|| failed(arguments, "exit 1"))
+    }
+
+    /// The same of a command that has exit code 1 if there is no such thing.
+    pub(crate) fn maybe_line(&self, arguments: &[&str]) -> Result<Option<String>> {
+        match self.lines(arguments)?.as_deref() {
+            None => Ok(None),
+            Some([line]) => Ok(Some(line.clone())),
+            Some(_) => Err(unusable(arguments)),
+        }
+    }
+
+    /// The name of the object that it prints.
+    pub(crate) fn object(&self, arguments: &[&str]) -> Result<String> {
+        self.maybe_object(arguments)?.ok_or_else(|| failed(arguments, "exit 1"))
+    }
+
+    /// The same of a command that has exit code 1 if there is no such object.
+    pub(crate) fn maybe_object(&self, arguments: &[&str]) -> Result<Option<String>> {
+        let line = self.maybe_line(arguments)?;
+        line.map_or(Ok(None), |name| if is_object(&name) { Ok(Some(name)) } else { Err(unusable(arguments)) })
+    }
+
+    /// What it prints, line by line; `None`: exit code 1, and nothing was printed.
+    ///
+    /// # Errors
+    /// It failed; or it has succeeded and printed nothing, or the last line has no end. What git answers is not
+    /// believed unless it is whole: an answer that got lost must not look like "there is nothing".
+    pub(crate) fn lines(&self, arguments: &[&str]) -> Result<Option<Vec<String>>> {
+        let finished = self.call(&git(arguments), Vec::new(), OUTPUT_CAP)?;
+        if finished.status.code() == Some(1) && finished.stdout.is_empty() {
+            return Ok(None);
+        }
+        if let Some(why) = finished.failure() {
+            return Err(failed(arguments, &why));
+        }
+        let text = String::from_utf8_lossy(&finished.stdout);
+        let whole = text.strip_suffix('\n').ok_or_else(|| unusable(arguments))?;
+        Ok(Some(whole.split('\n').map(str::to_owned).collect()))
+    }
+
+    /// Does a command that answers with its exit code say yes, with 0, or no, with 1?
+    pub(crate) fn says_yes(&self, arguments: &[&str]) -> Result<bool> {
+        let finished = self.call(&git(arguments), Vec::new(), OUTPUT_CAP)?;
+        match (finished.status.code(), finished.failure()) {
+            (Some(1), _) => Ok(false),
+            (_, None) => Ok(true),
+            (_, Some(why)) => Err(failed(arguments, &why)),
+        }
+    }
+
+    /// The files below these directories that differ from the last commit, by path, with git's two letters for how.
+    pub(crate) fn status(&self, dirs: &[&str]) -> Result<Vec<([u8; 2], Vec<u8>)>> {
+        // `--branch`: the first line is about the branch, so there is always one. `-z`: names are unquoted, and each line
+        // ends with NUL. No optional locks: git's index is not written.
+        let arguments = [
+            &[
+                "--no-optional-locks", "status", "--porcelain", "--branch", "-z", "--no-renames",
+                "--untracked-files=all", "--",
+            ],
+            dirs,
+            &NO_TEMPORARY_FILES,
+        ]
+        .concat();
+        let printed = self.run(&arguments)?;
+        let lines: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
+        let [[b'#', b'#', ..], lines @ .., []] = &lines[..] else { return Err(unusable(&arguments[1..])) };
+        let file = |line: &&[u8]| match line {
+            [one, two, b' ', path @ ..] if !path.is_empty() => Ok(([*one, *two], path.to_vec())),
+            _ => Err(unusable(&arguments[1..])),
+        };
+        lines.iter().map(file).collect()
     }
 
     pub(super) fn words(&self, words: &[String]) -> Result<Vec<u8>> {
@@ -92,10 +168,7 @@ impl Git {
         if finished.status.success() {
             return Ok(finished.stdout);
         }
-        let last = one_line(&finished.last_line, 300);
-        let colon = if last.is_empty() { "" } else { ": " };
-        let how = exec::how_it_ended(finished.status);
-        Err(Error::io(format!("\"{name}\" failed ({how}){colon}{last}")))
+        Err(Error::io(format!("\"{name}\" {}", finished.failure().unwrap_or_default())))
     }
 
     /// Runs a command that gets `input` and prints at most `cap` bytes, however it ends.
@@ -117,7 +190,33 @@ impl Git {
     }
 
     /// git's error where it has no name or address for commits.
-    pub(crate) fn missing_identity(&self) -> Option<Error> {
-        self.run(&["var", "GIT_COMMITTER_IDENT"]).err()
+    pub(crate) fn missing_identity(&self) -> Result<Option<Error>> {
+        const IDENTITY: [&str; 2] = ["var", "GIT_COMMITTER_IDENT"];
+        let finished = self.call(&git(&IDENTITY), Vec::new(), OUTPUT_CAP)?;
+        match finished.failure() {
+            Some(why) => Ok(Some(failed(&IDENTITY, &why))),
+            None if finished.stdout.ends_with(b"\n") => Ok(None),
+            None => Err(unusable(&IDENTITY)),
+        }
     }
+}
+
+/// The words of a git command.
+pub(crate) fn git(arguments: &[&str]) -> Vec<String> {
+    ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect()
+}
+
+/// Can this be the name of an object, in either of git's formats?
+pub(crate) fn is_object(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn failed(arguments: &[&str], why: &str) -> Error {
+    Error::io(format!("\"git {}\" {why}", arguments.first().unwrap_or(&"")))
+}
+
+/// git has answered with nothing, or in part.
+pub(crate) fn unusable(arguments: &[&str]) -> Error {
+    failed(arguments, "did not answer as git does: what it printed is not whole")
+        .hint("run it again; if it says the same, run git fsck in the store")
 }

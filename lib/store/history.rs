@@ -7,8 +7,8 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
-use crate::store::entry::Source;
-use crate::store::git::Git;
+use crate::store::entry::{EntryId, Source};
+use crate::store::git::{Git, NO_TEMPORARY_FILES};
 use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver};
 use std::collections::BTreeSet;
@@ -17,9 +17,10 @@ use std::collections::BTreeSet;
 const TRIES: usize = 5;
 /// What is kept in the history.
 pub(crate) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
-/// Pathspecs that leave out temporary files: another process is writing them now.
-pub(crate) const NO_TEMPORARY_FILES: [&str; 2] =
-    [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
+
+/// The key of the trailers with the ids of the notes that were removed by name, and how many one of them has.
+pub(crate) const REMOVED: &str = "Removed-Notes";
+const REMOVED_IN_ONE: usize = 1000;
 
 /// What the commit message and the commit hook are made from.
 pub(crate) struct Commit<'a> {
@@ -28,26 +29,33 @@ pub(crate) struct Commit<'a> {
     pub(crate) message: String,
     /// The threads and sessions that the changed notes come from.
     pub(crate) thread_ids: Vec<String>,
+    /// The notes that are deleted.
+    pub(crate) removed: Vec<EntryId>,
     /// How many notes and proposals were written.
     pub(crate) count: usize,
 }
 
-/// Commits whatever differs, unless commits are off: `count` notes or proposals, which come from these sources.
-pub(crate) fn record<'a>(
-    root: &Root,
-    storage: &Storage,
-    message: String,
-    sources: impl Iterator<Item = &'a Source>,
-    count: usize,
-    env: &Env,
-) -> Result<()> {
+/// Commits whatever differs, unless commits are off.
+pub(crate) fn record(root: &Root, storage: &Storage, new: &Commit, env: &Env) -> Result<()> {
     if !storage.auto_commit {
         return Ok(());
     }
-    let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
-    let thread_ids = thread_ids.into_iter().collect();
-    let new = Commit { hook: &storage.commit_hook, message, thread_ids, count };
-    commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
+    commit(root, new, env).map_err(|error| error.context("the notes are written, but not committed"))
+}
+
+/// The threads and sessions of these sources.
+pub(crate) fn thread_ids<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<String> {
+    let ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
+    ids.into_iter().collect()
+}
+
+/// The trailers that name removed notes.
+pub(crate) fn removal_trailers(removed: &[EntryId]) -> Vec<String> {
+    let line = |ids: &[EntryId]| {
+        let ids: Vec<&str> = ids.iter().map(EntryId::as_str).collect();
+        format!("{REMOVED}: {}", ids.join(" "))
+    };
+    removed.chunks(REMOVED_IN_ONE).map(line).collect()
 }
 
 /// Makes the store its own repository, unless it is one.
@@ -93,8 +101,8 @@ pub(crate) fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[
         let added = git.run(&[&["add", "--all", "--"], &changed[..], &NO_TEMPORARY_FILES].concat());
         match added.and_then(|_| git.words(&hook)) {
             Ok(_) => return Ok(()),
-            Err(_) if !has_default_identity && git.missing_identity().is_some() => {
-                git = git.with_identity();
+            Err(_) if !has_default_identity && git.missing_identity()?.is_some() => {
+                git = git.with_identity()?;
                 has_default_identity = true;
             }
             Err(_) if tries > 1 && was_overtaken(&git, &hook)? => tries -= 1,
@@ -103,30 +111,25 @@ pub(crate) fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[
     }
 }
 
-/// Which of `dirs` differ from the last commit. They are listed one by one because git refuses the path of an
-/// empty directory.
+/// Which of `dirs` differ from the last commit: git refuses the path of an empty directory.
 fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
-    let mut changed = Vec::new();
-    for dir in dirs.iter().copied() {
-        let words = ["status", "--porcelain", "--untracked-files=all", "--", dir];
-        let status = git.run(&[&words[..], &NO_TEMPORARY_FILES].concat())?;
-        if !status.is_empty() {
-            changed.push(dir);
-        }
-    }
-    Ok(changed)
+    let status = git.status(dirs)?;
+    let is_below = |dir: &str, path: &[u8]| {
+        path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+    };
+    let has_changed = |dir: &&str| status.iter().any(|(_, path)| is_below(dir, path));
+    Ok(dirs.iter().copied().filter(has_changed).collect())
 }
 
 /// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
 /// nothing differs from the last commit any more.
 fn was_overtaken(git: &Git, hook: &[String]) -> Result<bool> {
-    let words = [&["status", "--porcelain", "--"], &DIRS[..], &NO_TEMPORARY_FILES].concat();
-    let status = git.run(&words)?;
+    let status = git.status(&DIRS)?;
     if status.is_empty() {
         return Ok(is_git_commit(hook));
     }
-    // The second letter of a line tells how the file differs from the index.
-    Ok(status.split(|byte| *byte == b'\n').any(|line| line.get(1).is_some_and(|letter| *letter != b' ')))
+    // The second letter tells how the file differs from the index.
+    Ok(status.iter().any(|([_, letter], _)| *letter != b' '))
 }
 
 /// The words of the commit hook with its placeholders filled in. The line is split first, so that a value never
@@ -153,6 +156,9 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     }
     let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
+        filled.extend(
+            removal_trailers(&commit.removed).into_iter().flat_map(|line| ["--trailer".to_owned(), line]),
+        );
         filled.extend(["-m", &message, "--"].map(str::to_owned));
         filled.extend(changed.iter().map(|dir| (*dir).to_owned()));
     }
@@ -194,6 +200,7 @@ mod tests {
             hook,
             message: "say {count}\nthings".to_owned(),
             thread_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
+            removed: Vec::new(),
             count: 3,
         };
         hook_words(&commit, &["topics"]).unwrap()
@@ -223,7 +230,13 @@ mod tests {
 
     #[test]
     fn an_open_quote_is_an_error_that_quotes_the_hook() {
-        let commit = Commit { hook: "git 'commit", message: String::new(), thread_ids: Vec::new(), count: 0 };
+        let commit = Commit {
+            hook: "git 'commit",
+            message: String::new(),
+            thread_ids: Vec::new(),
+            removed: Vec::new(),
+            count: 0,
+        };
         assert!(hook_words(&commit, &[]).unwrap_err().message().contains("git 'commit"));
     }
 }

@@ -3,9 +3,11 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::git_dir;
+use crate::store::entry::EntryId;
 use crate::store::git::Git;
-use crate::store::history::{DIRS, NO_TEMPORARY_FILES};
+use crate::store::history::DIRS;
 use crate::store::place::Root;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,8 @@ pub(crate) struct HistoryState {
     pub(crate) unfinished: Option<&'static str>,
     /// Files that differ from the last commit.
     pub(crate) changed: Vec<PathBuf>,
+    /// Notes of the last commit of which there is no file any more, under any name.
+    pub(crate) gone: Vec<PathBuf>,
     /// Those of them that a merge left in conflict.
     pub(crate) in_conflict: Vec<PathBuf>,
     /// git's error where it has no name or address for commits.
@@ -66,25 +70,25 @@ impl HistoryState {
             };
         };
         let git = Git::new(root, env)?;
-        // `-z`: file names unquoted, each ended by NUL. No optional locks: git's index is not written.
-        let words = [
-            "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
-            "--",
-        ];
-        let status = git.run(&[&words[..], &DIRS, &NO_TEMPORARY_FILES].concat())?;
+        let status = git.status(&DIRS)?;
         let mut state = HistoryState {
             unfinished: UNFINISHED.iter().find(|(name, _)| dir.join(name).exists()).map(|(_, what)| *what),
-            missing_identity: git.missing_identity(),
+            missing_identity: git.missing_identity()?,
             ..HistoryState::default()
         };
-        for line in status.split(|byte| *byte == 0) {
-            let (Some(code), Some(name)) = (line.get(..2), line.get(3..)) else { continue };
-            let path = root.path().join(as_path(name));
-            if matches!(code, b"DD" | b"AA") || code.contains(&b'U') {
+        for (letters, name) in status {
+            let path = root.path().join(as_path(&name));
+            if matches!(&letters, b"DD" | b"AA") || letters.contains(&b'U') {
                 state.in_conflict.push(path.clone());
             }
-            state.changed.push(path);
+            let is_gone = letters.contains(&b'D') && !path.exists();
+            let list = if is_gone { &mut state.gone } else { &mut state.changed };
+            list.push(path);
         }
+        // One that a person renamed is there.
+        let id = |path: &PathBuf| EntryId::at_end_of(path.file_name()?.to_str()?);
+        let there: BTreeSet<EntryId> = state.changed.iter().filter_map(id).collect();
+        state.gone.retain(|path| id(path).is_none_or(|id| !there.contains(&id)));
         Ok(Some(state))
     }
 }

@@ -1,11 +1,12 @@
 //! A merge whose files are in the store becomes the last commit of its branch.
 
 use crate::base::error::{Error, Result};
-use crate::store::git::Git;
+use crate::store::git::{Git, unusable};
 use crate::store::merge::{self, MergePlan};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
+use std::collections::BTreeSet;
 
 /// Makes the commit of a merge that is written the branch's last one, if there is such a merge. Writes the files first
 /// if that is still to be done. The caller holds the history's lock, not the store's.
@@ -14,32 +15,40 @@ pub(crate) fn finish(root: &Root, git: &Git) -> Result<()> {
         // Taking the lock recovers.
         drop(Topics::at(root).lock()?);
     }
-    let Some(MergePlan { ours, merged, .. }) = merge::written(root)? else { return Ok(()) };
-    let head = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
-    if head.as_deref() != Some(&merged) {
-        advance(git, ours.as_deref(), &merged, head.as_deref())?;
+    let Some(plan) = merge::written(root)? else { return Ok(()) };
+    let head = git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+    if head.as_deref() != Some(&plan.merged) {
+        advance(git, &plan, head.as_deref())?;
     }
     merge::end(root)
 }
 
 /// Puts the merge into the index, for the files that it changes, and makes it the last commit.
-fn advance(git: &Git, ours: Option<&str>, merged: &str, head: Option<&str>) -> Result<()> {
-    let (Some(ours), Some(head)) = (ours, head) else {
+fn advance(git: &Git, plan: &MergePlan, head: Option<&str>) -> Result<()> {
+    let merged = plan.merged.as_str();
+    let (Some(ours), Some(head)) = (plan.ours.as_deref(), head) else {
         git.run(&["read-tree", merged])?;
         git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged])?;
         return Ok(());
     };
-    let raw = git.run(&["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged])?;
+    let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged];
+    let raw = git.run(&arguments)?;
     let mut lines = Vec::new();
+    let mut missing: BTreeSet<&[u8]> = plan.changes.iter().map(|change| change.path.as_bytes()).collect();
     let mut fields = raw.split(|byte| *byte == 0);
     // `:MODE MODE OID OID STATUS`, then the path.
     while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
         let text = String::from_utf8_lossy(change);
         let words: Vec<&str> = text.split(' ').collect();
-        let [_, mode, _, oid, _] = words[..] else { break };
+        let [_, mode, _, oid, _] = words[..] else { return Err(unusable(&arguments)) };
         lines.extend_from_slice(format!("{mode} {oid}\t").as_bytes());
         lines.extend_from_slice(path);
         lines.push(0);
+        missing.remove(path);
+    }
+    // What the merge has changed is known: a part of it in the index would be the next commit.
+    if !missing.is_empty() {
+        return Err(unusable(&arguments));
     }
     let words = ["git", "update-index", "-z", "--index-info"].map(str::to_owned);
     let done = git.call(&words, lines, 1 << 20)?;
@@ -51,9 +60,9 @@ fn advance(git: &Git, ours: Option<&str>, merged: &str, head: Option<&str>) -> R
         return Ok(());
     }
     // A person has committed meanwhile: both are the past of what comes.
-    let tree = git.line(&["write-tree"])?;
+    let tree = git.object(&["write-tree"])?;
     let message = "sync: join a commit made meanwhile";
-    let joined = git.line(&["commit-tree", &tree, "-p", head, "-p", merged, "-m", message])?;
+    let joined = git.object(&["commit-tree", &tree, "-p", head, "-p", merged, "-m", message])?;
     git.run(&["update-ref", "-m", "memory-sync", "HEAD", &joined, head])?;
     Ok(())
 }

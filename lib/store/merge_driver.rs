@@ -40,7 +40,9 @@ pub(crate) fn is_installed(root: &Root, git: &Git) -> bool {
         .and_then(|path| file::read(&path, 1 << 20).ok())
         .is_some_and(|bytes| String::from_utf8_lossy(&bytes).contains(ATTRIBUTES));
     has_attributes
-        && git.line(&["config", "--local", "--get", &key("driver")]).is_ok_and(|now| now == command())
+        && git
+            .maybe_line(&["config", "--local", "--get", &key("driver")])
+            .is_ok_and(|now| now.as_deref() == Some(&command()))
 }
 
 fn key(key: &str) -> String {

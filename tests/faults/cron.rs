@@ -22,7 +22,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 }
 
 /// With schedulers that are scripts, and nothing else on PATH.
-fn install(scheduler: &str) -> World {
+pub(crate) fn install(scheduler: &str) -> World {
     let sandbox = Sandbox::new();
     let bin = binary("memory-install-cron").parent().unwrap().to_owned();
     let kit = Kit { home: sandbox.home(), tools: sandbox.work().join("tools"), bin, sandbox };

@@ -93,7 +93,7 @@ fn in_parts() -> World {
     world
 }
 
-fn with_history() -> World {
+pub(crate) fn with_history() -> World {
     let world = whole();
     world.defrag_config(json!({}), true);
     world

@@ -14,7 +14,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
 
 /// A note with a wrong name, one whose status is out of step, both in one, a file that is no note, and what killed
 /// programs left.
-fn ill() -> World {
+pub(crate) fn ill() -> World {
     let store = Store::new();
     for part in ["inbox", ".agent-memory", "archive"] {
         fs::create_dir_all(store.root().join(part)).unwrap();

@@ -13,6 +13,7 @@
 )]
 
 mod agents_md;
+mod answers;
 mod axe;
 mod capture;
 mod consolidate;
@@ -20,7 +21,9 @@ mod cron;
 mod defrag;
 mod doctor;
 mod full;
+mod histories;
 mod invariants;
+mod late;
 mod notes;
 mod order;
 mod pairs;

@@ -53,6 +53,6 @@ pub(crate) fn in_store(store: Store, program: &'static str, arguments: &[&str]) 
     world
 }
 
-fn with_history() -> World {
+pub(crate) fn with_history() -> World {
     filled(Store::with_history(), "memory-update", &["AAAAAA", "--title", "New"])
 }

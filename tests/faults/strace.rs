@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Calls that change a file or a directory, make sure that a change lasts, make room for one alone (a lock), or list a
 /// directory: one that cannot be listed is not an empty one. Older kernels' names for them too.
@@ -19,6 +20,9 @@ const CHANGING: &str = "openat,open,creat,write,writev,pwrite64,pwritev,rename,r
 
 /// Calls in which the kernel can tell of a fault of the disk though they change nothing.
 const READING: &str = "statx,fstat,newfstatat,lseek,read,pread64,readlink,readlinkat";
+
+/// How long a run may take of which each read is delayed.
+const LATE: Duration = Duration::from_secs(300);
 
 /// What a run under strace came to.
 pub(crate) struct Disturbed {
@@ -51,12 +55,12 @@ pub(crate) fn strace() -> PathBuf {
 
 /// A machine that does not let us trace shows nothing, and is no success.
 pub(crate) fn assert_able() {
-    let output = Command::new(strace()).args(["-f", "-o", "/dev/null", "true"]).output().unwrap();
-    assert!(
-        output.status.success(),
-        "strace may not trace here: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(is_able(), "strace may not trace here");
+}
+
+pub(crate) fn is_able() -> bool {
+    let output = Command::new(strace()).args(["-f", "-o", "/dev/null", "true"]).output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// `?` before a name: not every machine knows it.
@@ -68,15 +72,7 @@ impl World {
     /// The run under strace with these options. The program alone is traced, with its threads where these write to
     /// files, not the commands that it runs.
     pub(crate) fn traced(&self, threads: bool, options: &[String]) -> Result<Disturbed, String> {
-        let plain = self.command(self.program, &self.arguments);
-        let mut command = Command::new(strace());
-        command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.current_dir(plain.get_current_dir().unwrap());
-        command.arg("-o").arg(self.beside("trace"));
-        if threads {
-            command.args(["-f", "--detach-on=execve"]);
-        }
-        command.args(options).arg(plain.get_program()).args(plain.get_args());
+        let command = self.under_strace(threads, options);
         let output = self.ended(command)?;
         let trace = fs::read_to_string(self.beside("trace")).unwrap_or_default();
         let disturbed = Disturbed { output, trace };
@@ -89,6 +85,26 @@ impl World {
             }
         }
         Ok(disturbed)
+    }
+
+    /// The run with each of its reads delayed.
+    pub(crate) fn delayed(&self, delay: &str) -> Result<Disturbed, String> {
+        let command = self.under_strace(true, &["--trace=read".to_owned(), delay.to_owned()]);
+        let output = self.ended_within(LATE, command)?;
+        Ok(Disturbed { output, trace: fs::read_to_string(self.beside("trace")).unwrap_or_default() })
+    }
+
+    fn under_strace(&self, threads: bool, options: &[String]) -> Command {
+        let plain = self.command(self.program, &self.arguments);
+        let mut command = Command::new(strace());
+        command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(plain.get_current_dir().unwrap());
+        command.arg("-o").arg(self.beside("trace"));
+        if threads {
+            command.args(["-f", "--detach-on=execve"]);
+        }
+        command.args(options).arg(plain.get_program()).args(plain.get_args());
+        command
     }
 
     /// `fault` as strace takes it: `CALL:WHAT:when=K`.

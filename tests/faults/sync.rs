@@ -38,7 +38,7 @@ fn other(world: &World) -> PathBuf {
     world.sandbox.work().join(ELSEWHERE).join("home")
 }
 
-fn other_root(world: &World) -> PathBuf {
+pub(crate) fn other_root(world: &World) -> PathBuf {
     other(world).join(".local/share/agent-memory")
 }
 
@@ -102,7 +102,7 @@ const LINES: &str = "first\nsecond\nthird\nfourth\n";
 
 /// Both have met, and have then each read, renamed, edited, tagged, archived and written notes. The other one was
 /// quicker to sync.
-fn diverged(is_smooth: bool) -> World {
+pub(crate) fn diverged(is_smooth: bool) -> World {
     let world = machines(&[
         ("AAAAAA", "Counted"),
         ("BBBBBB", "Renamed"),
@@ -138,7 +138,7 @@ fn diverged(is_smooth: bool) -> World {
 }
 
 /// The remote has notes, this machine has others and no history, and they have never met.
-fn joining() -> World {
+pub(crate) fn joining() -> World {
     let mut world = machines(&[("AAAAAA", "Mine")]);
     let remote = remote(&world);
     did(&there(&world, "memory-capture", &["--direct", "--title", "Theirs", "--body", "It came."]));
@@ -147,7 +147,7 @@ fn joining() -> World {
     world
 }
 
-fn first_commit() -> World {
+pub(crate) fn first_commit() -> World {
     let mut world = machines(&[("AAAAAA", "Mine")]);
     world.program = "memory-update";
     world.arguments = words(&["AAAAAA", "--title", "New"]);
@@ -165,7 +165,7 @@ fn driver(root: &Path) -> Result<(), String> {
 }
 
 /// Every file below a directory.
-fn files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for file in fs::read_dir(dir).into_iter().flatten().map(|file| file.unwrap().path()) {
         if file.is_dir() { found.extend(files(&file)) } else { found.push(file) }
@@ -184,7 +184,7 @@ fn left_overs(root: &Path) -> Vec<PathBuf> {
 }
 
 /// A store's notes and proposals.
-fn shared(root: &Path) -> Tree {
+pub(crate) fn shared(root: &Path) -> Tree {
     let mut tree = Tree::new();
     for dir in ["topics", "archive", "proposals"] {
         for file in fs::read_dir(root.join(dir)).into_iter().flatten().map(Result::unwrap) {
@@ -201,7 +201,7 @@ fn agree(trial: &Trial) -> Result<(), String> {
     all_agree(trial.world)
 }
 
-fn all_agree(world: &World) -> Result<(), String> {
+pub(crate) fn all_agree(world: &World) -> Result<(), String> {
     for output in [there(world, "memory-sync", &["--strict"]), here(world, "memory-sync", &["--strict"])] {
         if output.code() != Some(0) {
             return Err(format!("a run in the end: {output:?}"));

@@ -119,7 +119,12 @@ echo call >> "$DIR/calls"
     }
 
     /// Runs it to its end; `Err` if it hangs.
-    pub(crate) fn ended(&self, mut command: Command) -> Result<Output, String> {
+    pub(crate) fn ended(&self, command: Command) -> Result<Output, String> {
+        self.ended_within(PATIENCE, command)
+    }
+
+    /// The same for one that takes longer.
+    pub(crate) fn ended_within(&self, patience: Duration, mut command: Command) -> Result<Output, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child: Child = command.spawn().unwrap();
         // The program may not read it.
@@ -128,7 +133,7 @@ echo call >> "$DIR/calls"
         let (done, ended) = channel();
         std::thread::scope(|scope| {
             let watch = scope.spawn(move || {
-                let is_late = ended.recv_timeout(PATIENCE).is_err();
+                let is_late = ended.recv_timeout(patience).is_err();
                 if is_late {
                     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
                 }

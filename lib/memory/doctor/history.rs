@@ -110,7 +110,17 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
             mend,
         ));
     }
-    let waiting = state.changed.iter().filter(|file| !file.exists() || is_older(file, UNCOMMITTED)).count();
+    if let [first, others @ ..] = &state.gone[..] {
+        let files = match others {
+            [] => "a file of the last commit is gone".to_owned(),
+            _ => format!("{} files of the last commit are gone", state.gone.len()),
+        };
+        let what = format!("{files}: \"{}\"", first.display());
+        // Never to commit that: who has lost them is told how to get them back.
+        let mend = "to bring back what nobody deleted: git ls-files -dz | xargs -0 git restore --, there";
+        findings.push(warning(root.path(), what, mend));
+    }
+    let waiting = state.changed.iter().filter(|file| is_older(file, UNCOMMITTED)).count();
     if waiting > 0 {
         let files =
             if waiting == 1 { "1 file differs".to_owned() } else { format!("{waiting} files differ") };

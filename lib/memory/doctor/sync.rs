@@ -13,7 +13,19 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         return Vec::new();
     }
     let Ok(git) = Git::new(root, cx.env) else { return Vec::new() };
-    if configured(&git).is_none() {
+    let remote = match configured(&git) {
+        Ok(remote) => remote,
+        Err(error) => {
+            let what = format!("git does not say which remote there is: {}", error.message());
+            return vec![Finding::warning(
+                Check::Sync,
+                root.path(),
+                what,
+                "nothing is synced until that is repaired",
+            )];
+        }
+    };
+    if remote.is_none() {
         return match &cx.config.sync.remote {
             Some(_) => vec![Finding::warning(
                 Check::Sync,

@@ -1,8 +1,8 @@
 //! The files of a commit, checked before any of them is read: the commit may be anybody's.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::one_line;
-use std::collections::BTreeMap;
+use crate::base::text::{hex, one_line};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most files of a store, of all kinds.
 const FILES_CAP: usize = 200_000;
@@ -23,26 +23,37 @@ const HARMLESS: [&str; 4] = [".gitignore", ".gitattributes", ".gitkeep", ".githu
 pub(super) struct Listing(pub(super) BTreeMap<String, String>);
 
 impl Listing {
-    /// Reads what `git ls-tree -r -l -z` prints.
-    ///
-    /// # Errors
-    /// There is something in it that a store never has, or too much. `whose` says where it is from.
-    pub(super) fn parse(printed: &[u8], whose: &str) -> Result<Listing> {
-        let mut files = BTreeMap::new();
+    /// Why not, if a file is too large, or all together are.
+    pub(super) fn of(
+        files: BTreeMap<String, String>,
+        sizes: &BTreeMap<String, u64>,
+    ) -> Result<Listing, String> {
         let mut total = 0_u64;
-        for line in printed.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
-            let (path, oid, size) = entry(line).map_err(|why| refused(whose, &why))?;
-            total = total.saturating_add(size);
-            files.insert(path, oid);
-            if files.len() > FILES_CAP {
-                return Err(refused(whose, &format!("it has more than {FILES_CAP} files")));
+        for (path, name) in &files {
+            let size = *sizes.get(name).ok_or_else(|| format!("\"{}\" has no size", shown(path)))?;
+            let is_ours = ["topics/", "archive/", "proposals/"].iter().any(|dir| path.starts_with(dir));
+            let cap = if is_ours { NOTE_CAP } else { FILE_CAP };
+            if size > cap {
+                return Err(format!("\"{}\" has {size} bytes; the limit is {cap}", shown(path)));
             }
+            total = total.saturating_add(size);
         }
         match total > TOTAL_CAP {
-            true => Err(refused(whose, &format!("its files have {total} bytes; the limit is {TOTAL_CAP}"))),
+            true => Err(format!("its files have {total} bytes; the limit is {TOTAL_CAP}")),
             false => Ok(Listing(files)),
         }
     }
+
+    /// The same without these paths.
+    pub(super) fn without(&self, paths: &BTreeSet<String>) -> Listing {
+        let left = self.0.iter().filter(|(path, _)| !paths.contains(*path));
+        Listing(left.map(|(path, name)| (path.clone(), name.clone())).collect())
+    }
+}
+
+/// Why not, if there are too many files and directories.
+pub(super) fn check_count(count: usize) -> Result<(), String> {
+    if count > FILES_CAP { Err(format!("it has more than {FILES_CAP} files")) } else { Ok(()) }
 }
 
 /// The refusal of a commit.
@@ -50,33 +61,48 @@ pub(super) fn refused(whose: &str, why: &str) -> Error {
     Error::refused(format!("{whose} cannot be merged: {why}")).hint("nothing was changed")
 }
 
-/// `MODE TYPE OID SIZE<TAB>PATH`
-fn entry(line: &[u8]) -> Result<(String, String, u64), String> {
-    let text = std::str::from_utf8(line).map_err(|_| {
-        format!("the name of a file is not UTF-8: \"{}\"", shown(&String::from_utf8_lossy(line)))
-    })?;
-    let (head, path) = text.split_once('\t').ok_or("git lists its files in an unknown way")?;
-    let words: Vec<&str> = head.split_ascii_whitespace().collect();
-    let [mode, kind, oid, size] = words[..] else {
-        return Err("git lists its files in an unknown way".into());
-    };
-    let named = |what: &str| Err(format!("\"{}\" is {what}", shown(path)));
-    match (mode, kind) {
-        ("100644" | "100755" | "100664", "blob") => {}
-        ("120000", _) => return named("a symbolic link; only files are synced"),
-        ("160000", _) => return named("a submodule; only files are synced"),
-        _ => return named("no file"),
+/// What is in a directory: a path, and the name of its object.
+#[derive(Debug, PartialEq)]
+pub(super) enum Entry {
+    File(String, String),
+    Directory(String, String),
+}
+
+/// What is in `dir`, read from git's object for it: `MODE NAME<NUL>OID` again and again, of which the last has `length`
+/// bytes. Why not, if there is something in it that a store never has.
+pub(super) fn entries(dir: &str, kind: &str, mut tree: &[u8], length: usize) -> Result<Vec<Entry>, String> {
+    let broken = || format!("git knows its directory \"{}\" in an unknown way", shown(dir));
+    if kind != "tree" {
+        return Err(broken());
     }
-    if let Some(why) = bad_path(path) {
+    let mut found = Vec::new();
+    while !tree.is_empty() {
+        let end = memchr::memchr(0, tree).ok_or_else(broken)?;
+        let (head, rest) = (&tree[..end], &tree[end + 1..]);
+        let (name, rest) = rest.split_at_checked(length).ok_or_else(broken)?;
+        let space = memchr::memchr(b' ', head).ok_or_else(broken)?;
+        found.push(entry(dir, &head[..space], &head[space + 1..], hex(name))?);
+        tree = rest;
+    }
+    Ok(found)
+}
+
+fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<Entry, String> {
+    let name = std::str::from_utf8(name).map_err(|_| {
+        format!("the name of a file is not UTF-8: \"{}\"", shown(&String::from_utf8_lossy(name)))
+    })?;
+    let path = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
+    let named = |what: &str| Err(format!("\"{}\" is {what}", shown(&path)));
+    if let Some(why) = bad_path(&path) {
         return named(why);
     }
-    let size: u64 = size.parse().map_err(|_| format!("\"{}\" has no size", shown(path)))?;
-    let is_ours = ["topics/", "archive/", "proposals/"].iter().any(|dir| path.starts_with(dir));
-    let cap = if is_ours { NOTE_CAP } else { FILE_CAP };
-    if size > cap {
-        return Err(format!("\"{}\" has {size} bytes; the limit is {cap}", shown(path)));
+    match mode {
+        b"40000" => Ok(Entry::Directory(path, object)),
+        b"100644" | b"100755" | b"100664" => Ok(Entry::File(path, object)),
+        b"120000" => named("a symbolic link; only files are synced"),
+        b"160000" => named("a submodule; only files are synced"),
+        _ => named("no file"),
     }
-    Ok((path.to_owned(), oid.to_owned(), size))
 }
 
 fn shown(path: &str) -> String {
@@ -111,17 +137,40 @@ fn bad_path(path: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn why(mode: &str, kind: &str, size: &str, path: &str) -> String {
-        let line = format!("{mode} {kind} 0123456789012345678901234567890123456789 {size}\t{path}\0");
-        Listing::parse(line.as_bytes(), "x").unwrap_err().line()
+    const OBJECT: [u8; 20] = [0xab; 20];
+
+    fn tree(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        let entry = |(mode, name): &(&str, &[u8])| [mode.as_bytes(), b" ", name, b"\0", &OBJECT].concat();
+        entries.iter().flat_map(entry).collect()
+    }
+
+    fn why(mode: &str, path: &str) -> String {
+        entries("", "tree", &tree(&[(mode, path.as_bytes())]), 20).unwrap_err()
+    }
+
+    fn files(files: &[(&str, u64)]) -> Result<Listing, String> {
+        let sizes = files.iter().map(|(path, size)| (format!("of {path}"), *size)).collect();
+        Listing::of(
+            files.iter().map(|(path, _)| ((*path).to_owned(), format!("of {path}"))).collect(),
+            &sizes,
+        )
     }
 
     #[test]
-    fn files_are_listed_with_their_objects() {
-        let line = "100644 blob abc      12\ttopics/ä b -- id__AAAAAA.md\x00100755 blob def 0\t.gitignore\0";
-        let listing = Listing::parse(line.as_bytes(), "x").unwrap();
-        assert_eq!(listing.0.len(), 2);
-        assert_eq!(listing.0["topics/ä b -- id__AAAAAA.md"], "abc");
+    fn a_directory_is_read_to_its_end_or_not_at_all() {
+        let name = "ab".repeat(20);
+        let bytes = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes()), ("40000", b"deeper")]);
+        let expected = [
+            Entry::File("topics/ä b -- id__AAAAAA.md".to_owned(), name.clone()),
+            Entry::Directory("topics/deeper".to_owned(), name),
+        ];
+        assert_eq!(entries("topics", "tree", &bytes, 20).unwrap(), expected);
+        let border = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes())]).len();
+        for cut in (1..bytes.len()).filter(|cut| *cut != border) {
+            let why = entries("topics", "tree", &bytes[..cut], 20).unwrap_err();
+            assert!(why.contains("\"topics\" in an unknown way"), "{cut}: {why}");
+        }
+        assert!(entries("", "blob", b"", 20).is_err());
     }
 
     #[test]
@@ -131,23 +180,27 @@ mod tests {
             ".g\u{200c}it/x", ".git ", "a\\b", "a\u{1b}b", "inbox/x.json", ".agent-memory/run.lock",
             "INBOX/x", ".Agent-Memory/x",
         ] {
-            assert!(why("100644", "blob", "1", path).starts_with("x cannot be merged: \""), "{path}");
+            assert!(why("100644", path).starts_with('"'), "{path}");
         }
-        assert!(why("120000", "blob", "1", "topics/l").contains("\"topics/l\" is a symbolic link"));
-        assert!(why("160000", "commit", "-", "m").contains("a submodule"));
-        assert!(why("100644", "blob", "10000000000", "topics/x.md").contains("10000000000 bytes"));
-        assert!(why("100644", "blob", "100000000", "x.bin").contains("the limit is 33554432"));
-        assert!(why("100644", "blob", "1", &"x/".repeat(600)).contains("too long"));
-        assert!(why("100644", "blob", "1", &"x".repeat(300)).contains("too long"));
-        assert!(Listing::parse(b"100644 blob a 1\t\xff\0", "x").unwrap_err().line().contains("not UTF-8"));
-        assert!(Listing::parse(b"nonsense\0", "x").unwrap_err().line().contains("unknown way"));
+        assert!(why("40000", ".git").contains("git itself could use"));
+        assert!(why("120000", "topics/l").contains("\"topics/l\" is a symbolic link"));
+        assert!(why("160000", "m").contains("a submodule"));
+        assert!(why("100644", &"x/".repeat(600)).contains("too long"));
+        assert!(why("100644", &"x".repeat(300)).contains("too long"));
+        let odd = entries("", "tree", &tree(&[("100644", b"\xff")]), 20).unwrap_err();
+        assert!(odd.contains("not UTF-8"), "{odd}");
     }
 
     #[test]
     fn too_much_is_refused() {
-        let many: String = (0..=FILES_CAP).map(|n| format!("100644 blob a 1\tf{n}\0")).collect();
-        assert!(Listing::parse(many.as_bytes(), "x").unwrap_err().line().contains("more than 200000 files"));
-        let big: String = (0..40).map(|n| format!("100644 blob a 30000000\tf{n}\0")).collect();
-        assert!(Listing::parse(big.as_bytes(), "x").unwrap_err().line().contains("1200000000 bytes"));
+        assert!(check_count(FILES_CAP).is_ok());
+        assert!(check_count(FILES_CAP + 1).unwrap_err().contains("more than 200000 files"));
+        let why = |all: &[(&str, u64)]| files(all).unwrap_err();
+        assert!(why(&[("topics/x.md", 10_000_000_000)]).contains("10000000000 bytes"));
+        assert!(why(&[("x.bin", 100_000_000)]).contains("the limit is 33554432"));
+        let names: Vec<String> = (0..40).map(|n| format!("f{n}")).collect();
+        let big: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 30_000_000)).collect();
+        assert!(why(&big).contains("1200000000 bytes"));
+        assert!(files(&[("x", 1)]).is_ok());
     }
 }

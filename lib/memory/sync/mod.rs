@@ -13,6 +13,7 @@ mod note;
 mod objects;
 mod proposals;
 pub(crate) mod remote;
+pub(crate) mod removals;
 pub(crate) mod run;
 mod same_id;
 mod secrets;

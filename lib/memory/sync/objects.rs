@@ -1,12 +1,12 @@
 //! git's objects: the files of a commit, and a commit from files. Nothing is ever checked out.
 
 use crate::base::error::{Error, Result};
-use crate::memory::sync::listing::{Listing, refused};
+use crate::memory::sync::listing::{Entry, Listing, check_count, entries, refused};
 use crate::memory::sync::side::Files;
-use crate::store::git::Git;
+use crate::store::git::{Git, git as words, unusable};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most that git prints for a list of files or of objects, in bytes.
+/// The most that git prints for the directories of a commit, or the sizes of its files, in bytes.
 const LIST_CAP: usize = 96 << 20;
 /// The most bytes of files that are read at once. All of them may have a gigabyte.
 const READ_CAP: usize = (1 << 30) + (64 << 20);
@@ -16,54 +16,98 @@ const MERGED: &str = "refs/agent-memory/merged";
 /// Objects by name: their type and bytes.
 pub(super) type Objects = BTreeMap<String, (String, Vec<u8>)>;
 
-pub(super) fn words(arguments: &[&str]) -> Vec<String> {
-    ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect()
+/// The files of a commit or tree. `whose` says where it is from.
+///
+/// Not by `git ls-tree`: without its end its answer is as good, with fewer files. Of an object git says how long it is.
+pub(super) fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
+    let unlisted = |why: Error| refused(whose, &format!("its files cannot be listed: {}", why.message()));
+    let root = git.object(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).map_err(unlisted)?;
+    let mut files = BTreeMap::new();
+    let mut trees = Objects::new();
+    let mut dirs = vec![(String::new(), root)];
+    while !dirs.is_empty() {
+        let names = dirs.iter().map(|(_, name)| name.as_str());
+        let unknown: BTreeSet<&str> = names.filter(|name| !trees.contains_key(*name)).collect();
+        trees.append(&mut read_up_to(git, &unknown, LIST_CAP).map_err(unlisted)?);
+        let mut deeper = Vec::new();
+        for (dir, name) in &dirs {
+            let (kind, tree) = &trees[name];
+            let entries = entries(dir, kind, tree, name.len() / 2).map_err(|why| refused(whose, &why))?;
+            for entry in entries {
+                match entry {
+                    Entry::File(path, name) => drop(files.insert(path, name)),
+                    Entry::Directory(path, name) => deeper.push((path, name)),
+                }
+            }
+            check_count(files.len() + deeper.len()).map_err(|why| refused(whose, &why))?;
+        }
+        dirs = deeper;
+    }
+    let sizes = sizes(git, files.values().map(String::as_str).collect()).map_err(unlisted)?;
+    Listing::of(files, &sizes).map_err(|why| refused(whose, &why))
 }
 
-/// The files of a commit or tree. `whose` says where it is from.
-pub(super) fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
-    let finished = git
-        .call(&words(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit]), Vec::new(), LIST_CAP)
-        .map_err(|why| refused(whose, why.message()))?;
-    match finished.failure() {
-        Some(why) => Err(refused(whose, &format!("git cannot list its files: {why}"))),
-        None => Listing::parse(&finished.stdout, whose),
-    }
+/// How many bytes objects have.
+fn sizes(git: &Git, names: BTreeSet<&str>) -> Result<BTreeMap<String, u64>> {
+    let printed = ask(git, "--batch-check", &names, LIST_CAP)?;
+    let lines = printed.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let sizes = lines.map(|line| head(line).map(|(name, _, size)| (name, size)));
+    whole(sizes.collect::<Result<BTreeMap<_, _>>>()?, &names)
 }
 
 /// Reads objects.
 pub(super) fn read(git: &Git, names: &BTreeSet<&str>) -> Result<Objects> {
+    read_up_to(git, names, READ_CAP)
+}
+
+fn read_up_to(git: &Git, names: &BTreeSet<&str>, cap: usize) -> Result<Objects> {
+    let printed = ask(git, "--batch", names, cap)?;
     let mut objects = Objects::new();
+    let mut rest = &printed[..];
+    // A head, a line end, the bytes, a line end.
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let (name, kind, size) = head(&rest[..end])?;
+        let bytes = usize::try_from(size).ok().and_then(|size| rest.get(end + 1..)?.get(..size));
+        let Some((bytes, after)) = bytes.and_then(|bytes| Some((bytes, rest.get(end + 1 + bytes.len()..)?)))
+        else {
+            return Err(unusable(&["cat-file"]));
+        };
+        objects.insert(name, (kind, bytes.to_vec()));
+        rest = after.strip_prefix(b"\n").ok_or_else(|| unusable(&["cat-file"]))?;
+    }
+    whole(objects, names)
+}
+
+/// Asks git about objects, all at once.
+fn ask(git: &Git, how: &str, names: &BTreeSet<&str>, cap: usize) -> Result<Vec<u8>> {
     if names.is_empty() {
-        return Ok(objects);
+        return Ok(Vec::new());
     }
     let input: String = names.iter().flat_map(|name| [name, "\n"]).collect();
-    let finished = git.call(&words(&["cat-file", "--batch"]), input.into_bytes(), READ_CAP)?;
-    if let Some(why) = finished.failure() {
-        return Err(Error::io(format!("\"git cat-file\" {why}")));
+    let finished = git.call(&words(&["cat-file", how]), input.into_bytes(), cap)?;
+    match finished.failure() {
+        Some(why) => Err(Error::io(format!("\"git cat-file\" {why}"))),
+        None => Ok(finished.stdout),
     }
-    let mut rest = &finished.stdout[..];
-    // `OID TYPE SIZE`, a line end, the bytes, a line end.
-    while let Some(end) = memchr::memchr(b'\n', rest) {
-        let head = String::from_utf8_lossy(&rest[..end]).into_owned();
-        let fields: Vec<&str> = head.split(' ').collect();
-        let found = match fields[..] {
-            [name, kind, size] => size.parse::<usize>().ok().map(|size| (name, kind, size)),
-            _ => None,
-        };
-        let whole = found.and_then(|(name, kind, size)| {
-            let bytes = rest.get(end + 1..end + 1 + size)?;
-            Some((name, kind, bytes))
-        });
-        let Some((name, kind, bytes)) = whole else {
-            return Err(
-                Error::corrupt(format!("git lacks an object: {head}")).hint("run git fsck in the store")
-            );
-        };
-        objects.insert(name.to_owned(), (kind.to_owned(), bytes.to_vec()));
-        rest = rest.get(end + 1 + bytes.len() + 1..).unwrap_or_default();
+}
+
+/// `OID TYPE SIZE`
+fn head(line: &[u8]) -> Result<(String, String, u64)> {
+    let text = String::from_utf8_lossy(line);
+    let found = match text.split(' ').collect::<Vec<_>>()[..] {
+        [name, kind, size] => size.parse().ok().map(|size| (name.to_owned(), kind.to_owned(), size)),
+        _ => None,
+    };
+    let lacks = || Error::corrupt(format!("git lacks an object: {text}")).hint("run git fsck in the store");
+    found.ok_or_else(lacks)
+}
+
+/// What git has answered, if that is about all of these objects.
+fn whole<T>(answers: BTreeMap<String, T>, names: &BTreeSet<&str>) -> Result<BTreeMap<String, T>> {
+    match answers.len() == names.len() {
+        true => Ok(answers),
+        false => Err(unusable(&["cat-file"])),
     }
-    Ok(objects)
 }
 
 /// The files of a listing at these paths.
@@ -112,7 +156,7 @@ pub(super) fn commit(
     if let Some(why) = finished.failure() {
         return Err(Error::io(format!("\"git fast-import\" {why}")));
     }
-    git.line(&["rev-parse", "--verify", MERGED])
+    git.object(&["rev-parse", "--verify", MERGED])
 }
 
 fn quoted(path: &str) -> String {

@@ -6,8 +6,7 @@ use crate::base::exec::Finished;
 use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
-use crate::memory::sync::objects::words;
-use crate::store::git::Git;
+use crate::store::git::{Git, git as words, unusable};
 use crate::store::place::Root;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -76,15 +75,15 @@ pub(super) struct Remote<'a> {
 
 /// Are the notes shared, by the configuration or since `memory-sync --remote`?
 pub(crate) fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
-    let has_remote = || Git::new(root, env).is_ok_and(|git| configured(&git).is_some());
+    let has_remote =
+        || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());
     config.sync.remote.is_some() || (git_dir(root.path()).is_some() && has_remote())
 }
 
 /// The remote that the store's repository has.
-pub(crate) fn configured(git: &Git) -> Option<String> {
-    git.line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])
-        .ok()
-        .filter(|url| !url.is_empty())
+pub(crate) fn configured(git: &Git) -> Result<Option<String>> {
+    let url = git.maybe_line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])?;
+    Ok(url.filter(|url| !url.is_empty()))
 }
 
 /// An address without what may be a secret in it.
@@ -110,7 +109,10 @@ impl<'a> Remote<'a> {
         ];
         let git = Git::new(self.root, self.env)?;
         let own = self.env.text("GIT_SSH_COMMAND").map(str::to_owned);
-        let command = own.or_else(|| git.line(&["config", "--get", "core.sshCommand"]).ok());
+        let command = match own {
+            Some(own) => Some(own),
+            None => git.maybe_line(&["config", "--get", "core.sshCommand"])?,
+        };
         match (command, self.env.os("GIT_SSH")) {
             // A program of the user's own, of unknown flags.
             (None, Some(program)) => vars.push(("GIT_SSH", program.to_owned())),
@@ -137,12 +139,19 @@ impl<'a> Remote<'a> {
     /// The branch to use: of the local one's name if there is one, else the remote's main one.
     pub(super) fn branch(&self, address: &str, local: &str) -> Result<Transfer<String>> {
         let quietly = self.quietly("upload-pack", "upload-pack");
-        let mut arguments = vec!["ls-remote", "--symref"];
+        // `--exit-code`: 2 if it has nothing yet, so that no answer is not taken for that.
+        let mut arguments = vec!["ls-remote", "--exit-code", "--symref"];
         arguments.extend(quietly.iter().map(String::as_str));
         arguments.extend(["--", address]);
         let finished = self.talk(&arguments)?;
+        if finished.status.code() == Some(2) && finished.stdout.is_empty() {
+            return Ok(Transfer::Done(local.to_owned()));
+        }
         if let Some(why) = finished.failure() {
             return self.failed(&finished, &why);
+        }
+        if !finished.stdout.ends_with(b"\n") {
+            return Err(unusable(&["ls-remote"]));
         }
         let text = String::from_utf8_lossy(&finished.stdout).into_owned();
         let has = |branch: &str| text.lines().any(|line| line.ends_with(&format!("\trefs/heads/{branch}")));
@@ -181,7 +190,7 @@ impl<'a> Remote<'a> {
             }
             return self.failed(&finished, &why);
         }
-        git.line(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])
+        git.object(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])
             .map(|commit| Transfer::Done(Some(commit)))
     }
 
@@ -196,7 +205,13 @@ impl<'a> Remote<'a> {
         arguments.extend(quietly.iter().map(String::as_str));
         arguments.extend(["--", address, &refspec]);
         let finished = self.talk(&arguments)?;
-        let Some(why) = finished.failure() else { return Ok(Transfer::Done(Push::Accepted)) };
+        let Some(why) = finished.failure() else {
+            // Its last line, if all went well.
+            return match finished.stdout.ends_with(b"\nDone\n") {
+                true => Ok(Transfer::Done(Push::Accepted)),
+                false => Err(unusable(&["push"])),
+            };
+        };
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
         if let Some(lock) = lock_in_the_way(&printed) {
             return Ok(Transfer::Done(Push::Locked(lock)));
@@ -283,9 +298,9 @@ pub(super) fn set_up(git: &Git, address: &str, local: &str, branch: &str) -> Res
 }
 
 /// The remote's branch that belongs to the local one, if that is set up.
-pub(super) fn upstream(git: &Git, local: &str) -> Option<String> {
-    let merge = git.line(&["config", "--local", "--get", &format!("branch.{local}.merge")]).ok()?;
-    merge.strip_prefix("refs/heads/").map(str::to_owned)
+pub(super) fn upstream(git: &Git, local: &str) -> Result<Option<String>> {
+    let merge = git.maybe_line(&["config", "--local", "--get", &format!("branch.{local}.merge")])?;
+    Ok(merge.and_then(|merge| merge.strip_prefix("refs/heads/").map(str::to_owned)))
 }
 
 #[cfg(test)]

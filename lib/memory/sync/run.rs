@@ -5,15 +5,16 @@ use crate::base::error::{Error, Result};
 use crate::base::file::{self, RunLock};
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects::{self, Changes, words};
+use crate::memory::sync::objects::{self, Changes};
 use crate::memory::sync::remote::{self, Push, Remote, Transfer};
+use crate::memory::sync::removals::{self, Lost, Missing};
 use crate::memory::sync::secrets::{self, Secrets};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
 use crate::store::entry::EntryId;
-use crate::store::git::Git;
-use crate::store::history::{self, Commit, DIRS, NO_TEMPORARY_FILES, history_lock};
+use crate::store::git::{Git, NO_TEMPORARY_FILES, is_object, unusable};
+use crate::store::history::{self, Commit, DIRS, history_lock};
 use crate::store::merge::{self, FileChange, MergePlan};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
@@ -42,6 +43,8 @@ pub(crate) struct Request<'a> {
     pub(crate) address: Option<String>,
     pub(crate) commit_hook: &'a str,
     pub(crate) redactor: &'a Redactor,
+    /// What is to become of many notes that are gone; `None`: nothing is merged.
+    pub(crate) missing: Option<Missing>,
     pub(crate) is_dry: bool,
 }
 
@@ -98,8 +101,11 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         RunLock::Acquired(file) => file,
         RunLock::HeldBy(who) => return Ok(Outcome::Busy(who)),
     };
-    let git = Git::new(root, request.env)?.with(TIMEOUT, Vec::new()).with_identity();
-    let configured = root.path().join(".git").exists().then(|| remote::configured(&git)).flatten();
+    let git = Git::new(root, request.env)?.with(TIMEOUT, Vec::new()).with_identity()?;
+    let configured = match root.path().join(".git").exists() {
+        true => remote::configured(&git)?,
+        false => None,
+    };
     let Some(address) = request.address.clone().or_else(|| configured.clone()) else {
         return Ok(Outcome::NoRemote);
     };
@@ -110,7 +116,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         merge_commit::finish(root, &git)?;
         merge::clear_stage(root)?;
     }
-    let local = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map_err(|_| {
+    let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
     })?;
     let remote = Remote::at(&address, root, request.env);
@@ -124,7 +130,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         listings: RefCell::default(),
     };
     let is_new = configured.as_deref() != Some(&address);
-    let branch = match remote::upstream(&git, &local).filter(|_| !is_new) {
+    let branch = match remote::upstream(&git, &local)?.filter(|_| !is_new) {
         Some(branch) => branch,
         None => match remote.branch(&address, &local)? {
             Transfer::Done(branch) => branch,
@@ -192,8 +198,8 @@ impl Run<'_> {
         Ok(Outcome::Done(self.report))
     }
 
-    fn head(&self) -> Option<String> {
-        self.git.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok().filter(|line| !line.is_empty())
+    fn head(&self) -> Result<Option<String>> {
+        self.git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])
     }
 
     fn attempt(&mut self, theirs: Option<&str>, branch: &str) -> Result<Attempt> {
@@ -208,12 +214,14 @@ impl Run<'_> {
         if let Some(why) = self.commit_and_take_in(theirs)? {
             return Ok(Attempt::Overtaken(why));
         }
-        let Some(ours) = self.head() else { return Ok(Attempt::Finished) };
+        let Some(ours) = self.head()? else { return Ok(Attempt::Finished) };
         if theirs == Some(&ours) {
             return Ok(Attempt::Finished);
         }
         let listing = self.listing(&ours, LOCAL)?;
-        let found = secrets::search(self.git, &ours, theirs, &listing, self.request.redactor)?;
+        let published = theirs.map(|theirs| self.listing(theirs, &self.remote.shown)).transpose()?;
+        let published = theirs.zip(published.as_deref());
+        let found = secrets::search(self.git, (&ours, &listing), published, self.request.redactor)?;
         self.report.secrets.clone_from(&found.files);
         let ours = match found {
             Secrets { files, .. } if !files.is_empty() => return Ok(Attempt::Finished),
@@ -279,7 +287,7 @@ impl Run<'_> {
             return Err(Error::conflict("a rebase is in progress in the store")
                 .hint("git rebase --abort there, then run memory-sync again"));
         }
-        let Ok(theirs) = self.git.line(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"]) else {
+        let Some(theirs) = self.git.maybe_object(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])? else {
             return Ok(None);
         };
         objects::listing(self.git, &theirs, "the commit that is being merged")?;
@@ -299,16 +307,15 @@ impl Run<'_> {
     /// that person finds them.
     fn keep_what_was_merged_by_hand(&mut self, theirs: &str) -> Result<()> {
         let root = self.request.root;
-        let differing = |from: &str| -> Result<BTreeSet<String>> {
-            let printed =
-                self.git.run(&["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", from])?;
-            let names = printed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-            Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-        };
+        let listing = self.listing(theirs, "the commit that is being merged")?;
         let dir = root.state().join(UNFINISHED);
         let mut is_kept = false;
-        for path in differing("HEAD")?.intersection(&differing(theirs)?) {
-            let Ok(bytes) = file::read(&root.path().join(path), KEPT_CAP) else { continue };
+        for (_, path) in self.git.status(&["."])? {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            let Ok(bytes) = file::read(&root.path().join(&path), KEPT_CAP) else { continue };
+            if self.text_at(&listing, &path)?.as_ref() == Some(&bytes) {
+                continue;
+            }
             let copy = dir.join(path);
             copy.parent().map_or(Ok(()), file::make_private_dir)?;
             file::install(&copy, &bytes, 0o600)?;
@@ -323,12 +330,18 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn text_at(&self, listing: &Listing, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some(name) = listing.0.get(path) else { return Ok(None) };
+        Ok(objects::read(self.git, &BTreeSet::from([name.as_str()]))?.remove(name).map(|(_, bytes)| bytes))
+    }
+
     /// Commits what this machine has changed. The caller holds the history's lock.
     fn commit(&self) -> Result<()> {
         let Request { root, env, commit_hook, .. } = self.request;
         // Two machines of one person that change the same in the same second would make the same commit.
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
-        let commit = Commit { hook: commit_hook, message, thread_ids: Vec::new(), count: 1 };
+        let commit =
+            Commit { hook: commit_hook, message, thread_ids: Vec::new(), removed: Vec::new(), count: 1 };
         let dirs = [&DIRS[..], &[".gitignore"]].concat();
         let git = Git::new(root, env)?;
         history::commit_locked(root, &commit, git, &dirs)
@@ -339,15 +352,24 @@ impl Run<'_> {
     /// put in its place.
     fn take_in(&mut self, theirs: &str) -> Result<Option<String>> {
         let root = self.request.root;
-        let ours = self.head();
+        let ours = self.head()?;
         if ours.as_deref() == Some(theirs) {
             return Ok(None);
         }
+        let bases = self.bases(ours.as_deref(), theirs)?;
+        let kept = match (self.lost(&bases, ours.as_deref(), ours.as_deref(), theirs)?, &ours) {
+            (lost, Some(ours)) if !lost.is_none() && self.request.missing == Some(Missing::Remove) => {
+                return self.name_removed(ours, &lost).map(Some);
+            }
+            (lost, _) => self.kept(lost)?,
+        };
         let tree = ours.clone();
-        let Some(computed) = self.compute(ours.as_deref(), tree.as_deref(), theirs)? else { return Ok(None) };
+        let Some(computed) = self.compute(&bases, &kept, ours.as_deref(), tree.as_deref(), theirs)? else {
+            return Ok(None);
+        };
         let merged = match (&ours, computed.is_theirs) {
             (None, _) => theirs.to_owned(),
-            (Some(_), true) if self.is_ancestor(ours.as_deref(), theirs) => theirs.to_owned(),
+            (Some(ours), true) if self.is_ancestor(ours, theirs)? => theirs.to_owned(),
             (Some(ours), _) => {
                 objects::commit(self.git, ours, theirs, &computed.changes, "sync: merge another machine")?
             }
@@ -362,7 +384,7 @@ impl Run<'_> {
         let plan = MergePlan { ours, merged, changes };
         merge::stage(root, &plan)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
-        if self.head() != plan.ours {
+        if self.head()? != plan.ours {
             return Ok(Some("the store has got another commit meanwhile".to_owned()));
         }
         {
@@ -382,17 +404,51 @@ impl Run<'_> {
         Ok(None)
     }
 
-    fn is_ancestor(&self, ours: Option<&str>, theirs: &str) -> bool {
-        ours.is_some_and(|ours| self.git.run(&["merge-base", "--is-ancestor", ours, theirs]).is_ok())
+    fn is_ancestor(&self, ours: &str, theirs: &str) -> Result<bool> {
+        self.git.says_yes(&["merge-base", "--is-ancestor", ours, theirs])
     }
 
-    /// Merges; `None` if we have all that they have. `tree` is what we have, `ours` the commit that it follows.
-    fn compute(&self, ours: Option<&str>, tree: Option<&str>, theirs: &str) -> Result<Option<Computed>> {
-        let bases = match ours {
-            Some(ours) => self.bases(ours, theirs)?,
-            None => Vec::new(),
-        };
-        if bases.first().map(String::as_str) == Some(theirs) {
+    /// The many notes that one of the sides has lost.
+    fn lost(&self, bases: &[String], ours: Option<&str>, tree: Option<&str>, theirs: &str) -> Result<Lost> {
+        let mut lost = Lost::default();
+        let (Some(base), Some(ours), Some(tree)) = (bases.first(), ours, tree) else { return Ok(lost) };
+        let before = self.listing(base, LOCAL)?;
+        let named = || removals::named(self.git, &[ours, theirs], bases);
+        lost.add(&before, &*self.listing(tree, LOCAL)?, "on this machine", named)?;
+        let remote = format!("\"{}\"", self.remote.shown);
+        lost.add(&before, &*self.listing(theirs, &remote)?, &format!("in {remote}"), named)?;
+        Ok(lost)
+    }
+
+    /// The paths of what both sides keep.
+    fn kept(&self, lost: Lost) -> Result<BTreeSet<String>> {
+        match self.request.missing {
+            Some(Missing::Keep) => Ok(lost.paths),
+            None if !lost.is_none() => Err(lost.refused()),
+            _ => Ok(BTreeSet::new()),
+        }
+    }
+
+    /// Says in the history that these notes are removed. Why the merge has to begin anew.
+    fn name_removed(&self, ours: &str, lost: &Lost) -> Result<String> {
+        let tree = format!("{ours}^{{tree}}");
+        let named = self.git.object(&["commit-tree", &tree, "-p", ours, "-m", &lost.message()])?;
+        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+        self.git.run(&["update-ref", "-m", "memory-sync: removed notes", "HEAD", &named, ours])?;
+        Ok("notes that nobody has removed by name are gone".to_owned())
+    }
+
+    /// Merges; `None` if we have all that they have. `tree` is what we have, `ours` the commit that it follows, `kept`
+    /// what comes back though a side has it no more.
+    fn compute(
+        &self,
+        bases: &[String],
+        kept: &BTreeSet<String>,
+        ours: Option<&str>,
+        tree: Option<&str>,
+        theirs: &str,
+    ) -> Result<Option<Computed>> {
+        if bases.first().map(String::as_str) == Some(theirs) && kept.is_empty() {
             return Ok(None);
         }
         let list = |commit: Option<&str>, whose: &str| match commit {
@@ -401,9 +457,15 @@ impl Run<'_> {
         };
         let (one, two) = (list(tree, LOCAL)?, list(Some(theirs), &format!("\"{}\"", self.remote.shown))?);
         let before = list(bases.first().map(String::as_str), LOCAL)?;
+        // What is given back is new to the side that lacks it.
+        let before = before.without(kept);
         // Several bases, where machines have merged crosswise: what they have in common is merged first.
-        let virtual_base = match &bases[..] {
-            [first, second, ..] => Some(self.merged_bases(first, second)?),
+        let virtual_base = match bases {
+            [first, second, ..] => {
+                let mut files = self.merged_bases(first, second)?;
+                files.retain(|path, _| !kept.contains(path));
+                Some(files)
+            }
             _ => None,
         };
         let changed: BTreeSet<String> = match virtual_base {
@@ -439,12 +501,14 @@ impl Run<'_> {
         Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, moved, sent, merged }))
     }
 
-    fn bases(&self, ours: &str, theirs: &str) -> Result<Vec<String>> {
-        let finished = self.git.call(&words(&["merge-base", "--all", ours, theirs]), Vec::new(), 1 << 20)?;
+    fn bases(&self, ours: Option<&str>, theirs: &str) -> Result<Vec<String>> {
+        let Some(ours) = ours else { return Ok(Vec::new()) };
         // Exit 1 without a word: they have nothing in common.
-        match (finished.failure(), finished.status.code()) {
-            (Some(why), code) if code != Some(1) => Err(Error::io(format!("\"git merge-base\" {why}"))),
-            _ => Ok(String::from_utf8_lossy(&finished.stdout).lines().map(str::to_owned).collect()),
+        let arguments = ["merge-base", "--all", ours, theirs];
+        let bases = self.git.lines(&arguments)?.unwrap_or_default();
+        match bases.iter().all(|base| is_object(base)) {
+            true => Ok(bases),
+            false => Err(unusable(&arguments)),
         }
     }
 
@@ -457,7 +521,7 @@ impl Run<'_> {
 
     /// What two commits have come to, as if somebody had merged them.
     fn merged_bases(&self, first: &str, second: &str) -> Result<Files> {
-        let before = self.bases(first, second)?;
+        let before = self.bases(Some(first), second)?;
         let list = |commit: Option<&str>| match commit {
             Some(commit) => self.listing(commit, LOCAL),
             None => Ok(Rc::default()),
@@ -474,13 +538,13 @@ impl Run<'_> {
     /// Makes one commit of all that was never published, without their past. `None` if there is another one by now.
     fn squash(&mut self, ours: &str, theirs: Option<&str>) -> Result<Option<String>> {
         let bases = match theirs {
-            Some(theirs) => self.bases(ours, theirs)?,
+            Some(theirs) => self.bases(Some(ours), theirs)?,
             None => Vec::new(),
         };
         let tree = format!("{ours}^{{tree}}");
         let mut arguments = vec!["commit-tree", &tree, "-m", "sync: changes of this machine"];
         arguments.extend(bases.iter().flat_map(|base| ["-p", base]));
-        let squashed = self.git.line(&arguments)?;
+        let squashed = self.git.object(&arguments)?;
         let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
         let message = "memory-sync: without a secret in the past";
         let branch = format!("refs/heads/{}", self.local);
@@ -493,14 +557,16 @@ impl Run<'_> {
 
     /// What an attempt would do. Only objects are added to git's.
     fn preview(&mut self, theirs: Option<&str>) -> Result<Attempt> {
-        let ours = self.head();
+        let ours = self.head()?;
         let tree = self.tree_of_files(ours.as_deref())?;
         let listing = self.listing(&tree, LOCAL)?;
         let Some(theirs) = theirs else {
             self.report.sent = listing.0.keys().cloned().collect();
             return Ok(Attempt::Finished);
         };
-        match self.compute(ours.as_deref(), Some(&tree), theirs)? {
+        let bases = self.bases(ours.as_deref(), theirs)?;
+        let kept = self.kept(self.lost(&bases, ours.as_deref(), Some(&tree), theirs)?)?;
+        match self.compute(&bases, &kept, ours.as_deref(), Some(&tree), theirs)? {
             Some(computed) => {
                 self.report.received = computed.changes.into_keys().collect();
                 self.report.sent = computed.sent;
@@ -529,7 +595,7 @@ impl Run<'_> {
             if !dirs.is_empty() {
                 git.run(&[&["add", "--all", "--"], &dirs[..], &NO_TEMPORARY_FILES].concat())?;
             }
-            git.line(&["write-tree"])
+            git.object(&["write-tree"])
         };
         let tree = made();
         file::if_exists(file::remove(&index))?;

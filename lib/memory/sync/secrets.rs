@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects;
-use crate::store::git::Git;
+use crate::store::git::{Git, unusable};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many objects are read at once.
@@ -19,22 +19,28 @@ pub(super) struct Secrets {
     pub(super) in_the_past: bool,
 }
 
-/// Searches all that `ours` has and `published` has not. `listing` is that of `ours`.
+/// Searches all that `ours` has and `published` has not, each a commit and its listing.
 pub(super) fn search(
     git: &Git,
-    ours: &str,
-    published: Option<&str>,
-    listing: &Listing,
+    (ours, listing): (&str, &Listing),
+    published: Option<(&str, &Listing)>,
     redactor: &Redactor,
 ) -> Result<Secrets> {
     let mut arguments = vec!["rev-list", "--objects", ours];
-    let without = published.map(|commit| format!("^{commit}"));
+    let without = published.map(|(commit, _)| format!("^{commit}"));
     arguments.extend(without.as_deref());
-    let printed = git.run(&arguments)?;
-    let text = String::from_utf8_lossy(&printed);
+    let lines = git.lines(&arguments)?.unwrap_or_default();
     // `OID PATH`; of a commit only the first.
-    let new: Vec<(&str, &str)> =
-        text.lines().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
+    let mut new: Vec<(&str, &str)> =
+        lines.iter().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
+    let named: BTreeSet<&str> = new.iter().map(|(oid, _)| *oid).collect();
+    if !named.contains(ours) {
+        return Err(unusable(&arguments));
+    }
+    // What is in no file there is searched, too, whatever git has named.
+    let known: BTreeSet<&String> = published.iter().flat_map(|(_, listing)| listing.0.values()).collect();
+    let others = listing.0.iter().filter(|(_, oid)| !known.contains(oid) && !named.contains(oid.as_str()));
+    new.extend(others.map(|(path, oid)| (oid.as_str(), path.as_str())));
     let mut now: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (path, oid) in &listing.0 {
         now.entry(oid).or_default().push(path);

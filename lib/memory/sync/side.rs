@@ -120,10 +120,5 @@ fn proposal_at(path: &str, bytes: &[u8]) -> Option<Proposal> {
 
 /// The ids in the names of files that nobody changed.
 pub(super) fn ids_in_names(rest: &BTreeSet<String>) -> BTreeSet<EntryId> {
-    let id = |path: &String| {
-        let (_, name) = place_of(path)?;
-        let stem = name.strip_suffix(".md")?;
-        EntryId::whole(stem.get(stem.len().checked_sub(10)?..)?)
-    };
-    rest.iter().filter_map(id).collect()
+    rest.iter().filter_map(|path| EntryId::at_end_of(place_of(path)?.1)).collect()
 }

@@ -32,6 +32,12 @@ impl EntryId {
         EntryId::of_digits(text.strip_prefix(PREFIX)?)
     }
 
+    /// The id at the end of a note's file name: `slug -- id__a1B2c3.md`.
+    pub(crate) fn at_end_of(name: &str) -> Option<EntryId> {
+        let stem = name.strip_suffix(".md")?;
+        EntryId::whole(stem.get(stem.len().checked_sub(LENGTH)?..)?)
+    }
+
     fn of_digits(digits: &str) -> Option<EntryId> {
         digits_of(digits).map(EntryId::new)
     }
