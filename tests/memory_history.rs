@@ -64,7 +64,7 @@ fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
     // Without the last note, git has no directory to commit.
     store.out("memory-remove", &["--purge", "AAAAAA"]);
     store.out("memory-remove", &["--purge", "BBBBBB"]);
-    assert_eq!((git(&store, &["ls-files"]).as_str(), messages(&store).len()), ("", 4));
+    assert_eq!((git(&store, &["ls-files"]).as_str(), messages(&store).len()), ("removed\n", 4));
     assert!(!git(&store, &["log", "-1", "--format=%b"]).contains("Thread-Id"));
     let status = git(&store, &["status", "--porcelain", "--", "topics", "archive", "inbox", ".agent-memory"]);
     assert_eq!(status, "");

@@ -574,25 +574,76 @@ fn what_another_machine_has_lost_stays_here() {
 }
 
 #[test]
+fn what_both_have_lost_comes_back_and_a_renamed_note_is_not_lost() {
+    let (_nas, one, two) = a_dozen();
+    // Names of a person's own, without an id.
+    for n in 1..10 {
+        let path = one.topics().join(name(&format!("AAAAA{n}"), &format!("Note {n}")));
+        fs::rename(&path, path.with_file_name(format!("mine {n}.md"))).unwrap();
+    }
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    assert_eq!(one.run("memory-doctor", &["--fix"]).0, Some(0));
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    assert_same(&one, &two);
+    // Both lose all of it, one has sent that already, whatever it was.
+    lose(&one);
+    git(&one.root(), &["commit", "--quiet", "-am", "sync: changes of this machine"]);
+    git(&one.root(), &["push", "--quiet", "origin", "HEAD:main"]);
+    lose(&two);
+    let (code, _, err) = two.run(PROGRAM, &[]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("9 of 12 notes are gone on this machine and in \""), "{err}");
+    assert_eq!(git(&two.root(), &["status", "--porcelain"]).lines().count(), 9, "nothing is committed");
+    two.out(PROGRAM, &["--missing", "keep"]);
+    one.out(PROGRAM, &[]);
+    assert_eq!(one.names().len(), 12);
+    assert_same(&one, &two);
+}
+
+#[test]
 fn what_was_removed_by_name_goes_everywhere() {
     let (_nas, one, two) = a_dozen();
     let ids: Vec<String> = (1..10).map(|n| format!("AAAAA{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     one.out("memory-remove", &[&["--purge"], &ids[..]].concat());
-    assert!(
-        git(&one.root(), &["log", "-1", "--format=%B"]).contains("\nRemoved-Notes: id__AAAAA1 id__AAAAA2 ")
-    );
+    let removed = fs::read_to_string(one.root().join("removed")).unwrap();
+    assert!(removed.starts_with("id__AAAAA1\nid__AAAAA2\n"), "{removed}");
     two.out("memory-update", &["BBBBBB", "--tag", "+here"]);
     assert_eq!(one.out(PROGRAM, &[]), "0 notes received, 9 sent\n");
     assert_eq!(two.out(PROGRAM, &[]), "9 notes received, 1 sent\n");
     one.out(PROGRAM, &[]);
     assert_eq!(two.names().len(), 3);
     assert_same(&one, &two);
-    // A few that a person has deleted by hand go, too.
+    // Whatever the commit's command is, and if both have removed some.
+    for store in [&one, &two] {
+        store.config(r#"{"storage": {"commitHook": "git -c user.name=me commit -m {message}"}}"#);
+    }
+    for (store, first) in [(&one, 'E'), (&two, 'F')] {
+        let ids: Vec<String> = (1..8).map(|n| format!("{first}AAAA{n}")).collect();
+        ids.iter().for_each(|id| drop(store.note(id, "Note")));
+        one.out(PROGRAM, &[]);
+        two.out(PROGRAM, &[]);
+        one.out(PROGRAM, &[]);
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        store.out("memory-remove", &[&["--purge"], &ids[..]].concat());
+    }
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    one.out(PROGRAM, &[]);
+    assert_eq!(one.names().len(), 3);
+    assert_same(&one, &two);
+    // A few that a person has deleted by hand go, too, and then they have a name.
     fs::remove_file(one.topics().join(name("CCCCCC", "CCCCCC"))).unwrap();
     one.out(PROGRAM, &[]);
     two.out(PROGRAM, &[]);
     assert_eq!(two.names().len(), 2);
+    assert!(fs::read_to_string(two.root().join("removed")).unwrap().contains("id__CCCCCC\n"));
+    // Unless they are to come back: then every one does.
+    fs::remove_file(one.topics().join(name("DDDDDD", "DDDDDD"))).unwrap();
+    assert_eq!(one.out(PROGRAM, &["--missing", "keep"]), "1 note received, 0 sent\n");
+    assert_same(&one, &two);
 }
 
 /// A git that kills the program that runs it, the `number`th time.

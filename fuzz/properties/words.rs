@@ -15,7 +15,6 @@ pub(crate) fn holds(bytes: &[u8]) {
         hook: &hook,
         message: message.to_owned(),
         thread_ids: thread_ids.to_vec(),
-        removed: Vec::new(),
         count: 3,
     };
     match (hook_words(&commit(&message, &ids), &["topics"]), shlex::split(&hook)) {

@@ -8,6 +8,10 @@ mod group;
 #[cfg(unix)]
 mod output;
 #[cfg(unix)]
+mod pipe;
+#[cfg(unix)]
+mod speaker;
+#[cfg(unix)]
 mod streams;
 
 pub(crate) use crate::base::exec::error::ExecError;

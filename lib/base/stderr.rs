@@ -53,23 +53,22 @@ fn escaped(text: &str) -> String {
 }
 
 fn patiently(text: String, patience: Duration) {
-    // On a busy machine, a thread may begin later than a patience lasts. Where there is room, none is needed.
-    if !STUCK.load(SeqCst) && !put_at_once(&text) {
-        in_time(patience, move || put(|before| line_after(before, &text)));
+    if STUCK.load(SeqCst) {
+        return;
     }
-}
-
-/// Writes in a thread of its own, which is not waited for any longer than that.
-fn in_time(patience: Duration, write: impl Fn() + Clone + Send + 'static) {
+    // On a busy machine, a thread may begin later than a patience lasts. Where there is room, none is needed.
+    if put_at_once(&text) {
+        return;
+    }
     let (done, written) = channel::<()>();
-    let copy = write.clone();
+    let copy = text.clone();
     let writer = spawn(move || {
-        copy();
+        put_line(&copy);
         drop(done);
     });
     if writer.is_err() {
         // No thread left: better to wait for the reader than to print nothing.
-        write();
+        put_line(&text);
     } else if written.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
         STUCK.store(true, SeqCst);
     }
@@ -86,28 +85,27 @@ fn put_at_once(text: &str) -> bool {
     has_room
 }
 
-/// As much as a pipe takes at once if it can be written to; at least that by POSIX. In bytes.
-const PIPE_BUF: usize = 512;
-
-/// Does a write of the line return at once?
-fn has_room_for(text: &str) -> bool {
-    // What wipes the progress, or ends a command's line, comes on top.
-    text.len() + 16 <= PIPE_BUF && has_room()
-}
-
-/// Can stderr be written to, or is it so broken that a write fails at once?
+/// Does a write of the line return at once? A pipe that can be written to takes `PIPE_BUF` bytes, at least 512 by POSIX.
 #[cfg(unix)]
-fn has_room() -> bool {
+fn has_room_for(text: &str) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    const PIPE_BUF: usize = 512;
     let stderr = io::stderr();
     let mut stderr = [PollFd::new(&stderr, PollFlags::OUT)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut stderr, Some(&now)).is_ok() && !stderr[0].revents().is_empty()
+    // What wipes the progress, or ends a command's line, comes on top.
+    text.len() + 16 <= PIPE_BUF
+        && poll(&mut stderr, Some(&now)).is_ok()
+        && stderr[0].revents() == PollFlags::OUT
 }
 
 #[cfg(not(unix))]
-fn has_room() -> bool {
+fn has_room_for(_text: &str) -> bool {
     false
+}
+
+fn put_line(text: &str) {
+    put(|before| line_after(before, text));
 }
 
 /// A line of ours after what the last line contains.
@@ -120,36 +118,17 @@ fn line_after(before: LastLine, text: &str) -> (Vec<u8>, LastLine) {
     (line.into_bytes(), LastLine::Empty)
 }
 
-/// Passes on a command's output: as much as takes no waiting goes out, and is removed.
-#[cfg(unix)]
-pub(super) fn pass_on(bytes: &mut Vec<u8>) {
-    if CLOSED.load(SeqCst) {
-        bytes.clear();
-    }
-    // Whoever holds the lock may be waiting for the reader.
-    let Ok(mut last) = LAST_LINE.try_lock() else { return };
-    while !bytes.is_empty() && has_room() {
-        let rest = bytes.split_off(bytes.len().min(PIPE_BUF - WIPE.len()));
-        let some = std::mem::replace(bytes, rest);
-        write(&mut last, |before| output_after(before, &some));
-    }
-}
-
-/// Passes on the last of a command's output. Waits for the reader as long as for a line.
-#[cfg(unix)]
-pub(super) fn pass_on_last(mut bytes: Vec<u8>) {
-    pass_on(&mut bytes);
-    if !bytes.is_empty() && !STUCK.load(SeqCst) {
-        in_time(PATIENCE, move || put(|before| output_after(before, &bytes)));
-    }
-}
-
-/// A command's output after what the last line contains.
-#[cfg(unix)]
-fn output_after(before: LastLine, bytes: &[u8]) -> (Vec<u8>, LastLine) {
-    let mut all = if before == LastLine::Progress { WIPE.as_bytes().to_vec() } else { Vec::new() };
-    all.extend_from_slice(bytes);
-    (all, if bytes.ends_with(b"\n") { LastLine::Empty } else { LastLine::Open })
+/// Passes on a command's output, unless its time is `over`. Waits for the reader.
+pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
+    put(|before| {
+        if bytes.is_empty() || over.load(SeqCst) || CLOSED.load(SeqCst) {
+            return (Vec::new(), before);
+        }
+        let mut all = if before == LastLine::Progress { WIPE.as_bytes().to_vec() } else { Vec::new() };
+        all.extend_from_slice(bytes);
+        (all, if bytes.ends_with(b"\n") { LastLine::Empty } else { LastLine::Open })
+    });
+    !over.load(SeqCst) && !CLOSED.load(SeqCst)
 }
 
 /// Shows progress on a terminal's last line, if that line is free.

@@ -10,7 +10,7 @@ use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Pending};
 use crate::program::notes::{Errors, Named, Store, each_on_stdin, for_each, only_a_person};
 use crate::store::entry::{Source, one_line as whole_line};
-use crate::store::history::{self, Commit};
+use crate::store::history;
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
 use crate::store::topics::Topics;
@@ -150,14 +150,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             all => format!("review: {} changes", all.len()),
         };
         let (storage, count) = (&store.config.storage, done.said.len());
-        let commit = Commit {
-            hook: &storage.commit_hook,
-            message,
-            thread_ids: history::thread_ids(done.sources.iter()),
-            removed: Vec::new(),
-            count,
-        };
-        let committed = history::record(&store.root, storage, &commit, env);
+        let committed = history::record(&store.root, storage, message, done.sources.iter(), count, env);
         if let Err(error) = committed {
             reporter.warn(&error.line());
         }

@@ -231,7 +231,9 @@ fn summary(report: &Report) -> String {
 /// A note that was renamed has two paths, and one id at their end.
 fn notes(paths: &BTreeSet<String>) -> usize {
     let key = |path: &String| EntryId::at_end_of(path).map_or_else(|| path.clone(), Into::into);
-    let is_note = |path: &&String| path.starts_with("topics/") || path.starts_with("archive/");
+    let is_note = |path: &&String| {
+        path.ends_with(".md") && (path.starts_with("topics/") || path.starts_with("archive/"))
+    };
     paths.iter().filter(is_note).map(key).collect::<BTreeSet<_>>().len()
 }
 

@@ -13,7 +13,7 @@ use crate::memory::capture;
 use crate::memory::section;
 use crate::memory::service::{Author, NoteService};
 use crate::store::entry::{EntryId, Meta, Source, tag};
-use crate::store::history::{self, Commit};
+use crate::store::history;
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::Note;
 use crate::store::place::Root;
@@ -57,15 +57,7 @@ impl Store {
         let of_notes = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = of_notes.chain(waiting.iter().flat_map(|proposal| &proposal.session));
         let storage = &self.config.storage;
-        let gone = changed.iter().filter(|note| !note.path.exists());
-        let commit = Commit {
-            hook: &storage.commit_hook,
-            message,
-            thread_ids: history::thread_ids(sources),
-            removed: gone.map(|note| note.entry.meta().id.clone()).collect(),
-            count,
-        };
-        if let Err(error) = history::record(&self.root, storage, &commit, env) {
+        if let Err(error) = history::record(&self.root, storage, message, sources, count, env) {
             reporter.warn(&error.line());
         }
     }

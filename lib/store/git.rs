@@ -54,6 +54,8 @@ impl Git {
             // A repository in a directory above is not the store's.
             ("GIT_CEILING_DIRECTORIES", dir.parent().unwrap_or(&dir).into()),
             ("GIT_TERMINAL_PROMPT", "0".into()),
+            // Looking at the state writes nothing.
+            ("GIT_OPTIONAL_LOCKS", "0".into()),
             ("GIT_EDITOR", "true".into()),
             ("LC_ALL", "C".into()),
             ("GIT_CONFIG_COUNT", SETTINGS.len().to_string().into()),
@@ -80,7 +82,7 @@ impl Git {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        self.words(&git(arguments))
+        self.words(&command(arguments))
     }
 
     /// What it prints: one line.
@@ -88,50 +90,46 @@ impl Git {
     /// # Errors
     /// The same as of [`Git::lines`].
     pub(crate) fn line(&self, arguments: &[&str]) -> Result<String> {
-        self.maybe_line(arguments)?.ok_or_else(|| failed(arguments, "exit 1"))
-    }
-
-    /// The same of a command that has exit code 1 if there is no such thing.
-    pub(crate) fn maybe_line(&self, arguments: &[&str]) -> Result<Option<String>> {
-        match self.lines(arguments)?.as_deref() {
-            None => Ok(None),
-            Some([line]) => Ok(Some(line.clone())),
-            Some(_) => Err(unusable(arguments)),
-        }
+        only(self.lines(arguments)?, arguments)
     }
 
     /// The name of the object that it prints.
     pub(crate) fn object(&self, arguments: &[&str]) -> Result<String> {
-        self.maybe_object(arguments)?.ok_or_else(|| failed(arguments, "exit 1"))
+        only_object(self.lines(arguments)?, arguments)
     }
 
-    /// The same of a command that has exit code 1 if there is no such object.
-    pub(crate) fn maybe_object(&self, arguments: &[&str]) -> Result<Option<String>> {
-        let line = self.maybe_line(arguments)?;
-        line.map_or(Ok(None), |name| if is_object(&name) { Ok(Some(name)) } else { Err(unusable(arguments)) })
-    }
-
-    /// What it prints, line by line; `None`: exit code 1, and nothing was printed.
+    /// What it prints, line by line.
     ///
     /// # Errors
     /// It failed; or it has succeeded and printed nothing, or the last line has no end. What git answers is not
     /// believed unless it is whole: an answer that got lost must not look like "there is nothing".
-    pub(crate) fn lines(&self, arguments: &[&str]) -> Result<Option<Vec<String>>> {
-        let finished = self.call(&git(arguments), Vec::new(), OUTPUT_CAP)?;
-        if finished.status.code() == Some(1) && finished.stdout.is_empty() {
-            return Ok(None);
+    pub(crate) fn lines(&self, arguments: &[&str]) -> Result<Vec<String>> {
+        let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
+        lines_of(&finished, arguments)
+    }
+
+    /// The same as [`Git::line`] of a command that has exit code 1 if there is no such thing.
+    pub(crate) fn maybe_line(&self, arguments: &[&str]) -> Result<Option<String>> {
+        self.maybe_lines(arguments)?.map(|lines| only(lines, arguments)).transpose()
+    }
+
+    /// The same as [`Git::object`] of a command that has exit code 1 if there is no such object.
+    pub(crate) fn maybe_object(&self, arguments: &[&str]) -> Result<Option<String>> {
+        self.maybe_lines(arguments)?.map(|lines| only_object(lines, arguments)).transpose()
+    }
+
+    /// The same as [`Git::lines`] of a command that has exit code 1, and prints nothing, if there is nothing.
+    pub(crate) fn maybe_lines(&self, arguments: &[&str]) -> Result<Option<Vec<String>>> {
+        let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
+        match finished.status.code() == Some(1) && finished.stdout.is_empty() {
+            true => Ok(None),
+            false => lines_of(&finished, arguments).map(Some),
         }
-        if let Some(why) = finished.failure() {
-            return Err(failed(arguments, &why));
-        }
-        let text = String::from_utf8_lossy(&finished.stdout);
-        let whole = text.strip_suffix('\n').ok_or_else(|| unusable(arguments))?;
-        Ok(Some(whole.split('\n').map(str::to_owned).collect()))
     }
 
     /// Does a command that answers with its exit code say yes, with 0, or no, with 1?
     pub(crate) fn says_yes(&self, arguments: &[&str]) -> Result<bool> {
-        let finished = self.call(&git(arguments), Vec::new(), OUTPUT_CAP)?;
+        let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
         match (finished.status.code(), finished.failure()) {
             (Some(1), _) => Ok(false),
             (_, None) => Ok(true),
@@ -142,22 +140,19 @@ impl Git {
     /// The files below these directories that differ from the last commit, by path, with git's two letters for how.
     pub(crate) fn status(&self, dirs: &[&str]) -> Result<Vec<([u8; 2], Vec<u8>)>> {
         // `--branch`: the first line is about the branch, so there is always one. `-z`: names are unquoted, and each line
-        // ends with NUL. No optional locks: git's index is not written.
+        // ends with NUL.
         let arguments = [
-            &[
-                "--no-optional-locks", "status", "--porcelain", "--branch", "-z", "--no-renames",
-                "--untracked-files=all", "--",
-            ],
+            &["status", "--porcelain", "--branch", "-z", "--no-renames", "--untracked-files=all", "--"],
             dirs,
             &NO_TEMPORARY_FILES,
         ]
         .concat();
         let printed = self.run(&arguments)?;
         let lines: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
-        let [[b'#', b'#', ..], lines @ .., []] = &lines[..] else { return Err(unusable(&arguments[1..])) };
+        let [[b'#', b'#', ..], lines @ .., []] = &lines[..] else { return Err(unusable(&arguments)) };
         let file = |line: &&[u8]| match line {
             [one, two, b' ', path @ ..] if !path.is_empty() => Ok(([*one, *two], path.to_vec())),
-            _ => Err(unusable(&arguments[1..])),
+            _ => Err(unusable(&arguments)),
         };
         lines.iter().map(file).collect()
     }
@@ -192,7 +187,7 @@ impl Git {
     /// git's error where it has no name or address for commits.
     pub(crate) fn missing_identity(&self) -> Result<Option<Error>> {
         const IDENTITY: [&str; 2] = ["var", "GIT_COMMITTER_IDENT"];
-        let finished = self.call(&git(&IDENTITY), Vec::new(), OUTPUT_CAP)?;
+        let finished = self.call(&command(&IDENTITY), Vec::new(), OUTPUT_CAP)?;
         match finished.failure() {
             Some(why) => Ok(Some(failed(&IDENTITY, &why))),
             None if finished.stdout.ends_with(b"\n") => Ok(None),
@@ -202,8 +197,25 @@ impl Git {
 }
 
 /// The words of a git command.
-pub(crate) fn git(arguments: &[&str]) -> Vec<String> {
+pub(crate) fn command(arguments: &[&str]) -> Vec<String> {
     ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect()
+}
+
+fn lines_of(finished: &Finished, arguments: &[&str]) -> Result<Vec<String>> {
+    if let Some(why) = finished.failure() {
+        return Err(failed(arguments, &why));
+    }
+    let text = String::from_utf8_lossy(&finished.stdout);
+    let whole = text.strip_suffix('\n').ok_or_else(|| unusable(arguments))?;
+    Ok(whole.split('\n').map(str::to_owned).collect())
+}
+
+fn only(lines: Vec<String>, arguments: &[&str]) -> Result<String> {
+    <[String; 1]>::try_from(lines).map(|[line]| line).map_err(|_| unusable(arguments))
+}
+
+fn only_object(lines: Vec<String>, arguments: &[&str]) -> Result<String> {
+    only(lines, arguments).and_then(|line| if is_object(&line) { Ok(line) } else { Err(unusable(arguments)) })
 }
 
 /// Can this be the name of an object, in either of git's formats?
@@ -217,6 +229,6 @@ fn failed(arguments: &[&str], why: &str) -> Error {
 
 /// git has answered with nothing, or in part.
 pub(crate) fn unusable(arguments: &[&str]) -> Error {
-    failed(arguments, "did not answer as git does: what it printed is not whole")
+    failed(arguments, "printed an incomplete answer")
         .hint("run it again; if it says the same, run git fsck in the store")
 }

@@ -7,20 +7,16 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
-use crate::store::entry::{EntryId, Source};
+use crate::store::entry::Source;
 use crate::store::git::{Git, NO_TEMPORARY_FILES};
 use crate::store::place::Root;
-use crate::store::{merge_commit, merge_driver};
+use crate::store::{merge_commit, merge_driver, removed};
 use std::collections::BTreeSet;
 
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// What is kept in the history.
-pub(crate) const DIRS: [&str; 3] = ["topics", "archive", "proposals"];
-
-/// The key of the trailers with the ids of the notes that were removed by name, and how many one of them has.
-pub(crate) const REMOVED: &str = "Removed-Notes";
-const REMOVED_IN_ONE: usize = 1000;
+pub(crate) const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::PATH];
 
 /// What the commit message and the commit hook are made from.
 pub(crate) struct Commit<'a> {
@@ -29,33 +25,26 @@ pub(crate) struct Commit<'a> {
     pub(crate) message: String,
     /// The threads and sessions that the changed notes come from.
     pub(crate) thread_ids: Vec<String>,
-    /// The notes that are deleted.
-    pub(crate) removed: Vec<EntryId>,
     /// How many notes and proposals were written.
     pub(crate) count: usize,
 }
 
-/// Commits whatever differs, unless commits are off.
-pub(crate) fn record(root: &Root, storage: &Storage, new: &Commit, env: &Env) -> Result<()> {
+/// Commits whatever differs, unless commits are off: `count` notes or proposals, which come from these sources.
+pub(crate) fn record<'a>(
+    root: &Root,
+    storage: &Storage,
+    message: String,
+    sources: impl Iterator<Item = &'a Source>,
+    count: usize,
+    env: &Env,
+) -> Result<()> {
     if !storage.auto_commit {
         return Ok(());
     }
-    commit(root, new, env).map_err(|error| error.context("the notes are written, but not committed"))
-}
-
-/// The threads and sessions of these sources.
-pub(crate) fn thread_ids<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<String> {
-    let ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
-    ids.into_iter().collect()
-}
-
-/// The trailers that name removed notes.
-pub(crate) fn removal_trailers(removed: &[EntryId]) -> Vec<String> {
-    let line = |ids: &[EntryId]| {
-        let ids: Vec<&str> = ids.iter().map(EntryId::as_str).collect();
-        format!("{REMOVED}: {}", ids.join(" "))
-    };
-    removed.chunks(REMOVED_IN_ONE).map(line).collect()
+    let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
+    let thread_ids = thread_ids.into_iter().collect();
+    let new = Commit { hook: &storage.commit_hook, message, thread_ids, count };
+    commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
 /// Makes the store its own repository, unless it is one.
@@ -156,9 +145,6 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     }
     let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
-        filled.extend(
-            removal_trailers(&commit.removed).into_iter().flat_map(|line| ["--trailer".to_owned(), line]),
-        );
         filled.extend(["-m", &message, "--"].map(str::to_owned));
         filled.extend(changed.iter().map(|dir| (*dir).to_owned()));
     }
@@ -200,7 +186,6 @@ mod tests {
             hook,
             message: "say {count}\nthings".to_owned(),
             thread_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
-            removed: Vec::new(),
             count: 3,
         };
         hook_words(&commit, &["topics"]).unwrap()
@@ -230,13 +215,7 @@ mod tests {
 
     #[test]
     fn an_open_quote_is_an_error_that_quotes_the_hook() {
-        let commit = Commit {
-            hook: "git 'commit",
-            message: String::new(),
-            thread_ids: Vec::new(),
-            removed: Vec::new(),
-            count: 0,
-        };
+        let commit = Commit { hook: "git 'commit", message: String::new(), thread_ids: Vec::new(), count: 0 };
         assert!(hook_words(&commit, &[]).unwrap_err().message().contains("git 'commit"));
     }
 }

@@ -27,10 +27,10 @@ pub(crate) struct HistoryState {
     pub(crate) unfinished: Option<&'static str>,
     /// Files that differ from the last commit.
     pub(crate) changed: Vec<PathBuf>,
-    /// Notes of the last commit of which there is no file any more, under any name.
-    pub(crate) gone: Vec<PathBuf>,
     /// Those of them that a merge left in conflict.
     pub(crate) in_conflict: Vec<PathBuf>,
+    /// Files of the last commit that are there no more, not even under another name with the same id.
+    pub(crate) gone: Vec<PathBuf>,
     /// git's error where it has no name or address for commits.
     pub(crate) missing_identity: Option<Error>,
 }

@@ -16,6 +16,7 @@ pub(crate) mod persistence;
 pub(crate) mod place;
 pub(crate) mod projects;
 pub(crate) mod proposal;
+pub(crate) mod removed;
 pub(crate) mod revision;
 pub(crate) mod run_log;
 pub(crate) mod supersede;

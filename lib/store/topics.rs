@@ -10,6 +10,7 @@ use crate::store::merge;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
+use crate::store::removed;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
@@ -312,6 +313,9 @@ impl Persistence for Topics {
     }
 
     fn purge(&self, _lock: &StoreLock, note: &Note) -> Result<()> {
+        // Before, or a killed program would leave it unsaid. Where that cannot be written, on a full disk, room is made all
+        // the same; memory-sync asks then, should it be many.
+        let _ = removed::add(&self.root, std::iter::once(&note.entry.meta().id));
         Ok(file::remove(&note.path)?)
     }
 

@@ -5,7 +5,9 @@ use crate::base::deadline::Deadline;
 use crate::base::exec::error::ExecError;
 use crate::base::exec::group::{self, GRACE, ProcessGroup};
 use crate::base::exec::output::Output;
-use crate::base::exec::streams::{self, STDERR_KEPT, Streams};
+use crate::base::exec::pipe::STDERR_KEPT;
+use crate::base::exec::speaker;
+use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, Finished, Invocation};
 use crate::base::stderr;
 use crate::base::text::last_line;
@@ -23,13 +25,11 @@ pub(super) fn run(
     explain: Option<&dyn Fn(&str) -> String>,
 ) -> Result<Finished, ExecError> {
     let explain = explain.filter(|_| !invocation.is_heard);
-    let (mut child, group) =
+    let (mut child, group, exit) =
         ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
     let input = std::mem::take(&mut invocation.input);
     let output = Output::new(invocation.stdout_cap, is_cut);
-    let streams =
-        group.exit().and_then(|exit| Streams::of(&mut child, exit, input, output, invocation.is_heard));
-    let mut streams = match streams {
+    let mut streams = match Streams::of(&mut child, exit, input, output, invocation.is_heard) {
         Ok(streams) => streams,
         Err(e) => {
             group.end(&mut child);
@@ -41,9 +41,11 @@ pub(super) fn run(
         warn_of_holder(&invocation);
     }
     let status = group.end(&mut child);
-    let drained = waited.and_then(|()| streams.drain(invocation.deadline));
+    let waited = waited.and_then(|()| streams.drain_stdout(invocation.deadline));
+    // Also of a command that has failed: it says why at its end.
+    streams.drain_stderr(waited.is_ok());
     let (stdout, stderr) = streams.taken();
-    let finished = drained.and_then(|()| finished(&invocation, status, stdout, &stderr));
+    let finished = waited.and_then(|()| finished(&invocation, status, stdout, &stderr));
     let is_failure = match &finished {
         Ok(finished) => !finished.status.success() || finished.stdout.trim_ascii().is_empty(),
         Err(_) => true,
@@ -137,7 +139,7 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
 /// Ends every command, and lets no other start: the program is about to exit.
 pub(in crate::base) fn end_all() {
     // Their last output comes before ours.
-    group::end_all(streams::is_heard);
+    group::end_all(speaker::is_heard);
 }
 
 /// Starts the command directly if its line needs no shell, else with the shell.

@@ -4,7 +4,7 @@ use crate::base::deadline::Deadline;
 use crate::base::sync::lock;
 use crate::base::sync::spawn;
 use std::collections::BTreeMap;
-use std::io::{self, PipeReader};
+use std::io::{self, PipeReader, PipeWriter};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -53,17 +53,27 @@ impl ProcessGroup {
     /// Runs `start`, whose child leads its own group (see [`lead`]), and registers the group. `level` is the number
     /// of our commands above this process: an inner one must end its group before the outer one ends it, so each
     /// level has two thirds of the grace period of the one above.
+    ///
+    /// The reader ends when the child has exited. It is not reaped then, so that the id stays ours until the whole
+    /// group is gone.
     pub(super) fn start(
         level: u32,
         start: impl FnOnce() -> io::Result<Child>,
-    ) -> io::Result<(Child, ProcessGroup)> {
-        // Locked during the start, so that `end_all` cannot miss a group.
+    ) -> io::Result<(Child, ProcessGroup, PipeReader)> {
+        // Locked during the start, so that `end_all` cannot miss a group, and that no other child of ours inherits the
+        // pipe where it cannot be made and marked as ours in one step.
         let mut groups = groups();
-        let child = start()?;
+        let (exit, running) = io::pipe()?;
+        let mut child = start()?;
         let grace = (0..level).fold(GRACE, |grace, _| grace * 2 / 3);
         let group = ProcessGroup { id: child.id(), grace };
         groups.insert(group.id, group);
-        Ok((child, group))
+        drop(groups);
+        if let Err(e) = group.watch_exit(running) {
+            group.end(&mut child);
+            return Err(e);
+        }
+        Ok((child, group, exit))
     }
 
     /// Ends everything in the group: SIGTERM, a short grace period, SIGKILL. `None`: even that did not end the child.
@@ -73,20 +83,16 @@ impl ProcessGroup {
         status
     }
 
-    /// Ends when the first process has exited. That one is not reaped, so that the id stays ours until the whole group
-    /// is gone.
-    pub(super) fn exit(&self) -> io::Result<PipeReader> {
+    /// Closes `running` when the first process has exited.
+    fn watch_exit(self, running: PipeWriter) -> io::Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let (exit, running) = io::pipe()?;
-        let pid = self.pid();
         spawn(move || {
+            let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while let Some(Err(rustix::io::Errno::INTR)) =
-                pid.map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))
-            {
-            }
+                self.pid().map(|pid| waitid(WaitId::Pid(pid), exited))
+            {}
             drop(running);
-        })?;
-        Ok(exit)
+        })
     }
 
     fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {

@@ -1,38 +1,40 @@
 //! A command's three streams, served by the thread that waits for it: each is read or written when that takes no
-//! waiting.
+//! waiting. Only a stderr that is passed on has a thread of its own ([`Speaker`]).
 
 use crate::base::deadline::Deadline;
 use crate::base::exec::error::ExecError;
 use crate::base::exec::output::Output;
-use crate::base::stderr;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use std::io::{self, PipeReader, Read, Write};
-use std::os::fd::AsFd;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use crate::base::exec::pipe::{Tail, in_pipe, poll, read};
+use crate::base::exec::speaker::Speaker;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::ioctl_fionbio;
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::OwnedFd;
+use std::process::Child;
 use std::time::Duration;
 
-/// How much of stderr is kept for the error message, in bytes.
-pub(super) const STDERR_KEPT: usize = 8 * 1024;
 const BUFFER: usize = 64 * 1024;
+/// How long the reader of our stderr may take for the last that a command has said, as long as for a line of ours; and
+/// where the command's time is over.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LITTLE_PATIENCE: Duration = Duration::from_millis(40);
 
+/// None of our ends of the pipes blocks. Each is `None` once it has ended.
 pub(super) struct Streams {
-    /// Ends when the command has exited; `None` after that.
+    /// Ends when the command has exited.
     exit: Option<PipeReader>,
-    /// `None` once all of the input is written, or the command has closed it.
-    stdin: Option<ChildStdin>,
+    /// Ends when all of the input is written, or the command has closed it.
+    stdin: Option<PipeWriter>,
     input: Vec<u8>,
     written: usize,
-    /// `None` once nobody holds the other end any more.
-    stdout: Option<ChildStdout>,
+    /// Ends when nobody holds the other end any more.
+    stdout: Option<PipeReader>,
     output: Output,
-    stderr: Option<ChildStderr>,
-    tail: Vec<u8>,
-    /// What of stderr is still to be passed on; `None` if nobody is to hear it.
-    unheard: Option<Vec<u8>>,
-    buffer: Vec<u8>,
-    /// As long as something of stderr is still to be passed on.
+    /// The same; it is the speaker's if it is passed on.
+    stderr: Option<PipeReader>,
+    tail: Tail,
     speaker: Option<Speaker>,
+    buffer: Vec<u8>,
 }
 
 impl Streams {
@@ -45,24 +47,17 @@ impl Streams {
         output: Output,
         is_heard: bool,
     ) -> io::Result<Streams> {
-        let stdin = child.stdin.take();
-        if let Some(stdin) = &stdin {
-            // Our end alone: the command's is another open file.
-            rustix::io::ioctl_fionbio(stdin, true)?;
-        }
-        let mut streams = Streams {
-            exit: Some(exit),
-            stdin,
-            input,
-            written: 0,
-            stdout: child.stdout.take(),
-            output,
-            stderr: child.stderr.take(),
-            tail: Vec::new(),
-            unheard: is_heard.then(Vec::new),
-            buffer: vec![0; BUFFER],
-            speaker: is_heard.then(Speaker::new),
-        };
+        let stdin = child.stdin.take().map(|stdin| PipeWriter::from(OwnedFd::from(stdin)));
+        let stdout = child.stdout.take().map(|stdout| PipeReader::from(OwnedFd::from(stdout)));
+        let mut stderr = child.stderr.take().map(|stderr| PipeReader::from(OwnedFd::from(stderr)));
+        // That poll finds something to read is no promise: a command can read from the pipe of its own stdout.
+        stdin.as_ref().map_or(Ok(()), |stdin| ioctl_fionbio(stdin, true))?;
+        [&stdout, &stderr].into_iter().flatten().try_for_each(|pipe| ioctl_fionbio(pipe, true))?;
+        let speaker = stderr.take_if(|_| is_heard).map(Speaker::start).transpose()?;
+        let (buffer, tail) = (vec![0; BUFFER], Tail::default());
+        let exit = Some(exit);
+        let mut streams =
+            Streams { exit, stdin, input, written: 0, stdout, output, stderr, tail, speaker, buffer };
         // All of a short input fits into the pipe.
         streams.feed();
         Ok(streams)
@@ -74,12 +69,74 @@ impl Streams {
 
     /// Have stdout and stderr ended?
     pub(super) fn have_ended(&self) -> bool {
-        self.stdout.is_none() && self.stderr.is_none()
+        let is_passed_on = self.speaker.as_ref().is_none_or(|speaker| speaker.thread.is_none());
+        self.stdout.is_none() && self.stderr.is_none() && is_passed_on
     }
 
     /// What was printed on stdout, and the end of stderr.
     pub(super) fn taken(self) -> (Vec<u8>, Vec<u8>) {
-        (self.output.take(), self.tail)
+        (self.output.take(), self.speaker.map_or(self.tail, Speaker::stop).0)
+    }
+
+    /// Serves the streams that can be served now; waits for one until then.
+    pub(super) fn serve(&mut self, until: Deadline) -> Result<(), ExecError> {
+        let speaking = self.speaker.as_ref().and_then(|speaker| speaker.thread.as_ref());
+        let readers = [
+            (Served::Exit, self.exit.as_ref()),
+            (Served::Stdout, self.stdout.as_ref()),
+            (Served::Stderr, self.stderr.as_ref()),
+            (Served::Speaker, speaking),
+        ];
+        let readers =
+            readers.iter().filter_map(|(who, pipe)| Some((*who, PollFd::new((*pipe)?, PollFlags::IN))));
+        let stdin = self.stdin.iter().map(|stdin| (Served::Stdin, PollFd::new(stdin, PollFlags::OUT)));
+        let (who, mut waited): (Vec<Served>, Vec<PollFd>) = readers.chain(stdin).unzip();
+        poll(&mut waited, until).map_err(ExecError::Reading)?;
+        let is_ready: Vec<bool> = waited.iter().map(|fd| !fd.revents().is_empty()).collect();
+        for (who, _) in who.into_iter().zip(is_ready).filter(|(_, is_ready)| *is_ready) {
+            match who {
+                Served::Exit => self.exit = None,
+                Served::Stdin => self.feed(),
+                Served::Stdout => drop(self.collect(BUFFER)?),
+                Served::Stderr => drop(self.listen(BUFFER)),
+                Served::Speaker => self.speaker.iter_mut().for_each(|speaker| speaker.thread = None),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does somebody still hold the other end of stdout?
+    pub(super) fn is_held(&self) -> bool {
+        let Some(stdout) = &self.stdout else { return false };
+        let mut stdout = [PollFd::new(stdout, PollFlags::IN)];
+        let now = Deadline::after(Duration::ZERO);
+        poll(&mut stdout, now).is_ok() && !stdout[0].revents().contains(PollFlags::HUP)
+    }
+
+    /// Reads what the command and its group, which are gone, have left in stdout's pipe: it is there without waiting. A
+    /// process that left the group may write for ever: what comes from now on is not read.
+    pub(super) fn drain_stdout(&mut self, deadline: Deadline) -> Result<(), ExecError> {
+        let mut left = self.stdout.as_ref().map_or(Ok(0), in_pipe).map_err(ExecError::Reading)?;
+        while left > 0 {
+            let n = self.collect(left)?;
+            left = if n == 0 { 0 } else { left - n };
+            if left > 0 && deadline.passed() {
+                return Err(ExecError::Deadline);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for stderr. If it is passed on, its reader gets a moment.
+    pub(super) fn drain_stderr(&mut self, is_in_time: bool) {
+        let mut left = self.stderr.as_ref().map_or(Ok(0), in_pipe).unwrap_or(0);
+        while left > 0 {
+            let n = self.listen(left);
+            left = if n == 0 { 0 } else { left - n };
+        }
+        if let Some(speaker) = &mut self.speaker {
+            speaker.finish(if is_in_time { PATIENCE } else { LITTLE_PATIENCE });
+        }
     }
 
     fn feed(&mut self) {
@@ -98,158 +155,35 @@ impl Streams {
     /// Reads once from stdout, at most `most` bytes. How many there were.
     fn collect(&mut self, most: usize) -> Result<usize, ExecError> {
         let Some(stdout) = &mut self.stdout else { return Ok(0) };
-        let n = read(stdout, &mut self.buffer, most).map_err(ExecError::Reading)?;
-        self.output.add(&self.buffer[..n])?;
-        if n == 0 {
+        let buffer = &mut self.buffer[..most.min(BUFFER)];
+        let Some(n) = read(stdout, buffer).map_err(ExecError::Reading)? else {
             self.stdout = None;
-        }
+            return Ok(0);
+        };
+        self.output.add(&buffer[..n])?;
         Ok(n)
     }
 
     /// Reads once from stderr, at most `most` bytes. How many there were.
     fn listen(&mut self, most: usize) -> usize {
         let Some(stderr) = &mut self.stderr else { return 0 };
-        let n = read(stderr, &mut self.buffer, most).unwrap_or(0);
-        self.tail.extend_from_slice(&self.buffer[..n]);
-        self.tail.drain(..self.tail.len().saturating_sub(STDERR_KEPT));
-        if let Some(unheard) = &mut self.unheard {
-            unheard.extend_from_slice(&self.buffer[..n]);
-        }
-        if n == 0 {
+        let buffer = &mut self.buffer[..most.min(BUFFER)];
+        let Ok(Some(n)) = read(stderr, buffer) else {
             self.stderr = None;
-        }
+            return 0;
+        };
+        self.tail.add(&buffer[..n]);
         n
     }
 }
 
-fn read(from: &mut impl Read, buffer: &mut [u8], most: usize) -> io::Result<usize> {
-    let most = most.min(buffer.len());
-    loop {
-        match from.read(&mut buffer[..most]) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-impl Streams {
-    /// Serves the streams that can be served now; waits for one until then.
-    pub(super) fn serve(&mut self, until: Deadline) -> Result<(), ExecError> {
-        // While the reader of our own stderr is behind, no more of the command's is read.
-        let is_behind = self.unheard.as_ref().is_some_and(|bytes| !bytes.is_empty());
-        let ours = io::stderr();
-        let waited: Vec<(Served, PollFd)> = [
-            self.exit.as_ref().map(|exit| (Served::Exit, PollFd::new(exit, PollFlags::IN))),
-            self.stdin.as_ref().map(|stdin| (Served::Stdin, PollFd::new(stdin, PollFlags::OUT))),
-            self.stdout.as_ref().map(|stdout| (Served::Stdout, PollFd::new(stdout, PollFlags::IN))),
-            match &self.stderr {
-                _ if is_behind => Some((Served::OurStderr, PollFd::new(&ours, PollFlags::OUT))),
-                stderr => stderr.as_ref().map(|stderr| (Served::Stderr, PollFd::new(stderr, PollFlags::IN))),
-            },
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let (who, mut waited): (Vec<Served>, Vec<PollFd>) = waited.into_iter().unzip();
-        poll(&mut waited, until).map_err(ExecError::Reading)?;
-        let is_ready: Vec<bool> = waited.iter().map(|fd| !fd.revents().is_empty()).collect();
-        for (served, _) in who.into_iter().zip(is_ready).filter(|(_, is_ready)| *is_ready) {
-            match served {
-                Served::Exit => self.exit = None,
-                Served::Stdin => self.feed(),
-                Served::Stdout => drop(self.collect(BUFFER)?),
-                Served::Stderr => drop(self.listen(BUFFER)),
-                Served::OurStderr => {}
-            }
-        }
-        if let Some(unheard) = &mut self.unheard {
-            stderr::pass_on(unheard);
-            if unheard.is_empty() && self.stderr.is_none() {
-                self.speaker = None;
-            }
-        }
-        Ok(())
-    }
-
-    /// Does somebody still hold the other end of stdout?
-    pub(super) fn is_held(&self) -> bool {
-        let Some(stdout) = &self.stdout else { return false };
-        let mut stdout = [PollFd::new(stdout, PollFlags::IN)];
-        let now = Deadline::after(Duration::ZERO);
-        poll(&mut stdout, now).is_ok() && !stdout[0].revents().contains(PollFlags::HUP)
-    }
-
-    /// Reads what the command and its group, which are gone, have left in the pipes: it is there without waiting. A
-    /// process that left the group may write for ever: what comes from now on is not read.
-    pub(super) fn drain(&mut self, deadline: Deadline) -> Result<(), ExecError> {
-        let mut left = in_pipe(self.stdout.as_ref())?;
-        while left > 0 && self.stdout.is_some() {
-            left = left.saturating_sub(self.collect(left)?);
-            if left > 0 && deadline.passed() {
-                return Err(ExecError::Deadline);
-            }
-        }
-        let mut left = in_pipe(self.stderr.as_ref())?;
-        while left > 0 && self.stderr.is_some() && !deadline.passed() {
-            left = left.saturating_sub(self.listen(left));
-        }
-        if let Some(bytes) = self.unheard.take() {
-            stderr::pass_on_last(bytes);
-        }
-        Ok(())
-    }
-}
-
 /// What can be served.
+#[derive(Clone, Copy)]
 enum Served {
     Exit,
     Stdin,
     Stdout,
     Stderr,
-    /// Its reader is ready for more.
-    OurStderr,
-}
-
-/// Waits until one of them is ready, or until then.
-fn poll(waited: &mut [PollFd], until: Deadline) -> io::Result<usize> {
-    loop {
-        let left = until.remaining();
-        let left = Timespec {
-            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match rustix::event::poll(waited, Some(&left)) {
-            Err(rustix::io::Errno::INTR) => {}
-            result => return Ok(result?),
-        }
-    }
-}
-
-/// How many bytes are in a pipe now.
-fn in_pipe(pipe: Option<&impl AsFd>) -> Result<usize, ExecError> {
-    let count = pipe.map_or(Ok(0), rustix::io::ioctl_fionread).map_err(|e| ExecError::Reading(e.into()))?;
-    Ok(usize::try_from(count).unwrap_or(usize::MAX))
-}
-
-/// How many commands' stderr is being passed on.
-static SPEAKING: AtomicUsize = AtomicUsize::new(0);
-
-/// Is a command's stderr still being passed on?
-pub(super) fn is_heard() -> bool {
-    SPEAKING.load(SeqCst) > 0
-}
-
-struct Speaker;
-
-impl Speaker {
-    fn new() -> Speaker {
-        SPEAKING.fetch_add(1, SeqCst);
-        Speaker
-    }
-}
-
-impl Drop for Speaker {
-    fn drop(&mut self) {
-        SPEAKING.fetch_sub(1, SeqCst);
-    }
+    /// Its thread has ended.
+    Speaker,
 }

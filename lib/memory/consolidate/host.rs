@@ -303,14 +303,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
         let count = changed.len() + waiting.len();
-        let commit = commits::Commit {
-            hook: &storage.commit_hook,
-            message,
-            thread_ids: commits::thread_ids(sources),
-            removed: Vec::new(),
-            count,
-        };
-        if let Err(error) = commits::record(run.root, storage, &commit, run.env) {
+        if let Err(error) = commits::record(run.root, storage, message, sources, count, run.env) {
             run.reporter.warn(&error.line());
         }
     }

@@ -1,6 +1,6 @@
 //! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
 
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::Result;
 use crate::memory::budget::Allowance;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::apply::apply;
@@ -21,8 +21,8 @@ use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
-use crate::store::history::{self, Commit};
-use crate::store::persistence::{Persistence, warn_of};
+use crate::store::history;
+use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
 use jiff::Timestamp;
@@ -275,23 +275,13 @@ pub(super) fn record<'b, P: Persistence>(
     run: &Run,
 ) {
     let ids: BTreeSet<&EntryId> = ids.collect();
-    let (mut changed, mut removed) = (Vec::new(), Vec::new());
-    for id in ids {
-        match notes.find_own(id) {
-            Ok(note) => changed.push(note),
-            Err(error) if error.kind() == ErrorKind::NotFound => removed.push(id.clone()),
-            Err(_) => {}
-        }
-    }
+    let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
     let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
-    let count = changed.len() + removed.len() + proposed;
+    let count = changed.len() + proposed;
     if count == 0 {
         return;
     }
-    let storage = &run.config.storage;
-    let thread_ids = history::thread_ids(sources);
-    let commit = Commit { hook: &storage.commit_hook, message, thread_ids, removed, count };
-    if let Err(error) = history::record(run.root, storage, &commit, run.env) {
+    if let Err(error) = history::record(run.root, &run.config.storage, message, sources, count, run.env) {
         run.reporter.warn(&error.line());
     }
 }

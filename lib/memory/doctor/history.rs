@@ -4,6 +4,7 @@ use crate::base::command_line::first_word;
 use crate::base::error::Result;
 use crate::base::file::{self, is_older};
 use crate::base::lookup::on_path;
+use crate::base::repository::git_dir;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::store::history::history_lock;
@@ -51,7 +52,7 @@ pub(super) fn remove_locks(cx: &CheckContext) -> Result<Vec<Finding>> {
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let (root, storage) = (cx.root, &cx.config.storage);
-    if !storage.auto_commit || !root.topics().is_dir() {
+    if !storage.auto_commit || !(root.topics().is_dir() || git_dir(root.path()).is_some()) {
         return Vec::new();
     }
     let warning = |file: &Path, what: String, mend: &str| Finding::warning(Check::History, file, what, mend);
@@ -110,15 +111,16 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
             mend,
         ));
     }
-    if let [first, others @ ..] = &state.gone[..] {
-        let files = match others {
-            [] => "a file of the last commit is gone".to_owned(),
-            _ => format!("{} files of the last commit are gone", state.gone.len()),
-        };
-        let what = format!("{files}: \"{}\"", first.display());
-        // Never to commit that: who has lost them is told how to get them back.
-        let mend = "to bring back what nobody deleted: git ls-files -dz | xargs -0 git restore --, there";
-        findings.push(warning(root.path(), what, mend));
+    for file in &state.gone {
+        let what =
+            "is gone since the last commit; no program of memory deletes a note without committing that";
+        // Never to commit it: who has lost a note is told how to get it back.
+        let name = file.strip_prefix(root.path()).unwrap_or(file).to_string_lossy();
+        let name = shlex::try_quote(&name).unwrap_or_default();
+        let mend = format!(
+            "to bring it back, in the store: git restore --source=HEAD --staged --worktree -- {name}"
+        );
+        findings.push(warning(file, what.to_owned(), &mend));
     }
     let waiting = state.changed.iter().filter(|file| is_older(file, UNCOMMITTED)).count();
     if waiting > 0 {

@@ -3,6 +3,7 @@
 use crate::base::text::{border, hex};
 use crate::memory::sync::lines;
 use crate::memory::sync::side::Files;
+use crate::store::removed;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -34,7 +35,7 @@ fn both(files: &mut Files, path: &str, before: Option<&Vec<u8>>, one: &Vec<u8>, 
         if lines.other.is_none() {
             return lines.text;
         }
-        if path.ends_with(".gitignore") {
+        if path.ends_with(".gitignore") || path == removed::PATH {
             return with_missing_lines(winner, other);
         }
     }
@@ -48,7 +49,7 @@ pub(super) fn both_texts(before: &[u8], one: &[u8], two: &[u8]) -> Option<Vec<u8
     lines.other.is_none().then_some(lines.text)
 }
 
-/// Patterns of files to ignore: all of both.
+/// Lines of which all of both are kept: patterns of files to ignore, ids of removed notes.
 fn with_missing_lines(winner: &[u8], other: &[u8]) -> Vec<u8> {
     let mut text = winner.to_vec();
     if !text.is_empty() && !text.ends_with(b"\n") {

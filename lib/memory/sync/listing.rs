@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{hex, one_line};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The most files of a store, of all kinds.
 const FILES_CAP: usize = 200_000;
@@ -43,12 +43,6 @@ impl Listing {
             false => Ok(Listing(files)),
         }
     }
-
-    /// The same without these paths.
-    pub(super) fn without(&self, paths: &BTreeSet<String>) -> Listing {
-        let left = self.0.iter().filter(|(path, _)| !paths.contains(*path));
-        Listing(left.map(|(path, name)| (path.clone(), name.clone())).collect())
-    }
 }
 
 /// Why not, if there are too many files and directories.
@@ -71,7 +65,7 @@ pub(super) enum Entry {
 /// What is in `dir`, read from git's object for it: `MODE NAME<NUL>OID` again and again, of which the last has `length`
 /// bytes. Why not, if there is something in it that a store never has.
 pub(super) fn entries(dir: &str, kind: &str, mut tree: &[u8], length: usize) -> Result<Vec<Entry>, String> {
-    let broken = || format!("git knows its directory \"{}\" in an unknown way", shown(dir));
+    let broken = || format!("the directory \"{}\" is malformed", shown(dir));
     if kind != "tree" {
         return Err(broken());
     }
@@ -168,7 +162,7 @@ mod tests {
         let border = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes())]).len();
         for cut in (1..bytes.len()).filter(|cut| *cut != border) {
             let why = entries("topics", "tree", &bytes[..cut], 20).unwrap_err();
-            assert!(why.contains("\"topics\" in an unknown way"), "{cut}: {why}");
+            assert!(why.contains("\"topics\" is malformed"), "{cut}: {why}");
         }
         assert!(entries("", "blob", b"", 20).is_err());
     }

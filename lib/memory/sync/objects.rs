@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::memory::sync::listing::{Entry, Listing, check_count, entries, refused};
 use crate::memory::sync::side::Files;
-use crate::store::git::{Git, git as words, unusable};
+use crate::store::git::{Git, command, unusable};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most that git prints for the directories of a commit, or the sizes of its files, in bytes.
@@ -18,13 +18,13 @@ pub(super) type Objects = BTreeMap<String, (String, Vec<u8>)>;
 
 /// The files of a commit or tree. `whose` says where it is from.
 ///
-/// Not by `git ls-tree`: without its end its answer is as good, with fewer files. Of an object git says how long it is.
+/// Not from `git ls-tree`: if the end of its output is lost, nothing shows it. For an object, git prints its length.
 pub(super) fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
     let unlisted = |why: Error| refused(whose, &format!("its files cannot be listed: {}", why.message()));
     let root = git.object(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).map_err(unlisted)?;
     let mut files = BTreeMap::new();
     let mut trees = Objects::new();
-    let mut dirs = vec![(String::new(), root)];
+    let (mut dirs, mut count) = (vec![(String::new(), root)], 0);
     while !dirs.is_empty() {
         let names = dirs.iter().map(|(_, name)| name.as_str());
         let unknown: BTreeSet<&str> = names.filter(|name| !trees.contains_key(*name)).collect();
@@ -39,8 +39,9 @@ pub(super) fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
                     Entry::Directory(path, name) => deeper.push((path, name)),
                 }
             }
-            check_count(files.len() + deeper.len()).map_err(|why| refused(whose, &why))?;
+            check_count(files.len() + count + deeper.len()).map_err(|why| refused(whose, &why))?;
         }
+        count += deeper.len();
         dirs = deeper;
     }
     let sizes = sizes(git, files.values().map(String::as_str).collect()).map_err(unlisted)?;
@@ -84,7 +85,7 @@ fn ask(git: &Git, how: &str, names: &BTreeSet<&str>, cap: usize) -> Result<Vec<u
         return Ok(Vec::new());
     }
     let input: String = names.iter().flat_map(|name| [name, "\n"]).collect();
-    let finished = git.call(&words(&["cat-file", how]), input.into_bytes(), cap)?;
+    let finished = git.call(&command(&["cat-file", how]), input.into_bytes(), cap)?;
     match finished.failure() {
         Some(why) => Err(Error::io(format!("\"git cat-file\" {why}"))),
         None => Ok(finished.stdout),
@@ -108,6 +109,12 @@ fn whole<T>(answers: BTreeMap<String, T>, names: &BTreeSet<&str>) -> Result<BTre
         true => Ok(answers),
         false => Err(unusable(&["cat-file"])),
     }
+}
+
+/// The text of a file of a listing, if it is there.
+pub(super) fn text(git: &Git, listing: &Listing, path: &str) -> Result<Option<Vec<u8>>> {
+    let Some(name) = listing.0.get(path) else { return Ok(None) };
+    Ok(read(git, &BTreeSet::from([name.as_str()]))?.remove(name).map(|(_, bytes)| bytes))
 }
 
 /// The files of a listing at these paths.
@@ -152,7 +159,7 @@ pub(super) fn commit(
     }
     stream.extend_from_slice(b"done\n");
     // Forced: it is our own note of a commit, which nobody else has.
-    let finished = git.call(&words(&["fast-import", "--quiet", "--force"]), stream, 1 << 20)?;
+    let finished = git.call(&command(&["fast-import", "--quiet", "--force"]), stream, 1 << 20)?;
     if let Some(why) = finished.failure() {
         return Err(Error::io(format!("\"git fast-import\" {why}")));
     }

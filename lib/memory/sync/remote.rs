@@ -6,7 +6,7 @@ use crate::base::exec::Finished;
 use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
-use crate::store::git::{Git, git as words, unusable};
+use crate::store::git::{self, Git, unusable};
 use crate::store::place::Root;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -127,7 +127,7 @@ impl<'a> Remote<'a> {
         // What comes is limited by the size of the file that git writes it to.
         let script = format!("ulimit -f {DOWNLOAD_BLOCKS} 2>/dev/null; exec git \"$@\"");
         let mut line: Vec<String> = ["/bin/sh", "-c", &script, "git"].map(str::to_owned).into();
-        line.extend(words(&[&SETTINGS[..], arguments].concat()).into_iter().skip(1));
+        line.extend(git::command(&[&SETTINGS[..], arguments].concat()).into_iter().skip(1));
         git.with(TIMEOUT, vars).call(&line, Vec::new(), OUTPUT_CAP)
     }
 

@@ -2,16 +2,21 @@
 //! are more likely a disk, a backup or a program that has lost them, and then a merge must not spread that.
 
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::memory::sync::listing::Listing;
-use crate::memory::sync::side::place_of;
+use crate::memory::sync::objects;
+use crate::memory::sync::side::{Files, note_id, place_of};
 use crate::store::entry::EntryId;
 use crate::store::git::Git;
-use crate::store::history::{REMOVED, removal_trailers};
+use crate::store::place::Root;
+use crate::store::removed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many may go, and one of so many.
+/// Up to so many may go without a name, and up to one of so many.
 const FEW: usize = 5;
 const SHARE: usize = 10;
+/// The largest note that is read, in bytes, as everywhere.
+const CAP: u64 = 8 << 20;
 
 /// What a person has said about such notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,132 +27,137 @@ pub(crate) enum Missing {
     Remove,
 }
 
-/// What a note is known by: its id; where its file's name has none, its path.
-fn key(path: &str) -> Option<&str> {
-    let (_, name) = place_of(path)?;
-    Some(EntryId::at_end_of(name).map_or(path, |_| &name[name.len() - "id__123456.md".len()..]))
+/// The paths of notes by their ids.
+pub(super) type Notes = BTreeMap<EntryId, String>;
+
+/// The notes at these paths. Where a file's name has no id, `read` gives its text.
+fn notes<'a>(
+    paths: impl Iterator<Item = &'a String>,
+    mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>,
+) -> Result<Notes> {
+    let mut notes = Notes::new();
+    for path in paths.filter(|path| place_of(path).is_some()) {
+        let id = match EntryId::at_end_of(path) {
+            Some(id) => Some(id),
+            None => read(path)?.and_then(|bytes| note_id(path, &bytes)),
+        };
+        notes.extend(id.map(|id| (id, path.clone())));
+    }
+    Ok(notes)
 }
 
-fn notes(listing: &Listing) -> BTreeMap<&str, &str> {
-    listing.0.keys().filter_map(|path| Some((key(path)?, path.as_str()))).collect()
+pub(super) fn in_files(files: &Files) -> Result<Notes> {
+    notes(files.keys(), |path| Ok(files.get(path).cloned()))
 }
 
-/// The paths in `base` of the notes that `side` does not have any more.
-fn gone(base: &Listing, side: &Listing) -> BTreeSet<String> {
-    let left = notes(side);
-    let gone = notes(base).into_iter().filter(|(key, _)| !left.contains_key(key));
-    gone.map(|(_, path)| path.to_owned()).collect()
+pub(super) fn in_listing(git: &Git, listing: &Listing) -> Result<Notes> {
+    notes(listing.0.keys(), |path| objects::text(git, listing, path))
+}
+
+pub(super) fn on_disk(root: &Root) -> Result<Notes> {
+    let mut paths = Vec::new();
+    for dir in ["topics", "archive"] {
+        for file in file::if_exists(fs_err::read_dir(root.path().join(dir)))?.into_iter().flatten() {
+            paths.push(format!("{dir}/{}", file?.file_name().to_string_lossy()));
+        }
+    }
+    notes(paths.iter(), |path| Ok(file::if_exists(file::read(&root.path().join(path), CAP))?))
+}
+
+/// The ids that a side's list of removed notes has.
+pub(super) fn named(git: &Git, listing: &Listing) -> Result<BTreeSet<EntryId>> {
+    Ok(objects::text(git, listing, removed::PATH)?.map(|bytes| removed::ids(&bytes)).unwrap_or_default())
 }
 
 /// Many notes that are gone, and that nobody has removed by name.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
-    /// Where they were.
-    pub(super) paths: BTreeSet<String>,
+    /// With the paths that they had.
+    pub(super) notes: Notes,
     places: Vec<String>,
     all: usize,
 }
 
 impl Lost {
     pub(super) fn is_none(&self) -> bool {
-        self.paths.is_empty()
+        self.notes.is_empty()
     }
 
-    /// Adds what `side`, which is at `place`, has lost of `base`. `named` are the notes that were removed by name; it is
-    /// asked only if so many are gone that it matters.
+    /// Adds what is not in `side` any more, which is at `place`, if that is many or `also_few`. `named` are the notes that
+    /// were removed by name. Returns what is not added.
     pub(super) fn add(
         &mut self,
-        base: &Listing,
-        side: &Listing,
+        base: &Notes,
+        side: &Notes,
         place: &str,
-        named: impl FnOnce() -> Result<BTreeSet<EntryId>>,
-    ) -> Result<()> {
-        self.all = notes(base).len();
-        let are_many = |gone: &BTreeSet<String>| gone.len() > FEW && gone.len() * SHARE > self.all;
-        let mut gone = gone(base, side);
-        if are_many(&gone) {
-            let named = named()?;
-            gone.retain(|path| EntryId::at_end_of(path).is_none_or(|id| !named.contains(&id)));
-            if are_many(&gone) {
-                self.paths.extend(gone);
-                self.places.push(place.to_owned());
-            }
+        named: &BTreeSet<EntryId>,
+        also_few: bool,
+    ) -> Notes {
+        let is_lost = |id: &EntryId| !side.contains_key(id) && !named.contains(id);
+        let lost: Notes =
+            base.iter().filter(|(id, _)| is_lost(id)).map(|(id, path)| (id.clone(), path.clone())).collect();
+        self.all = base.len();
+        let are_many = lost.len() > FEW && lost.len() * SHARE > base.len();
+        if lost.is_empty() || !(are_many || also_few) {
+            return lost;
         }
-        Ok(())
+        self.notes.extend(lost);
+        self.places.push(place.to_owned());
+        Notes::new()
     }
 
     pub(super) fn refused(&self) -> Error {
-        let some: Vec<String> = self.paths.iter().take(3).map(|path| format!("\"{path}\"")).collect();
+        let some: Vec<String> = self.notes.values().take(3).map(|path| format!("\"{path}\"")).collect();
         Error::refused(format!(
             "{} of {} notes are gone {}, and nobody has removed them by name, among them {}; nothing was merged",
-            self.paths.len(),
+            self.notes.len(),
             self.all,
             self.places.join(" and "),
             some.join(", ")
         ))
         .hint("memory-sync --missing keep gives them back; --missing remove removes them everywhere")
     }
-
-    /// The message of a commit that names them.
-    pub(super) fn message(&self) -> String {
-        let ids: Vec<EntryId> = self.paths.iter().filter_map(|path| EntryId::at_end_of(path)).collect();
-        format!("sync: {} notes removed\n\n{}", self.paths.len(), removal_trailers(&ids).join("\n"))
-    }
-}
-
-/// The notes that commits of these sides name as removed, since `bases`.
-pub(super) fn named(git: &Git, sides: &[&str], bases: &[String]) -> Result<BTreeSet<EntryId>> {
-    // The commit's own name too: so there is never nothing to print.
-    let format = format!("--format=%H %(trailers:key={REMOVED},valueonly,unfold,separator=%x20)");
-    let mut arguments = vec!["log", &format];
-    arguments.extend(sides);
-    arguments.push("--not");
-    arguments.extend(bases.iter().map(String::as_str));
-    let lines = git.lines(&arguments)?.unwrap_or_default();
-    Ok(lines.iter().flat_map(|line| line.split(' ')).filter_map(EntryId::whole).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn listing(paths: &[String]) -> Listing {
-        Listing(paths.iter().map(|path| (path.clone(), "object".to_owned())).collect())
+    fn some(count: usize) -> Notes {
+        let note = |n| (EntryId::whole(&format!("id__AAAAA{n}")).unwrap(), format!("topics/{n}.md"));
+        (1..=count).map(note).collect()
     }
 
-    fn paths(count: usize) -> Vec<String> {
-        (0..count).map(|n| format!("topics/note {n} -- id__AAAAA{}.md", n + 1)).collect()
-    }
-
-    #[test]
-    fn a_renamed_or_archived_note_is_not_gone() {
-        let base = listing(
-            &["topics/a -- id__AAAAAA.md", "topics/b -- id__BBBBBB.md", "topics/mine.md"].map(str::to_owned),
-        );
-        let side = listing(&["archive/z -- topic__x id__AAAAAA.md".to_owned(), "inbox/mine.md".to_owned()]);
-        assert_eq!(Vec::from_iter(gone(&base, &side)), ["topics/b -- id__BBBBBB.md", "topics/mine.md"]);
-    }
-
-    fn lost(base: &[String], side: &[String], named: &[&str]) -> usize {
+    fn lost(base: usize, left: usize, named: &[&str]) -> usize {
         let mut lost = Lost::default();
-        let ids = || Ok(named.iter().filter_map(|id| EntryId::whole(id)).collect());
-        lost.add(&listing(base), &listing(side), "here", ids).unwrap();
-        lost.paths.len()
+        let named = named.iter().filter_map(|id| EntryId::whole(id)).collect();
+        lost.add(&some(base), &some(left), "here", &named, false);
+        lost.notes.len()
     }
 
     #[test]
     fn more_than_five_and_more_than_a_tenth_are_many() {
         for (all, left, expected) in [(9, 4, 0), (9, 3, 6), (6, 0, 6), (5, 0, 0)] {
-            assert_eq!(lost(&paths(all), &paths(left), &[]), expected, "{left} of {all}");
+            assert_eq!(lost(all, left, &[]), expected, "{left} of {all}");
         }
-        let others = (0..60).map(|n| format!("archive/{n}.md"));
-        let base: Vec<String> = paths(6).into_iter().chain(others).collect();
-        assert_eq!(lost(&base, &base[6..], &[]), 0, "6 of 66 are less than a tenth");
     }
 
     #[test]
     fn what_was_removed_by_name_does_not_count() {
-        assert_eq!(lost(&paths(8), &[], &["id__AAAAA1"]), 7);
-        assert_eq!(lost(&paths(8), &[], &["id__AAAAA1", "id__AAAAA2", "id__AAAAA3"]), 0);
+        assert_eq!(lost(8, 0, &["id__AAAAA1"]), 7);
+        assert_eq!(lost(8, 0, &["id__AAAAA1", "id__AAAAA2", "id__AAAAA3"]), 0);
+    }
+
+    #[test]
+    fn a_note_is_known_by_its_id_whatever_its_file_is_called() {
+        let text = b"---\nid: id__BBBBBB\ntitle: Mine\n---\n\nx\n".to_vec();
+        let files = Files::from([
+            ("topics/a -- id__AAAAAA.md".to_owned(), Vec::new()),
+            ("archive/mine.md".to_owned(), text),
+            ("topics/no note.md".to_owned(), b"x".to_vec()),
+            ("inbox/b -- id__CCCCCC.md".to_owned(), Vec::new()),
+        ]);
+        let ids: Vec<String> = in_files(&files).unwrap().into_keys().map(String::from).collect();
+        assert_eq!(ids, ["id__AAAAAA", "id__BBBBBB"]);
     }
 }

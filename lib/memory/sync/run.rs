@@ -3,11 +3,12 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file::{self, RunLock};
+use crate::base::repository::git_dir;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::{self, Changes};
 use crate::memory::sync::remote::{self, Push, Remote, Transfer};
-use crate::memory::sync::removals::{self, Lost, Missing};
+use crate::memory::sync::removals::{self, Lost, Missing, Notes};
 use crate::memory::sync::secrets::{self, Secrets};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
@@ -20,7 +21,7 @@ use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::proposal::ProposalId;
 use crate::store::topics::Topics;
-use crate::store::{merge_commit, merge_driver};
+use crate::store::{merge_commit, merge_driver, removed};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,9 +103,9 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         RunLock::HeldBy(who) => return Ok(Outcome::Busy(who)),
     };
     let git = Git::new(root, request.env)?.with(TIMEOUT, Vec::new()).with_identity()?;
-    let configured = match root.path().join(".git").exists() {
-        true => remote::configured(&git)?,
-        false => None,
+    let configured = match git_dir(root.path()) {
+        Some(_) => remote::configured(&git)?,
+        None => None,
     };
     let Some(address) = request.address.clone().or_else(|| configured.clone()) else {
         return Ok(Outcome::NoRemote);
@@ -263,11 +264,13 @@ impl Run<'_> {
 
     /// Commits what this machine has changed, then merges a commit, if there is one. Why not, if something was quicker.
     fn commit_and_take_in(&mut self, theirs: Option<&str>) -> Result<Option<String>> {
+        // Before what this machine has lost is committed.
+        let kept = theirs.map_or(Ok(Notes::new()), |theirs| self.given_back(theirs))?;
         {
             let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
             self.commit()?;
         }
-        theirs.map_or(Ok(None), |theirs| self.take_in(theirs))
+        theirs.map_or(Ok(None), |theirs| self.take_in(theirs, &kept))
     }
 
     /// The paths at which a commit of theirs and a listing of ours differ.
@@ -290,7 +293,8 @@ impl Run<'_> {
         let Some(theirs) = self.git.maybe_object(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])? else {
             return Ok(None);
         };
-        objects::listing(self.git, &theirs, "the commit that is being merged")?;
+        self.listing(&theirs, "the commit that is being merged")?;
+        self.given_back(&theirs)?;
         let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
         self.keep_what_was_merged_by_hand(&theirs)?;
         self.git.run(&["merge", "--abort"]).map_err(|why| {
@@ -310,10 +314,14 @@ impl Run<'_> {
         let listing = self.listing(theirs, "the commit that is being merged")?;
         let dir = root.state().join(UNFINISHED);
         let mut is_kept = false;
-        for (_, path) in self.git.status(&["."])? {
-            let path = String::from_utf8_lossy(&path).into_owned();
-            let Ok(bytes) = file::read(&root.path().join(&path), KEPT_CAP) else { continue };
-            if self.text_at(&listing, &path)?.as_ref() == Some(&bytes) {
+        let status = self.git.status(&["."])?;
+        let changed = status.into_iter().filter(|(letters, _)| letters != b"??");
+        let changed: BTreeSet<String> =
+            changed.map(|(_, path)| String::from_utf8_lossy(&path).into_owned()).collect();
+        let objects = self.objects(&[&listing], &changed)?;
+        for (path, theirs) in changed.iter().map(|path| (path, listing.0.get(path))) {
+            let Ok(bytes) = file::read(&root.path().join(path), KEPT_CAP) else { continue };
+            if theirs.and_then(|name| objects.get(name)).is_some_and(|(_, theirs)| *theirs == bytes) {
                 continue;
             }
             let copy = dir.join(path);
@@ -330,18 +338,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn text_at(&self, listing: &Listing, path: &str) -> Result<Option<Vec<u8>>> {
-        let Some(name) = listing.0.get(path) else { return Ok(None) };
-        Ok(objects::read(self.git, &BTreeSet::from([name.as_str()]))?.remove(name).map(|(_, bytes)| bytes))
-    }
-
     /// Commits what this machine has changed. The caller holds the history's lock.
     fn commit(&self) -> Result<()> {
         let Request { root, env, commit_hook, .. } = self.request;
         // Two machines of one person that change the same in the same second would make the same commit.
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
-        let commit =
-            Commit { hook: commit_hook, message, thread_ids: Vec::new(), removed: Vec::new(), count: 1 };
+        let commit = Commit { hook: commit_hook, message, thread_ids: Vec::new(), count: 1 };
         let dirs = [&DIRS[..], &[".gitignore"]].concat();
         let git = Git::new(root, env)?;
         history::commit_locked(root, &commit, git, &dirs)
@@ -350,21 +352,15 @@ impl Run<'_> {
 
     /// Merges a commit into the store. Why not, if something was quicker. Others wait only while what has been prepared is
     /// put in its place.
-    fn take_in(&mut self, theirs: &str) -> Result<Option<String>> {
+    fn take_in(&mut self, theirs: &str, kept: &Notes) -> Result<Option<String>> {
         let root = self.request.root;
         let ours = self.head()?;
         if ours.as_deref() == Some(theirs) {
             return Ok(None);
         }
         let bases = self.bases(ours.as_deref(), theirs)?;
-        let kept = match (self.lost(&bases, ours.as_deref(), ours.as_deref(), theirs)?, &ours) {
-            (lost, Some(ours)) if !lost.is_none() && self.request.missing == Some(Missing::Remove) => {
-                return self.name_removed(ours, &lost).map(Some);
-            }
-            (lost, _) => self.kept(lost)?,
-        };
         let tree = ours.clone();
-        let Some(computed) = self.compute(&bases, &kept, ours.as_deref(), tree.as_deref(), theirs)? else {
+        let Some(computed) = self.compute(&bases, kept, ours.as_deref(), tree.as_deref(), theirs)? else {
             return Ok(None);
         };
         let merged = match (&ours, computed.is_theirs) {
@@ -408,42 +404,46 @@ impl Run<'_> {
         self.git.says_yes(&["merge-base", "--is-ancestor", ours, theirs])
     }
 
-    /// The many notes that one of the sides has lost.
-    fn lost(&self, bases: &[String], ours: Option<&str>, tree: Option<&str>, theirs: &str) -> Result<Lost> {
-        let mut lost = Lost::default();
-        let (Some(base), Some(ours), Some(tree)) = (bases.first(), ours, tree) else { return Ok(lost) };
-        let before = self.listing(base, LOCAL)?;
-        let named = || removals::named(self.git, &[ours, theirs], bases);
-        lost.add(&before, &*self.listing(tree, LOCAL)?, "on this machine", named)?;
+    /// The notes that are to be given back to a side that has lost them, and many with them.
+    ///
+    /// # Errors
+    /// There are such notes, and nobody has said what is to become of them.
+    fn given_back(&self, theirs: &str) -> Result<Notes> {
+        let Request { root, missing, .. } = *self.request;
         let remote = format!("\"{}\"", self.remote.shown);
-        lost.add(&before, &*self.listing(theirs, &remote)?, &format!("in {remote}"), named)?;
-        Ok(lost)
-    }
-
-    /// The paths of what both sides keep.
-    fn kept(&self, lost: Lost) -> Result<BTreeSet<String>> {
-        match self.request.missing {
-            Some(Missing::Keep) => Ok(lost.paths),
-            None if !lost.is_none() => Err(lost.refused()),
-            _ => Ok(BTreeSet::new()),
+        let base = match &self.bases(self.head()?.as_deref(), theirs)?[..] {
+            [] => return Ok(Notes::new()),
+            [base] => removals::in_listing(self.git, &*self.listing(base, LOCAL)?)?,
+            [first, second, ..] => removals::in_files(&self.merged_bases(first, second)?)?,
+        };
+        let theirs = self.listing(theirs, &remote)?;
+        let named = &removed::of(root)? | &removals::named(self.git, &theirs)?;
+        let mut lost = Lost::default();
+        let is_kept = missing == Some(Missing::Keep);
+        let few = lost.add(&base, &removals::on_disk(root)?, "on this machine", &named, is_kept);
+        let there = removals::in_listing(self.git, &theirs)?;
+        lost.add(&base, &there, &format!("in {remote}"), &named, is_kept);
+        if is_kept {
+            return Ok(lost.notes);
         }
-    }
-
-    /// Says in the history that these notes are removed. Why the merge has to begin anew.
-    fn name_removed(&self, ours: &str, lost: &Lost) -> Result<String> {
-        let tree = format!("{ours}^{{tree}}");
-        let named = self.git.object(&["commit-tree", &tree, "-p", ours, "-m", &lost.message()])?;
-        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
-        self.git.run(&["update-ref", "-m", "memory-sync: removed notes", "HEAD", &named, ours])?;
-        Ok("notes that nobody has removed by name are gone".to_owned())
+        if !lost.is_none() && missing.is_none() {
+            return Err(lost.refused());
+        }
+        // From now on they have a name. A few that a person has deleted here have one, too, or many times a few would be
+        // many for a machine that was away.
+        if !self.request.is_dry {
+            let _store = Topics::at(root).lock()?;
+            removed::add(root, lost.notes.keys().chain(few.keys()))?;
+        }
+        Ok(Notes::new())
     }
 
     /// Merges; `None` if we have all that they have. `tree` is what we have, `ours` the commit that it follows, `kept`
-    /// what comes back though a side has it no more.
+    /// what comes back though a side, or both, have it no more.
     fn compute(
         &self,
         bases: &[String],
-        kept: &BTreeSet<String>,
+        kept: &Notes,
         ours: Option<&str>,
         tree: Option<&str>,
         theirs: &str,
@@ -457,15 +457,9 @@ impl Run<'_> {
         };
         let (one, two) = (list(tree, LOCAL)?, list(Some(theirs), &format!("\"{}\"", self.remote.shown))?);
         let before = list(bases.first().map(String::as_str), LOCAL)?;
-        // What is given back is new to the side that lacks it.
-        let before = before.without(kept);
         // Several bases, where machines have merged crosswise: what they have in common is merged first.
         let virtual_base = match bases {
-            [first, second, ..] => {
-                let mut files = self.merged_bases(first, second)?;
-                files.retain(|path, _| !kept.contains(path));
-                Some(files)
-            }
+            [first, second, ..] => Some(self.merged_bases(first, second)?),
             _ => None,
         };
         let changed: BTreeSet<String> = match virtual_base {
@@ -476,15 +470,29 @@ impl Run<'_> {
         let rest: BTreeSet<String> = one.0.keys().filter(|path| !changed.contains(*path)).cloned().collect();
         let of = |listing: &Listing| objects::files(listing, &changed, &objects);
         let (base, one, two) = (of(&before)?, of(&one)?, of(&two)?);
-        let base = virtual_base.unwrap_or(base);
+        let mut base = virtual_base.unwrap_or(base);
+        // What is given back is new to the side that lacks it.
+        let returned: Notes =
+            removals::in_files(&base)?.into_iter().filter(|(id, _)| kept.contains_key(id)).collect();
+        let returned: Vec<(EntryId, String, Option<Vec<u8>>)> = returned
+            .into_iter()
+            .map(|(id, path)| {
+                let bytes = base.remove(&path);
+                (id, path, bytes)
+            })
+            .collect();
         let is_forward = match ours {
             None => one.is_empty(),
             Some(_) => bases.first().map(String::as_str) == ours && base == one,
         };
-        let merged = match is_forward {
+        let mut merged = match is_forward {
             true => MergedTree { files: unique(two.clone(), &rest), ..MergedTree::default() },
             false => tree::merge(Sides { base: &base, one: &one, two: &two, rest: &rest }),
         };
+        let there = removals::in_files(&merged.files)?;
+        for (_, path, bytes) in returned.into_iter().filter(|(id, ..)| !there.contains_key(id)) {
+            merged.files.extend(bytes.map(|bytes| (path, bytes)));
+        }
         let paths: BTreeSet<&String> = one.keys().chain(merged.files.keys()).collect();
         let mut changes = Changes::new();
         let mut hashes = Vec::new();
@@ -505,7 +513,7 @@ impl Run<'_> {
         let Some(ours) = ours else { return Ok(Vec::new()) };
         // Exit 1 without a word: they have nothing in common.
         let arguments = ["merge-base", "--all", ours, theirs];
-        let bases = self.git.lines(&arguments)?.unwrap_or_default();
+        let bases = self.git.maybe_lines(&arguments)?.unwrap_or_default();
         match bases.iter().all(|base| is_object(base)) {
             true => Ok(bases),
             false => Err(unusable(&arguments)),
@@ -565,7 +573,7 @@ impl Run<'_> {
             return Ok(Attempt::Finished);
         };
         let bases = self.bases(ours.as_deref(), theirs)?;
-        let kept = self.kept(self.lost(&bases, ours.as_deref(), Some(&tree), theirs)?)?;
+        let kept = self.given_back(theirs)?;
         match self.compute(&bases, &kept, ours.as_deref(), Some(&tree), theirs)? {
             Some(computed) => {
                 self.report.received = computed.changes.into_keys().collect();

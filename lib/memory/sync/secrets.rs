@@ -29,7 +29,7 @@ pub(super) fn search(
     let mut arguments = vec!["rev-list", "--objects", ours];
     let without = published.map(|(commit, _)| format!("^{commit}"));
     arguments.extend(without.as_deref());
-    let lines = git.lines(&arguments)?.unwrap_or_default();
+    let lines = git.lines(&arguments)?;
     // `OID PATH`; of a commit only the first.
     let mut new: Vec<(&str, &str)> =
         lines.iter().map(|line| line.split_once(' ').unwrap_or((line, ""))).collect();
