@@ -1,6 +1,7 @@
 //! Shell commands as models, and everything that they do wrong.
 
 use crate::support::processes::{LONG, Running, at_once, end_escaped, expect_gone, mark, ours};
+use crate::support::terminal::Terminal;
 use crate::support::{NOW, Said, Sandbox, is_running};
 use std::io::Read;
 use std::process::Stdio;
@@ -245,6 +246,33 @@ fn the_deadline_holds_even_if_nobody_reads_stderr() {
     assert_eq!((output.code(), output.out().as_str()), (Some(3), ""));
     expect_gone(&mark);
     sandbox.expect_no_log("a");
+}
+
+#[test]
+fn the_deadline_holds_even_if_a_terminal_takes_no_more() {
+    let mark = mark();
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", &format!("yes 'noise of {mark}' >&2"), MEMORY);
+    let terminal = Terminal::unread();
+    let mut program = sandbox.std_command("axe-run");
+    program.args(["a", "--no-stdin", "--timeout", "1", "--verbose"]);
+    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(terminal.stdio());
+    let started = Instant::now();
+    let output = program.output().unwrap();
+    assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
+    assert_eq!((output.code(), output.out().as_str()), (Some(3), ""));
+    expect_gone(&mark);
+}
+
+#[test]
+fn what_a_command_says_when_it_is_ended_is_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.agent("a", "trap 'echo last words >&2; exit 1' TERM; sleep 1000 & wait", "");
+    for more in [&[][..], &["--verbose"]] {
+        let output = sandbox.run("a").args(["--timeout", "1"]).args(more).write_stdin("x").output().unwrap();
+        assert_eq!(output.code(), Some(3), "{}", output.err());
+        assert!(output.err().contains("last words\n"), "{more:?}: {}", output.err());
+    }
 }
 
 #[test]

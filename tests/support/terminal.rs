@@ -17,6 +17,21 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn open() -> Terminal {
+        let terminal = Terminal::unread();
+        let mut screen = terminal.keyboard.try_clone().unwrap();
+        let kept = Arc::clone(&terminal.shown);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 1024];
+            // The read fails once the last program has closed the terminal.
+            while let Ok(n @ 1..) = screen.read(&mut chunk) {
+                kept.lock().unwrap().extend_from_slice(&chunk[..n]);
+            }
+        });
+        terminal
+    }
+
+    /// One that shows nothing, and takes no more once it is full.
+    pub(crate) fn unread() -> Terminal {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         // macOS cannot set it here; there a child that starts at this moment keeps one more descriptor.
         #[cfg(target_os = "linux")]
@@ -27,17 +42,7 @@ impl Terminal {
         let name = ptsname(&master, Vec::new()).unwrap();
         let end =
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        let mut screen = File::from(master.try_clone().unwrap());
-        let shown = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&shown);
-        std::thread::spawn(move || {
-            let mut chunk = [0; 1024];
-            // The read fails once the last program has closed the terminal.
-            while let Ok(n @ 1..) = screen.read(&mut chunk) {
-                kept.lock().unwrap().extend_from_slice(&chunk[..n]);
-            }
-        });
-        Terminal { keyboard: File::from(master), end, shown }
+        Terminal { keyboard: File::from(master), end, shown: Arc::default() }
     }
 
     pub(crate) fn stdio(&self) -> Stdio {
