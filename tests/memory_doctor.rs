@@ -697,7 +697,7 @@ mod history {
         let gone = findings(&store);
         assert_eq!(gone.len(), 2, "{gone:?}");
         for [_, _, what, mend] in gone.iter().map(|row| <&[String; 4]>::try_from(&row[..]).unwrap()) {
-            assert!(what.starts_with("is gone since the last commit"), "{what}");
+            assert!(what.starts_with("is gone since the last commit, and no memory program"), "{what}");
             let (_, mend) = mend.split_once(": ").unwrap();
             let done = Command::new("sh").arg("-c").arg(mend).current_dir(store.root()).status();
             assert!(done.unwrap().success(), "{mend}");

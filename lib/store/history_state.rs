@@ -7,6 +7,7 @@ use crate::store::entry::EntryId;
 use crate::store::git::Git;
 use crate::store::history::DIRS;
 use crate::store::place::Root;
+use crate::store::removed;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -85,10 +86,11 @@ impl HistoryState {
             let list = if is_gone { &mut state.gone } else { &mut state.changed };
             list.push(path);
         }
-        // One that a person renamed is there.
+        // One that a person renamed is there; one that was deleted by name waits for the next commit.
         let id = |path: &PathBuf| EntryId::at_end_of(path.file_name()?.to_str()?);
         let there: BTreeSet<EntryId> = state.changed.iter().filter_map(id).collect();
-        state.gone.retain(|path| id(path).is_none_or(|id| !there.contains(&id)));
+        let removed = removed::of(root)?;
+        state.gone.retain(|path| id(path).is_none_or(|id| !there.contains(&id) && !removed.contains(&id)));
         Ok(Some(state))
     }
 }

@@ -112,8 +112,7 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         ));
     }
     for file in &state.gone {
-        let what =
-            "is gone since the last commit; no program of memory deletes a note without committing that";
+        let what = "is gone since the last commit, and no memory program has deleted it";
         // Never to commit it: who has lost a note is told how to get it back.
         let name = file.strip_prefix(root.path()).unwrap_or(file).to_string_lossy();
         let name = shlex::try_quote(&name).unwrap_or_default();

@@ -103,9 +103,9 @@ fn head(line: &[u8]) -> Result<(String, String, u64)> {
     found.ok_or_else(lacks)
 }
 
-/// What git has answered, if that is about all of these objects.
+/// What git has answered, if that is about each of these objects.
 fn whole<T>(answers: BTreeMap<String, T>, names: &BTreeSet<&str>) -> Result<BTreeMap<String, T>> {
-    match answers.len() == names.len() {
+    match names.iter().all(|name| answers.contains_key(*name)) {
         true => Ok(answers),
         false => Err(unusable(&["cat-file"])),
     }

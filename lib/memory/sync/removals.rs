@@ -50,6 +50,20 @@ pub(super) fn in_files(files: &Files) -> Result<Notes> {
     notes(files.keys(), |path| Ok(files.get(path).cloned()))
 }
 
+/// Takes these notes out of files.
+pub(super) fn taken(files: &mut Files, notes: &Notes) -> Result<Files> {
+    let paths = in_files(files)?.into_iter().filter(|(id, _)| notes.contains_key(id)).map(|(_, path)| path);
+    Ok(paths.filter_map(|path| files.remove_entry(&path)).collect())
+}
+
+/// Puts those notes back that are not among the files: neither side had them.
+pub(super) fn put_missing(files: &mut Files, mut notes: Files) -> Result<()> {
+    let there = in_files(files)?;
+    let missing = in_files(&notes)?.into_iter().filter(|(id, _)| !there.contains_key(id));
+    files.extend(missing.filter_map(|(_, path)| notes.remove_entry(&path)));
+    Ok(())
+}
+
 pub(super) fn in_listing(git: &Git, listing: &Listing) -> Result<Notes> {
     notes(listing.0.keys(), |path| objects::text(git, listing, path))
 }
@@ -133,6 +147,22 @@ mod tests {
         let named = named.iter().filter_map(|id| EntryId::whole(id)).collect();
         lost.add(&some(base), &some(left), "here", &named, false);
         lost.notes.len()
+    }
+
+    #[test]
+    fn what_is_given_back_is_put_where_neither_side_has_it() {
+        let file = |id: &str| {
+            (format!("topics/{id}.md"), format!("---\nid: {id}\ntitle: T\n---\n\nx\n").into_bytes())
+        };
+        let all = ["id__AAAAA1", "id__AAAAA2", "id__BBBBBB"].map(file);
+        let mut base = Files::from(all.clone());
+        let mut returned = taken(&mut base, &some(2)).unwrap();
+        assert_eq!((base.len(), returned.len()), (1, 2));
+        // One of them has another name on a side.
+        let (path, bytes) = all[0].clone();
+        let mut merged = Files::from([(path.replace("topics", "archive"), bytes)]);
+        put_missing(&mut merged, std::mem::take(&mut returned)).unwrap();
+        assert_eq!(Vec::from_iter(merged.into_keys()), ["archive/id__AAAAA1.md", "topics/id__AAAAA2.md"]);
     }
 
     #[test]

@@ -472,15 +472,7 @@ impl Run<'_> {
         let (base, one, two) = (of(&before)?, of(&one)?, of(&two)?);
         let mut base = virtual_base.unwrap_or(base);
         // What is given back is new to the side that lacks it.
-        let returned: Notes =
-            removals::in_files(&base)?.into_iter().filter(|(id, _)| kept.contains_key(id)).collect();
-        let returned: Vec<(EntryId, String, Option<Vec<u8>>)> = returned
-            .into_iter()
-            .map(|(id, path)| {
-                let bytes = base.remove(&path);
-                (id, path, bytes)
-            })
-            .collect();
+        let returned = removals::taken(&mut base, kept)?;
         let is_forward = match ours {
             None => one.is_empty(),
             Some(_) => bases.first().map(String::as_str) == ours && base == one,
@@ -489,10 +481,7 @@ impl Run<'_> {
             true => MergedTree { files: unique(two.clone(), &rest), ..MergedTree::default() },
             false => tree::merge(Sides { base: &base, one: &one, two: &two, rest: &rest }),
         };
-        let there = removals::in_files(&merged.files)?;
-        for (_, path, bytes) in returned.into_iter().filter(|(id, ..)| !there.contains_key(id)) {
-            merged.files.extend(bytes.map(|bytes| (path, bytes)));
-        }
+        removals::put_missing(&mut merged.files, returned)?;
         let paths: BTreeSet<&String> = one.keys().chain(merged.files.keys()).collect();
         let mut changes = Changes::new();
         let mut hashes = Vec::new();
