@@ -417,11 +417,13 @@ impl Run<'_> {
             [first, second, ..] => removals::in_files(&self.merged_bases(first, second)?)?,
         };
         let theirs = self.listing(theirs, &remote)?;
-        let named = &removed::of(root)? | &removals::named(self.git, &theirs)?;
+        let (there, named) = (removals::in_listing(self.git, &theirs)?, removals::named(self.git, &theirs)?);
+        // A note that somebody renames at this moment is not gone.
+        let _store = if self.request.is_dry { None } else { Some(Topics::at(root).lock()?) };
+        let named = &named | &removed::of(root)?;
         let mut lost = Lost::default();
         let is_kept = missing == Some(Missing::Keep);
         let few = lost.add(&base, &removals::on_disk(root)?, "on this machine", &named, is_kept);
-        let there = removals::in_listing(self.git, &theirs)?;
         lost.add(&base, &there, &format!("in {remote}"), &named, is_kept);
         if is_kept {
             return Ok(lost.notes);
@@ -432,7 +434,6 @@ impl Run<'_> {
         // From now on they have a name. A few that a person has deleted here have one, too, or many times a few would be
         // many for a machine that was away.
         if !self.request.is_dry {
-            let _store = Topics::at(root).lock()?;
             removed::add(root, lost.notes.keys().chain(few.keys()))?;
         }
         Ok(Notes::new())
