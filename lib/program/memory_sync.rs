@@ -31,7 +31,7 @@ pub(super) const ABOUT: About = About {
     commands: &[],
     flags: &[
         value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder"),
-        value("missing", "WHAT", "for many notes that are gone: keep or remove"),
+        value("missing", "WHAT", "if many notes are missing: keep or remove them"),
         flag("dry-run", "fetch, and print what would change; change nothing"),
         flag("strict", "fail if the remote cannot be reached"),
         flag("json", "print one JSON object"),
@@ -54,9 +54,9 @@ pub(super) const ABOUT: About = About {
          repository is used, and without that nothing happens.\n\n\
          A secret that is removed before its note was ever sent leaves for good: the commits that nobody else has \
          become one. What was sent is never rewritten.\n\n\
-         Notes that somebody removed with memory-remove --purge go everywhere. If more than five notes and more than a tenth \
-         of all are gone on one side in any other way, nothing is merged until you say which it is: --missing \
-         keep gives them back, --missing remove removes them on every machine.\n\n\
+         What `memory-remove --purge` deletes here is deleted on every machine. If files of more than five other notes, and \
+         of more than a tenth of all, are missing on one side, nothing is merged until you decide: `--missing keep` \
+         brings every missing note back, `--missing remove` deletes them on every machine.\n\n\
          `git pull` in the store works too where both sides changed a file of the same name: memory-sync is git's merge driver there. What git cannot finish, \
          such as a note that has got two names, memory-sync finishes.",
     )],

@@ -129,7 +129,7 @@ impl Lost {
             self.places.join(" and "),
             some.join(", ")
         ))
-        .hint("memory-sync --missing keep gives them back; --missing remove removes them everywhere")
+        .hint("to bring them back: memory-sync --missing keep; to delete them everywhere: memory-sync --missing remove")
     }
 }
 
