@@ -41,10 +41,11 @@ pub(crate) fn locks(root: &Root) -> Vec<PathBuf> {
     git_dir(root.path()).map_or_else(Vec::new, |dir| locks_in(&dir))
 }
 
-/// The directory itself, where `index.lock` and `HEAD.lock` are, and all of `refs`.
+/// The directory itself, where `index.lock` and `HEAD.lock` are, `objects` with `maintenance.lock`, and all of `refs`.
 fn locks_in(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut waiting = vec![(dir.to_path_buf(), false), (dir.join("refs"), true)];
+    let mut waiting =
+        vec![(dir.to_path_buf(), false), (dir.join("objects"), false), (dir.join("refs"), true)];
     while let Some((dir, is_deep)) = waiting.pop() {
         for file in fs_err::read_dir(&dir).into_iter().flatten().flatten() {
             match file.file_type() {
