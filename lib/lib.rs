@@ -29,7 +29,6 @@ pub mod pipeline {
 /// From queue entries to notes.
 pub mod consolidate {
     pub use crate::harness::turn::Role;
-    pub use crate::memory::authorship::{Record, Speaker};
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
     pub use crate::memory::consolidate::judge::Known;
     pub use crate::memory::consolidate::passage::Passage;
@@ -43,6 +42,7 @@ pub mod consolidate {
     };
     pub use crate::memory::consolidate::write::write;
     pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};
+    pub use crate::memory::record::{Record, Speaker};
 }
 
 /// From notes to notes in order.

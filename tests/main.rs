@@ -70,6 +70,7 @@ mod http_faults;
 mod install_cron;
 mod install_hooks;
 mod kept_notes;
+mod landing;
 mod layers;
 mod manuals;
 mod memory_capture;

@@ -1,12 +1,12 @@
 //! What a model answers memory-consolidate: whatever it says, the plan names nothing that it was not shown.
 
 use crate::fuzz::{is_told, text};
-use crate::memory::authorship::{Record, Speaker};
 use crate::memory::consolidate::judge::{Judgement, Known, MayAsk, judged};
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
 use crate::memory::consolidate::work::{BatchSource, Part, Slice, Work};
 use crate::memory::pipeline::question::{mark_for, repair};
 use crate::memory::pipeline::reply::batch_of;
+use crate::memory::record::{Record, Speaker};
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, is_tag, links, one_line};
 use crate::store::journal::entry::QueueEntry;

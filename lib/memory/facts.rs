@@ -184,6 +184,11 @@ fn is_link(inner: &str) -> bool {
         && !inner.contains(['[', ']', '\n'])
 }
 
+/// Is it a pair like `and/or`?
+pub(crate) fn is_alternative(word: &str) -> bool {
+    ALTERNATIVES.contains(&word.to_lowercase().as_str())
+}
+
 /// A word and what stands around it.
 struct Word<'a> {
     text: &'a str,
@@ -310,7 +315,7 @@ fn is_named(word: &str, is_span: bool) -> bool {
         && !(is_short && word.contains('.'));
     is_flag
         || word.contains("://")
-        || word.contains('/') && !ALTERNATIVES.contains(&word.to_lowercase().as_str())
+        || word.contains('/') && !is_alternative(word)
         || word.starts_with('$')
         || word.starts_with('.') && word[1..].starts_with(char::is_alphabetic)
         || inner(".") && !is_short

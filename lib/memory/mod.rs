@@ -1,6 +1,5 @@
 //! Notes: taken in, found again, kept in order.
 
-pub(crate) mod authorship;
 pub(crate) mod budget;
 pub(crate) mod capture;
 pub(crate) mod consolidate;
@@ -12,6 +11,7 @@ pub(crate) mod hooks;
 pub(crate) mod links;
 pub(crate) mod pipeline;
 pub(crate) mod recall;
+pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod review;
 pub(crate) mod search;

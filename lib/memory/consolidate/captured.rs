@@ -1,11 +1,11 @@
 //! Captured notes: a person's is filed in the person's words, an agent's reaches no further than its repository.
 
-use crate::memory::authorship::{NoteText, unproven};
 use crate::memory::consolidate::decide::Judge;
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::plan::{Change, Origin, PlannedNote};
 use crate::memory::consolidate::reply::{Proposed, Reply};
 use crate::memory::links::new_id;
+use crate::memory::record::{NoteText, unproven};
 use crate::memory::search::words;
 use crate::store::entry::{By, Scope, Source, Status, add_missing, one_line};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
@@ -59,6 +59,7 @@ pub(super) fn as_it_is(entry: &QueueEntry, judge: &mut Judge) -> Vec<Change> {
         scope: if is_persons && is_for_all { Scope::Global } else { Scope::Repo },
         until: None,
         by,
+        outside: Vec::new(),
         body,
         sources: vec![origin],
     };
@@ -149,6 +150,7 @@ pub(super) fn own_words(
         scope: if origin.repo.is_some() { *scope } else { Scope::Global },
         until: None,
         by: By::Person,
+        outside: Vec::new(),
         body,
         sources: vec![origin],
     })))

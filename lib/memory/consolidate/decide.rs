@@ -1,15 +1,23 @@
-//! What becomes of what a reply wants written: it lands, or it waits for a person.
+//! What becomes of what a reply wants written: it lands, or it waits for a person. memory-pipelines(7) has the same lines:
 //!
-//! Three things wait: an address or command that only a tool's output showed, a change of a note that a person has
-//! taken for their own, and whatever should hold everywhere without being the person's own sentence. Besides, an
-//! update waits that cannot be made safely: it would lose facts, or the note is not as the model saw it.
+//! 1. A session's note lands in its repository at once.
+//! 2. It waits if it repeats something from outside: an address, path, flag or name, or four words in a row.
+//! 3. Outside is the web, MCP, network programs, unknown tools, dependencies, and files beyond the repository.
+//! 4. It is not from outside if the person typed it, if the agent wrote it before anything from outside showed it, or if
+//!    the repository or its own programs show it, too.
+//! 5. It always waits, unless the person typed it: download and run, checks or security off, sending data away, hiding.
+//! 6. It holds everywhere, or changes what the person wrote, pinned, accepted or made global, only in the person's words.
+//! 7. Questions, suppositions, quotations and long pastes are not the person's words.
+//!
+//! `memory::outside` knows 3, `memory::record` knows 4 and 7. Besides, an update waits that cannot be made safely: it would
+//! lose facts, or the note is not as the model saw it.
 
 use crate::base::text::whole_lines;
-use crate::memory::authorship::{NoteText, Record, reasons};
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, PlannedNote, PlannedRetirement};
 use crate::memory::consolidate::reply::{Proposed, Quoted, Retired};
 use crate::memory::facts;
 use crate::memory::links::new_id;
+use crate::memory::record::{NoteText, Record, Speaker};
 use crate::memory::redact::Redactor;
 use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, Status, add_missing, one_line};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
@@ -45,8 +53,22 @@ pub(super) struct Judge<'a> {
 /// What becomes of one entry.
 pub(super) struct Decision {
     pub(super) changes: Vec<Change>,
-    /// The facts that an update would lose without calling them gone.
-    pub(super) lost: Vec<String>,
+    /// What the model can mend so that nothing of it waits.
+    pub(super) faults: Vec<String>,
+}
+
+/// Why something waits.
+struct Reason {
+    /// For the person.
+    text: String,
+    /// For the model, if it can mend it.
+    fault: Option<String>,
+}
+
+impl Reason {
+    fn told(text: impl Into<String>) -> Reason {
+        Reason { text: text.into(), fault: None }
+    }
 }
 
 /// The text of an entry, cleaned of secrets.
@@ -136,46 +158,48 @@ impl Judge<'_> {
         kept
     }
 
+    /// The turns of the person that the quotes stand in.
+    fn cited(&self, quotes: &[Quoted]) -> Vec<usize> {
+        let is_persons = |quoted: &&Quoted| {
+            self.record.quote(quoted.turn, &quoted.quote).map(Speaker::by) == Some(By::Person)
+        };
+        quotes.iter().filter(is_persons).map(|quoted| quoted.turn).collect()
+    }
+
     /// What becomes of an entry of a reply.
     pub(super) fn decide(&mut self, proposed: &Proposed) -> Decision {
         let text = self.text(proposed);
-        match &proposed.update {
-            None => Decision { changes: self.new_note(proposed, text), lost: Vec::new() },
-            Some(name) => {
-                let id = proposed.updates().filter(|id| self.ids.contains(id));
-                if let Some(id) = id {
-                    return match self.notes.get(&id).cloned() {
-                        Some(known) => self.update(proposed, text, &id, &known),
-                        None => self.update_unseen(proposed, text, &id),
-                    };
-                }
+        let Some(name) = &proposed.update else { return self.new_note(proposed, text) };
+        let id = proposed.updates().filter(|id| self.ids.contains(id));
+        match id.map(|id| (self.notes.get(&id).cloned(), id)) {
+            Some((Some(known), id)) => self.update(proposed, text, &id, &known),
+            Some((None, id)) => self.update_unseen(proposed, text, &id),
+            None => {
                 self.warnings.push(format!(
                     "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
                     text.title,
                     crate::base::text::one_line(name, 40)
                 ));
-                Decision { changes: self.new_note(proposed, text), lost: Vec::new() }
+                self.new_note(proposed, text)
             }
         }
     }
 
-    /// A new note lands in the session's repository; everywhere, only if it is the person's own sentence.
-    fn new_note(&mut self, proposed: &Proposed, text: Text) -> Vec<Change> {
+    /// A new note lands in the session's repository; everywhere, only as a rule that the person typed.
+    fn new_note(&mut self, proposed: &Proposed, text: Text) -> Decision {
         let origins = self.origins(&proposed.sources);
         let until = proposed.until.day(None);
         let has_repo = origins.iter().any(|origin| origin.repo.is_some());
-        // Outside of a repository there is only everywhere.
+        // Without a directory there is only everywhere.
         let is_for_all = proposed.scope == Some(Scope::Global) || !has_repo;
-        let is_own = is_for_all && until.is_none() && self.is_own(&text);
-        let reasons = self.foreign(&text, None);
+        let is_own = is_for_all && self.record.is_own_rule(&text.note());
+        let reasons = self.risks(&text, None);
         if !reasons.is_empty() {
             let scope = if proposed.scope == Some(Scope::Global) { Scope::Global } else { Scope::Repo };
-            return vec![self.proposal(Op::Create, None, Some((text, scope, until)), proposed, reasons)];
+            return self.waits(Op::Create, None, Some((text, scope, until)), proposed, reasons);
         }
         let id = new_id(&text.title, self.created_at, &mut self.ids);
         let by = self.record.by(&text.note(), None);
-        let widens = is_for_all && !is_own;
-        let why = if has_repo { REACH } else { NO_REPO };
         let note = PlannedNote {
             id: id.clone(),
             update: None,
@@ -183,38 +207,63 @@ impl Judge<'_> {
             before: None,
             created_at: self.created_at,
             status: Status::Consolidated,
-            title: text.title.clone(),
-            summary: text.summary.clone(),
-            tags: text.tags.clone(),
+            title: text.title,
+            summary: text.summary,
+            tags: text.tags,
             scope: if is_own { Scope::Global } else { Scope::Repo },
             until,
             by,
-            body: text.body.clone(),
+            outside: self.outside(by, proposed),
+            body: text.body,
             sources: origins,
         };
-        let mut changes = vec![Change::Note(Box::new(note))];
-        if widens {
-            changes.push(self.proposal(Op::Widen, Some(&id), None, proposed, vec![why.to_owned()]));
+        let landed = Change::Note(Box::new(note));
+        if !is_for_all || is_own {
+            return Decision { changes: vec![landed], faults: Vec::new() };
         }
-        changes
+        let reason = Reason {
+            text: if has_repo { REACH } else { NO_REPO }.to_owned(),
+            fault: (has_repo && self.record.has_rules()).then(|| REACH_FAULT.to_owned()),
+        };
+        let mut decision = self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]);
+        decision.changes.insert(0, landed);
+        decision
     }
 
-    fn is_own(&self, text: &Text) -> bool {
-        text.tags.iter().all(|tag| self.tags.contains(tag))
-            && self.record.verbatim(&text.title, &text.summary, &text.body)
+    /// What an agent had read from outside before it concluded this.
+    fn outside(&self, by: By, proposed: &Proposed) -> Vec<String> {
+        let cited: Vec<usize> = proposed.evidence.iter().map(|quoted| quoted.turn).collect();
+        if by == By::Person { Vec::new() } else { self.record.hosts_before(&cited) }
     }
 
-    /// Why addresses and commands of a text make it wait.
-    fn foreign(&self, text: &Text, old: Option<&Text>) -> Vec<String> {
-        reasons(&self.record.foreign(&text.note(), old.map(Text::note).as_ref()))
+    /// What of a text is from outside, and what it would have done that always waits.
+    fn risks(&self, text: &Text, old: Option<&Text>) -> Vec<Reason> {
+        let (new, old) = (text.note(), old.map(Text::note));
+        let mut reasons = Vec::new();
+        let hosts = self.record.hosts_before(&[]);
+        let place = if hosts.is_empty() {
+            "outside the repository".to_owned()
+        } else {
+            hosts[..hosts.len().min(NAMED)].join(", ")
+        };
+        for what in self.record.foreign(&new, old.as_ref()).iter().take(NAMED) {
+            let what = crate::base::text::one_line(what, QUOTED);
+            reasons.push(Reason {
+                text: format!("\"{what}\" comes from outside the repository ({place})."),
+                fault: Some(format!(
+                    "\"{what}\" comes from {place}; say it without, or the note waits for the person"
+                )),
+            });
+        }
+        let dangers = self.record.dangers(&new, old.as_ref());
+        reasons.extend(dangers.iter().map(|danger| Reason::told(format!("It {}.", danger.does()))));
+        reasons
     }
 
     /// The note was not even listed in the prompt.
     fn update_unseen(&mut self, proposed: &Proposed, text: Text, id: &EntryId) -> Decision {
         let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.day(None));
-        let reasons = vec![UNSEEN.to_owned()];
-        let change = self.proposal(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
-        Decision { changes: vec![change], lost: Vec::new() }
+        self.waits(Op::Update, Some(id), Some((text, scope, until)), proposed, vec![Reason::told(UNSEEN)])
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
@@ -224,43 +273,28 @@ impl Judge<'_> {
         let until = proposed.until.day(meta.until);
         let scope = proposed.scope.unwrap_or(meta.scope);
         let mut reasons = self.standing(id, known, &old);
-        let all = (old.all(), text.all());
-        let loss = facts::lost(&all.0, &all.1, &proposed.gone, |id| self.ids.contains(id));
-        for item in &loss.unmatched {
-            let item = crate::base::text::one_line(item, 80);
-            self.warnings.push(format!("\"{}\": \"{item}\" is called gone, and is not in {id}", text.title));
-        }
-        let lost: Vec<String> = loss.missing.iter().map(|fact| (*fact).to_owned()).collect();
-        if !lost.is_empty() {
-            let few: Vec<&str> = lost.iter().take(5).map(String::as_str).collect();
-            let (count, few) = (lost.len(), few.join(", "));
-            let facts = if count == 1 { "1 fact" } else { &format!("{count} facts") };
-            reasons.push(format!(
-                "It would remove {facts} from the note that the reply does not call gone: {few}."
-            ));
-        }
-        reasons.extend(self.foreign(&text, Some(&old)));
-        if let Some(why) = self.guarded(id, known) {
-            let is_small = known.entry.kept() != Some(Kept::Global)
-                && known.entry.kept() != Some(Kept::Pinned)
-                && until == meta.until
-                && text.tags.iter().all(|tag| meta.tags.contains(tag))
-                && scope == meta.scope;
-            if !(is_small && self.record.is_own_correction(&old.note(), &text.note())) {
-                reasons.push(why);
-            }
+        reasons.extend(self.loss(proposed, &old, &text, id));
+        reasons.extend(self.risks(&text, Some(&old)));
+        if let Some(whose) = self.guarded(id, known) {
+            let why = self.record.why_not_own(&self.cited(&proposed.evidence), &old.note(), &text.note());
+            reasons.extend(why.map(|why| Reason {
+                text: format!("{whose} It is not changed in your words: {}.", why),
+                fault: Some(format!(
+                    "the note {id} is the person's own, and changes in the person's words only: {}",
+                    said_to_model(&why)
+                )),
+            }));
         }
         if !reasons.is_empty() {
-            let lost = if reasons.len() == 1 { lost } else { Vec::new() };
             // An update adds tags and takes none away.
             let new = std::mem::replace(&mut text.tags, meta.tags);
             add_missing(&mut text.tags, new);
-            let change = self.proposal(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
-            return Decision { changes: vec![change], lost };
+            return self.waits(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
         }
         let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
         let by = self.record.by(&text.note(), Some((&old.note(), before)));
-        let widens = scope == Scope::Global && meta.scope == Scope::Repo;
+        let widens =
+            scope == Scope::Global && meta.scope == Scope::Repo && !self.record.is_own_rule(&text.note());
         // What was said in one repository about another's note does not show it here.
         let is_here = self.is_here(&meta);
         let sources = self.origins(&proposed.sources).into_iter();
@@ -274,19 +308,45 @@ impl Judge<'_> {
             title: text.title,
             summary: text.summary,
             tags: text.tags,
-            scope: meta.scope,
+            // What holds everywhere is not narrowed by a model.
+            scope: if widens || scope == Scope::Repo { meta.scope } else { scope },
             until,
             by,
+            outside: self.outside(by, proposed),
             body: text.body,
             sources: sources
                 .map(|source| if is_here { source } else { Origin { repo: None, cwd: None, ..source } })
                 .collect(),
         };
-        let mut changes = vec![Change::Note(Box::new(note))];
-        if widens {
-            changes.push(self.proposal(Op::Widen, Some(id), None, proposed, vec![REACH.to_owned()]));
+        let landed = Change::Note(Box::new(note));
+        if !widens {
+            return Decision { changes: vec![landed], faults: Vec::new() };
         }
-        Decision { changes, lost: Vec::new() }
+        let mut decision = self.waits(Op::Widen, Some(id), None, proposed, vec![Reason::told(REACH)]);
+        decision.changes.insert(0, landed);
+        decision
+    }
+
+    /// The facts that an update would lose without calling them gone.
+    fn loss(&mut self, proposed: &Proposed, old: &Text, text: &Text, id: &EntryId) -> Option<Reason> {
+        let all = (old.all(), text.all());
+        let loss = facts::lost(&all.0, &all.1, &proposed.gone, |id| self.ids.contains(id));
+        for item in &loss.unmatched {
+            let item = crate::base::text::one_line(item, QUOTED);
+            self.warnings.push(format!("\"{}\": \"{item}\" is called gone, and is not in {id}", text.title));
+        }
+        let few: Vec<&str> = loss.missing.iter().take(NAMED).copied().collect();
+        let facts = if loss.missing.len() == 1 { "1 fact" } else { &format!("{} facts", loss.missing.len()) };
+        (!few.is_empty()).then(|| Reason {
+            text: format!(
+                "It would remove {facts} from the note that the reply does not call gone: {}.",
+                few.join(", ")
+            ),
+            fault: Some(format!(
+                "the update of {id} loses {}; keep them, or name in \"gone\" those that no longer hold",
+                loss.missing.join(", ")
+            )),
+        })
     }
 
     /// What becomes of a note that no longer holds.
@@ -301,8 +361,11 @@ impl Judge<'_> {
         }
         let meta = known.entry.meta().clone();
         let old = Text::of(&meta, known.entry.body());
-        let mut reasons = self.standing(id, &known, &old);
-        reasons.extend(self.guarded(id, &known));
+        let mut reasons: Vec<String> =
+            self.standing(id, &known, &old).into_iter().map(|reason| reason.text).collect();
+        if !self.record.lets_go(&self.cited(&retired.evidence), &meta.title) {
+            reasons.extend(self.guarded(id, &known));
+        }
         let reason = one_line(&self.redactor.cleaned(&retired.reason));
         if reasons.is_empty() {
             let replaces = self.seen.get(id).cloned().unwrap_or_default();
@@ -322,23 +385,23 @@ impl Judge<'_> {
     }
 
     /// Why the note is not what the model thinks it is.
-    fn standing(&self, id: &EntryId, known: &KnownNote, old: &Text) -> Vec<String> {
+    fn standing(&self, id: &EntryId, known: &KnownNote, old: &Text) -> Vec<Reason> {
         let mut reasons = Vec::new();
         match self.seen.get(id) {
-            None => reasons.push(UNSEEN.to_owned()),
+            None => reasons.push(UNSEEN),
             Some(seen) if *seen != known.entry.fingerprint() => {
-                reasons.push("The note was changed after the model had seen it.".to_owned());
+                reasons.push("The note was changed after the model had seen it.");
             }
             Some(_) => {}
         }
         if known.is_archived {
-            reasons.push("The note is in the archive.".to_owned());
+            reasons.push("The note is in the archive.");
         }
         // Nor may it be named among the facts that would go.
         if self.redactor.cleaned(&old.all()) != old.all() {
-            reasons.push("The note holds a secret, which no model is shown.".to_owned());
+            reasons.push("The note holds a secret, which no model is shown.");
         }
-        reasons
+        reasons.into_iter().map(Reason::told).collect()
     }
 
     /// Why no agent may change this note alone.
@@ -368,14 +431,15 @@ impl Judge<'_> {
         }
     }
 
-    fn proposal(
+    /// The change waits, and the model may mend what can be mended.
+    fn waits(
         &mut self,
         op: Op,
         note: Option<&EntryId>,
         text: Option<(Text, Scope, Option<jiff::civil::Date>)>,
         proposed: &Proposed,
-        reasons: Vec<String>,
-    ) -> Change {
+        reasons: Vec<Reason>,
+    ) -> Decision {
         let title = text.as_ref().map_or(proposed.title.as_str(), |(text, ..)| &text.title).to_owned();
         let evidence = self.evidence(&proposed.evidence, &one_line(&title));
         let origins = self.origins(&proposed.sources);
@@ -389,7 +453,11 @@ impl Judge<'_> {
             body: whole_lines(&text.body),
             sources: origins.iter().map(Source::from).collect(),
         });
-        self.waiting(op, note, draft, evidence, &origins, reasons, by)
+        // One that a person must look at anyway is not asked about again.
+        let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
+        let texts = reasons.into_iter().map(|reason| reason.text).collect();
+        let change = self.waiting(op, note, draft, evidence, &origins, texts, by);
+        Decision { changes: vec![change], faults: faults.unwrap_or_default() }
     }
 
     #[allow(clippy::too_many_arguments, reason = "each is a field of the proposal")]
@@ -421,10 +489,19 @@ impl Judge<'_> {
     }
 }
 
+/// The reason is written for the person.
+fn said_to_model(why: &str) -> String {
+    why.replace("you did not say", "the person did not say").replace("what you said", "what the person said")
+}
+
+/// So many things are named as reasons, and so many characters of each are quoted.
+const NAMED: usize = 5;
+const QUOTED: usize = 80;
 const UNSEEN: &str = "The model had not seen the text of the note.";
-const REACH: &str = "It is to hold everywhere, and is not word for word what you said.";
-const NO_REPO: &str =
-    "It comes from a session outside of any repository, so it is shown nowhere until you accept it.";
+const REACH: &str = "It is to hold everywhere, and is not made of rules that you typed.";
+const REACH_FAULT: &str = "a global note is made of whole sentences that the person typed as a rule: title, body, and the \
+                           summary if there is one; use these sentences, or scope \"repo\"";
+const NO_REPO: &str = "It comes from a session in no directory, so it is shown nowhere until you accept it.";
 
 #[cfg(test)]
 mod tests;

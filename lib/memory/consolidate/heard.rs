@@ -2,10 +2,10 @@
 //! the next, so that a run reads each passage once and not once more for every part behind it.
 
 use crate::base::error::{Error, Result};
-use crate::memory::authorship::Record;
 use crate::memory::consolidate::history::{History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::work::Stretch;
+use crate::memory::record::Record;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,9 +186,10 @@ mod tests {
 
     use super::*;
     use crate::harness::turn::Role;
-    use crate::memory::authorship::Speaker;
     use crate::memory::consolidate::history::HistoryWriter;
+    use crate::memory::record::{NoteText, Speaker};
     use crate::store::batch::Batches;
+    use crate::store::entry::By;
     use crate::store::place::Root;
 
     /// A batch with a session of the turns "word 0", "word 1" and so on, of which the agent's cite a note.
@@ -206,6 +207,10 @@ mod tests {
         }
         batch.write_json(&facts_name("q"), &writer.finish().unwrap()).unwrap();
         batch
+    }
+
+    fn said(record: &Record, body: &str) -> By {
+        record.by(&NoteText { body, ..NoteText::default() }, None)
     }
 
     fn stretch(from: usize, to: usize) -> Vec<Stretch> {
@@ -234,7 +239,11 @@ mod tests {
         let second = heard.record(&batch, &stretch(3, 6)).unwrap();
         assert_eq!(second.quote(2, "word 4"), Some(Speaker::Person));
         assert_eq!(second.quote(3, "word 2"), None, "that was another prompt");
-        assert!(second.verbatim("word 0", "word 2", "word 4"), "what was typed earlier counts");
+        assert_eq!(
+            said(&second, "- word 0\n- word 2\n- word 4"),
+            By::Person,
+            "what was typed earlier counts"
+        );
         // Cited again, but not for the first time.
         assert!(heard.session(&batch, &stretch(3, 6)[0]).unwrap().newly_cited().is_empty());
         assert!(Heard::default().record(&batch, &stretch(3, 6)).is_err());
@@ -248,8 +257,8 @@ mod tests {
         assert!(heard.session(&batch, &stretch(4, 6)[0]).unwrap().newly_cited().is_empty());
         // An earlier part once more: nothing that was said later is known.
         let record = heard.record(&batch, &stretch(0, 2)).unwrap();
-        assert!(record.verbatim("word 0", "word 0", "word 0"));
-        assert!(!record.verbatim("word 4", "word 4", "word 4"));
+        assert_eq!(said(&record, "word 0"), By::Person);
+        assert_ne!(said(&record, "word 4"), By::Person);
         assert_eq!(heard.session(&batch, &stretch(0, 2)[0]).unwrap().newly_cited().len(), 1);
         heard.forget(&batch);
         assert!(heard.0.is_empty());

@@ -1,7 +1,6 @@
 //! A reply, held against what was asked: what to write, and what becomes of each queue entry.
 
 use crate::base::text::one_line;
-use crate::memory::authorship::Record;
 use crate::memory::consolidate::captured::{
     as_it_is, filed_for, is_in_own_words, is_of_one_note, own_notes, own_words,
 };
@@ -10,6 +9,7 @@ use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
 use crate::memory::consolidate::reply::{self, Asked, Proposed, Reply};
 use crate::memory::consolidate::work::{Verdict, Work};
 use crate::memory::links::resolve_intra_batch_links;
+use crate::memory::record::Record;
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
@@ -104,13 +104,7 @@ pub(crate) fn judged(
             continue;
         }
         let decision = judge.decide(entry);
-        if !decision.lost.is_empty() {
-            faults.push(format!(
-                "entries[{index}]: the update of {} loses {}; keep them, or name in \"gone\" those that no longer hold",
-                entry.update.as_deref().unwrap_or_default(),
-                decision.lost.join(", ")
-            ));
-        }
+        faults.extend(decision.faults.iter().map(|fault| format!("entries[{index}]: {fault}")));
         planned.extend(decision.changes.into_iter().map(|change| (Some(entry), change)));
     }
     if !faults.is_empty() && may_ask.repair {

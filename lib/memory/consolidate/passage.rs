@@ -3,7 +3,7 @@
 
 use crate::harness::recalled::reads_memory;
 use crate::harness::turn::Role;
-use crate::memory::authorship::{Record, Speaker};
+use crate::memory::record::{Record, Speaker};
 use crate::store::entry::{EntryId, mentioned};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -109,12 +109,13 @@ impl Passage {
                 }
                 None => record.add(turn, Speaker::Person, &self.text),
             },
-            Role::User | Role::Assistant | Role::Reasoning => record.add(turn, Speaker::Agent, &self.text),
+            // Whose it is cannot be told.
+            Role::User | Role::Document => record.add(turn, Speaker::Pasted, &self.text),
+            Role::Assistant | Role::Reasoning => record.add(turn, Speaker::Agent, &self.text),
             Role::Tool => {
                 record.add(turn, Speaker::ToolInput, input);
                 record.add(turn, Speaker::ToolOutput, output);
             }
-            Role::Document => record.add(turn, Speaker::ToolOutput, &self.text),
         }
     }
 

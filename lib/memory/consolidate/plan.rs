@@ -50,6 +50,9 @@ pub struct PlannedNote {
     /// The last day on which it holds.
     pub until: Option<Date>,
     pub by: By,
+    /// The hosts that the session had read before.
+    #[serde(default)]
+    pub outside: Vec<String>,
     pub body: String,
     pub sources: Vec<Origin>,
 }

@@ -2,9 +2,9 @@
 //! steps. No file, no process.
 
 use super::*;
-use crate::memory::authorship::{Record, Speaker};
 use crate::memory::consolidate::plan::KnownNote;
 use crate::memory::consolidate::work::Action;
+use crate::memory::record::{Record, Speaker};
 use crate::store::entry::Entry;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::proposal::Proposal;

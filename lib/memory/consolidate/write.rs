@@ -133,6 +133,8 @@ fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry
         }
         meta.until = note.until;
         meta.by = Some(note.by);
+        meta.scope = note.scope;
+        add_missing(&mut meta.outside, note.outside.iter().cloned());
         meta.updated_at = at;
     })?;
     // What a person has edited by hand stays theirs.
@@ -168,6 +170,7 @@ fn create<P: Persistence>(
         scope: note.scope,
         until: note.until,
         by: Some(note.by),
+        outside: note.outside.clone(),
         created_at: note.created_at,
         updated_at: at,
         sources: note.sources.iter().map(Source::from).collect(),

@@ -2,11 +2,11 @@
 
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::memory::authorship::{Danger, DangerKind, dangers};
 use crate::memory::doctor::cache::{Cache, Known, Record};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::prose;
+use crate::memory::record::{Danger, dangers};
 use crate::memory::section::{Candidate, Inspection};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
 use crate::store::journal::entry::TAG_FORM;
@@ -235,7 +235,7 @@ fn facts(meta: &Meta, place: Place, path: &Path, text: TextFacts, cx: &CheckCont
         findings.extend(oversized(lines, &shown));
         findings.extend(stale(meta, path, &shown, cx));
         findings.extend(expired(meta, &shown, cx));
-        findings.extend(dangers.into_iter().map(|danger| of_danger(danger, &meta.id, &shown)));
+        findings.extend(dangers.into_iter().map(|danger| of_danger(&danger, &meta.id, &shown)));
     }
     NoteFacts {
         id: meta.id.clone(),
@@ -321,15 +321,9 @@ fn stale(meta: &Meta, path: &Path, shown: &Path, cx: &CheckContext) -> Option<Fi
 }
 
 /// A note that would have every agent do what nobody should, whoever wrote it.
-fn of_danger(danger: Danger, id: &EntryId, shown: &Path) -> Finding {
-    let what = match danger.kind {
-        DangerKind::Piped => "pipes the network into a shell",
-        DangerKind::Unverified => "switches off the check of certificates, signatures or host keys",
-        DangerKind::Hidden => "tells agents to hide something from you",
-    };
-    let quote = if danger.quote.is_empty() { String::new() } else { format!(": \"{}\"", danger.quote) };
+fn of_danger(danger: &Danger, id: &EntryId, shown: &Path) -> Finding {
     let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
-    Finding::warning(Check::Danger, shown, what.to_owned() + &quote, &mend)
+    Finding::warning(Check::Danger, shown, danger.does(), &mend)
 }
 
 /// AGENTS.md leaves it out; here it would stay for ever.

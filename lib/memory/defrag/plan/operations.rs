@@ -1,7 +1,6 @@
 //! Each operation: what it makes of its notes, or why it is not done.
 
 use crate::base::error::{Error, Result};
-use crate::memory::authorship::NoteText;
 use crate::memory::defrag::plan::drafts::{Draft, Drafts};
 use crate::memory::defrag::plan::meta::{cool, join};
 use crate::memory::defrag::plan::planned::{Look, Planned, Verdict};
@@ -9,6 +8,7 @@ use crate::memory::defrag::plan::written::{Lost, Written};
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::reply::{Op, Operation, Text};
 use crate::memory::links::new_id;
+use crate::memory::record::NoteText;
 use crate::store::entry::{Entry, EntryId, Meta, Tier, one_line};
 use crate::store::persistence::Place;
 use crate::store::revision::{Revision, Version};

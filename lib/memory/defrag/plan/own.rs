@@ -3,10 +3,10 @@
 
 use crate::base::error::Result;
 use crate::base::text::one_line;
-use crate::memory::authorship::{Foreign, NoteText, Record, collapsed, sentences_of_note};
 use crate::memory::defrag::dropped::NAMED;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::facts::{PieceKind, pieces};
+use crate::memory::record::{NoteText, Record, collapsed, names_not_in, sentences_of_note};
 use crate::store::entry::{By, Entry, EntryId};
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -105,21 +105,19 @@ fn not_own(kept: &[&Entry], texts: &[NoteText], reasons: &mut Vec<String>) {
     }
 }
 
-/// The addresses and commands of the texts that are in none of the notes.
+/// The names and commands of the texts that are in none of the notes, and what always waits.
 fn foreign(parts: &[&Entry], texts: &[NoteText], reasons: &mut Vec<String>) {
     let before = parts.iter().map(|part| said(part)).collect::<Vec<_>>().join("\n");
     let old = NoteText { body: &before, ..NoteText::default() };
-    let record = Record::default();
     let mut found = BTreeSet::new();
     for text in texts {
-        for foreign in record.foreign(text, Some(&old)) {
-            found.insert(match foreign {
-                Foreign::Claim(_, claim) => {
-                    format!("\"{}\" is in none of the notes", one_line(&claim, QUOTED))
-                }
-                other => other.to_string(),
-            });
-        }
+        let names = names_not_in(text, &before);
+        found.extend(
+            names.iter().map(|name| format!("\"{}\" is in none of the notes", one_line(name, QUOTED))),
+        );
+        found.extend(
+            Record::default().dangers(text, Some(&old)).iter().map(|danger| format!("it {}", danger.does())),
+        );
         // Words of several commands make another one.
         let before = words(&before);
         for command in text.texts().into_iter().flat_map(commands) {

@@ -1,8 +1,8 @@
 //! What a person is to decide about: an operation, as the changes that `memory-review` makes.
 
 use crate::base::error::{Error, Result};
-use crate::memory::authorship::NoteText;
 use crate::memory::defrag::plan::drafts::Drafts;
+use crate::memory::record::NoteText;
 use crate::store::entry::{By, Entry, EntryId, Source, add_missing};
 use crate::store::proposal::{Draft, Op, Proposal};
 

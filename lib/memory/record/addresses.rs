@@ -1,25 +1,12 @@
-//! The words and addresses of a text, in the form in which they are compared. Notes and turns are read alike, so a
-//! word that stands in both is found, whatever stands around it.
+//! The addresses of a text, with and without a scheme.
 
 use crate::memory::facts::is_unspaced;
-use std::borrow::Cow;
 
-/// An address, and where it stands in the text.
+/// An address of a text.
 pub(super) struct Address<'a> {
     pub(super) text: &'a str,
-    pub(super) at: usize,
     /// Its host is this machine or a private network's: nobody else can serve anything there.
     pub(super) is_local: bool,
-}
-
-/// Longer words are cut: nobody names anything with so many bytes.
-const WORD_BYTES: usize = 500;
-/// An address stands for those that it begins with, so many.
-const PREFIXES: usize = 12;
-
-/// Ends a word, of prose and of a command.
-fn is_border(c: char) -> bool {
-    !is_plain(c) && (ends_address(c) || "()[]{},;&=".contains(c))
 }
 
 /// What most characters are, and ends nothing.
@@ -33,67 +20,9 @@ fn ends_address(c: char) -> bool {
         && (c.is_whitespace() || c.is_control() || "\"'`<>|\\“”„‘’‚«»‹›…".contains(c) || is_unspaced(c))
 }
 
-/// The words of a text with their places, without the punctuation at their ends.
-pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let start = at + text[at..].find(|c| !is_border(c))?;
-            let end = text[start..].find(is_border).map_or(text.len(), |length| start + length);
-            at = end;
-            let raw = &text[start + escape(text, start)..end];
-            let word = trimmed(raw);
-            if word.contains(char::is_alphanumeric) {
-                let from = end - raw.len() + (raw.len() - raw.trim_start_matches(is_leading).len());
-                return Some((from.min(end), word));
-            }
-        }
-    })
-}
-
 /// In JSON a line ends with `\n`: the letter after the backslash is none of a word's.
 fn escape(text: &str, start: usize) -> usize {
     usize::from(text[..start].ends_with('\\') && text[start..].starts_with(['n', 't', 'r']))
-}
-
-fn is_leading(c: char) -> bool {
-    "*_:!?#+@^~$%./".contains(c)
-}
-
-fn trimmed(raw: &str) -> &str {
-    raw.trim_start_matches(is_leading).trim_end_matches(|c: char| "*_:!?#+@^~$%./-".contains(c))
-}
-
-/// The keys under which a word is found: itself, and what it holds that has a digit (the port of `localhost:4310`).
-pub(super) fn word_keys(word: &str, mut each: impl FnMut(&str)) {
-    let word = &word[..crate::base::text::border(word, WORD_BYTES)];
-    // Sessions are long, and most words are in lower case.
-    let is_lower = word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
-    let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
-    if word.contains([':', '@', '/']) && word.bytes().any(|byte| byte.is_ascii_digit()) {
-        let parts = word.split([':', '@', '/']).map(trimmed);
-        parts
-            .filter(|part| part.len() > 1 && part.bytes().any(|byte| byte.is_ascii_digit()))
-            .for_each(&mut each);
-    }
-    each(&word);
-}
-
-/// The keys under which an address is found: itself without its scheme, and what it begins with.
-pub(super) fn address_keys(address: &str, mut each: impl FnMut(&str)) {
-    let whole = address_key(address);
-    each(&whole);
-    let ends = whole.match_indices(['/', '?', '#', ':']).map(|(at, _)| at).filter(|at| *at > 0);
-    ends.take(PREFIXES).for_each(|at| each(whole[..at].trim_end_matches('/')));
-}
-
-/// An address without its scheme, the host in lower case.
-pub(super) fn address_key(address: &str) -> String {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest).trim_start_matches('/');
-    let rest = &rest[..crate::base::text::border(rest, WORD_BYTES * 4)];
-    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let path = rest[host..].trim_end_matches(['/', '#', '?']);
-    rest[..host].to_lowercase() + path
 }
 
 /// Every address of a text: URLs, `host/path`, `host:port`, `user@host:path`.
@@ -129,7 +58,7 @@ fn of_chunk<'a>(text: &'a str, mut start: usize, end: usize, found: &mut Vec<Add
         let rest = rest[..closed].trim_end_matches(|c: char| "*_.,:;!?".contains(c));
         if !rest.is_empty() && colon > scheme {
             let address = &chunk[scheme..colon + 3 + rest.len()];
-            found.push(Address { text: address, at: start + scheme, is_local: is_local(rest) });
+            found.push(Address { text: address, is_local: is_local(rest) });
         }
         start += colon + 3 + closed;
     }
@@ -154,7 +83,6 @@ fn unopened(text: &str) -> Option<usize> {
 
 /// Addresses without a scheme.
 fn of_parts<'a>(text: &'a str, start: usize, end: usize, found: &mut Vec<Address<'a>>) {
-    let mut at = start;
     for part in text[start..end].split_inclusive(|c: char| "()[]{},;&=".contains(c)) {
         let inner = part.trim_end_matches(|c: char| "()[]{},;&=*_.:!?".contains(c));
         let word = inner.trim_start_matches(|c: char| "*_.:!?#+^~$%/".contains(c));
@@ -164,10 +92,8 @@ fn of_parts<'a>(text: &'a str, start: usize, end: usize, found: &mut Vec<Address
             && !inner.starts_with("~/")
             && (!inner.starts_with('/') || inner.starts_with("//"))
         {
-            let at = at + inner.len() - word.len();
-            found.push(Address { text: word, at, is_local: is_local(word) });
+            found.push(Address { text: word, is_local: is_local(word) });
         }
-        at += part.len();
     }
 }
 
@@ -187,7 +113,7 @@ const BOTH: [&str; 16] =
     ["rs", "py", "sh", "md", "pl", "ps", "so", "cc", "mov", "zip", "app", "mk", "tf", "ml", "bz", "ex"];
 
 /// Top-level domains by which a name alone in code is taken for a host. Few: `user.name` and `logger.info` are none.
-const DOMAINS: [&str; 9] = ["com", "org", "net", "dev", "ai", "xyz", "ru", "example", "invalid"];
+const DOMAINS: [&str; 10] = ["com", "org", "net", "dev", "ai", "xyz", "ru", "example", "invalid", "test"];
 
 /// `docs.example.com`, in code.
 pub(super) fn is_bare_host(word: &str) -> bool {
@@ -225,6 +151,16 @@ fn is_address(word: &str) -> bool {
     let is_www = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."));
     (has_path && (is_host(name) || is_ip(name) || name.eq_ignore_ascii_case("localhost")))
         || (is_www && is_host(name))
+}
+
+/// Does a word name another machine?
+pub(super) fn is_far(word: &str) -> bool {
+    addresses(word).iter().any(|address| !address.is_local) || is_mail(word) || is_bare_host(word)
+}
+
+/// `somebody@host.example`
+pub(super) fn is_mail(word: &str) -> bool {
+    word.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && is_host(host))
 }
 
 fn is_host(name: &str) -> bool {
@@ -304,37 +240,6 @@ mod tests {
         ] {
             let found: Vec<&str> = addresses(text).iter().map(|address| address.text).collect();
             assert_eq!(found, expected, "{text:?}");
-            assert!(addresses(text).iter().all(|address| text[address.at..].starts_with(address.text)));
-        }
-    }
-
-    #[test]
-    fn an_address_is_found_by_what_it_begins_with() {
-        let mut keys = Vec::new();
-        address_keys("https://Docs.Example:8080/A/b?c#d", |key| keys.push(key.to_owned()));
-        assert_eq!(
-            keys,
-            [
-                "docs.example:8080/A/b?c#d", "docs.example", "docs.example:8080", "docs.example:8080/A",
-                "docs.example:8080/A/b", "docs.example:8080/A/b?c"
-            ]
-        );
-        assert_eq!(address_key("http://h.example/"), address_key("h.example"));
-    }
-
-    #[test]
-    fn words_are_the_same_whatever_stands_around_them() {
-        let all = |text| words(text).map(|(_, word)| word).collect::<Vec<_>>();
-        assert_eq!(
-            all(r#"{"command":"cargo test --lib \"facts::\"\nmake X=1"}"#),
-            ["command", "cargo", "test", "--lib", "facts", "make", "X", "1"]
-        );
-        assert_eq!(
-            all("**--force**, `./run.sh` | a-b; -k -- . 日本語cargo語"),
-            ["--force", "run.sh", "a-b", "-k", "cargo"]
-        );
-        for text in ["./run x", "**a** b", "\\nfoo bar", "é, ü"] {
-            assert!(words(text).all(|(at, word)| text[at..].starts_with(word)), "{text}");
         }
     }
 

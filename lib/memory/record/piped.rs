@@ -1,7 +1,7 @@
 //! Does a text run what the network sends? `curl … | sh` in its many forms, in code or in words.
 
-use crate::memory::authorship::fold::Folded;
-use crate::memory::authorship::tokens::{addresses, is_bare_host};
+use crate::memory::record::addresses::{addresses, is_bare_host};
+use crate::memory::record::plain::plain;
 
 /// Programs that fetch.
 const FETCHERS: [&str; 36] = [
@@ -44,8 +44,8 @@ enum Token<'a> {
 /// Does a text pipe the network into a shell? Each part is a field of one note, so that none hides by being split.
 pub(super) fn pipes_network(parts: &[&str]) -> bool {
     let joined = parts.join("\u{0}");
-    let folded = Folded::of(&joined);
-    let text = flat(&folded.text);
+    let plain = plain(&joined);
+    let text = flat(&plain);
     if text.contains("/dev/tcp/") || text.contains("/dev/udp/") {
         return true;
     }

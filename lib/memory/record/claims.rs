@@ -1,0 +1,431 @@
+//! What a text says that another may repeat, in the form in which the two are compared: names (addresses, paths, flags,
+//! identifiers, long numbers) and runs of four words. Letters are folded, and punctuation does not count: `evil[.]example`,
+//! `EVIL.example` and "evil.\nexample" are the same.
+
+use crate::memory::facts::{PieceKind, is_alternative, is_unspaced, pieces};
+use crate::memory::record::addresses::{addresses, is_far};
+use crate::memory::record::plain::plain;
+use crate::memory::search::language::is_stop_word;
+use crate::store::entry::EntryId;
+use std::hash::BuildHasher;
+
+/// Longer words are cut: nobody names anything with so many bytes.
+const WORD_BYTES: usize = 500;
+/// So many words make a run. Of scripts without blanks, two characters count as a word.
+const RUN_WORDS: usize = 4;
+/// So many words of a run must say something: "in the same way" is nobody's.
+const RUN_CONTENT: usize = 2;
+/// Shorter numbers are no names.
+const LONG_NUMBER: usize = 6;
+/// Shorter words are no names of packages.
+const PACKAGE_BYTES: usize = 3;
+/// A word with so many digits is looked up when it is asked who said it.
+const SOME_DIGITS: usize = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClaimKind {
+    /// Of another machine.
+    Address,
+    Name,
+}
+
+/// Something of a note that may come from outside.
+#[derive(Debug, PartialEq)]
+pub(super) struct Claim {
+    pub(super) kind: ClaimKind,
+    /// As the note has it.
+    pub(super) text: String,
+    /// Its own key, and then those of its parts.
+    pub(super) keys: Vec<String>,
+}
+
+/// The letters and digits of a text, in lower case.
+pub(super) fn key_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The words between blanks, quotes, brackets and the like.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let is_border = |c: char| {
+        c.is_whitespace() || c.is_control() || "\"'`<>|;,()[]{}\\“”„‘’‚«»‹›…".contains(c) || is_unspaced(c)
+    };
+    let trim = |token: &'_ str| -> (usize, usize) {
+        let end = token.trim_end_matches(|c: char| "*_.:!?%-/".contains(c)).len();
+        let start =
+            token[..end].len() - token[..end].trim_start_matches(|c: char| "*_:!?#+^%".contains(c)).len();
+        (start, end)
+    };
+    text.split(is_border).filter(|token| !token.is_empty()).filter_map(move |token| {
+        let (start, end) = trim(token);
+        token.get(start..end).filter(|token| !token.is_empty())
+    })
+}
+
+fn digits(token: &str) -> usize {
+    token.bytes().filter(u8::is_ascii_digit).count()
+}
+
+/// `-f`, `--force`: its key has one dash, so that it is no word.
+fn flag_key(token: &str) -> Option<String> {
+    let name = token.strip_prefix('-')?;
+    let name = name.split('=').next().unwrap_or(name);
+    let is_flag = name.trim_start_matches('-').starts_with(char::is_alphabetic);
+    is_flag.then(|| format!("-{}", key_of(name)))
+}
+
+/// An address, a path, an identifier, a long number?
+fn is_name(token: &str) -> bool {
+    if !token.contains(char::is_alphabetic) {
+        return digits(token) >= LONG_NUMBER || token.parse::<std::net::Ipv4Addr>().is_ok();
+    }
+    let is_path = token.starts_with(['/', '~']) || token.starts_with("./") || token.starts_with("../");
+    let mut before = None;
+    let mut has_inner = false;
+    let mut has_capital = false;
+    let mut chars = token.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_between =
+            before.is_some_and(char::is_alphanumeric) && chars.peek().is_some_and(|c| c.is_alphanumeric());
+        has_inner |= "./:@_-=".contains(c) && is_between;
+        has_capital |= c.is_uppercase() && before.is_some_and(char::is_lowercase);
+        before = Some(c);
+    }
+    is_path && key_of(token).len() > 1
+        || has_capital
+        || (has_inner || token.contains("://")) && !is_abbreviation(token)
+}
+
+/// `e.g`, `z.B`, `and/or`.
+fn is_abbreviation(token: &str) -> bool {
+    !token.contains(|c: char| c.is_ascii_digit())
+        && token.split('.').count() > 1
+        && token.split('.').all(|part| part.chars().count() <= 2)
+        || is_alternative(token)
+}
+
+/// The parts of a name by which it may be known: `https://h.example/x.sh` has `h.example/x.sh`, `h.example` and `x.sh`.
+fn parts(token: &str) -> impl Iterator<Item = &str> {
+    let rest = token.split_once("://").map(|(_, rest)| rest);
+    let pieces =
+        token.split(['/', ':', '@', '=', '?', '&', '#', '$']).filter(move |part| part.len() < token.len());
+    rest.into_iter().chain(pieces).filter(|part| is_name(part))
+}
+
+/// Calls `each` with the key of everything in a text that has a name.
+pub(super) fn each_key(text: &str, mut each: impl FnMut(&str)) {
+    for token in tokens(text) {
+        let token = &token[..crate::base::text::border(token, WORD_BYTES)];
+        if let Some(flag) = flag_key(token) {
+            each(&flag);
+        }
+        if token.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            if token.len() >= PACKAGE_BYTES {
+                each(token);
+            }
+        } else if is_name(token) || digits(token) >= SOME_DIGITS {
+            each(&key_of(token));
+            parts(token).for_each(|part| each(&key_of(part)));
+            token
+                .split(['=', ':'])
+                .filter(|part| digits(part) >= SOME_DIGITS)
+                .for_each(|part| each(&key_of(part)));
+            for number in token.split(|c: char| !c.is_ascii_digit()).filter(|part| part.len() >= SOME_DIGITS)
+            {
+                each(number);
+            }
+        }
+    }
+}
+
+/// Calls `each` with the hash of every run of four words, and the words themselves from the first to the last.
+pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnMut(u64, &[(u64, bool)])) {
+    // The last words: their hashes, and whether each is half a word.
+    let mut last: Vec<(u64, bool)> = Vec::with_capacity(2 * RUN_WORDS + 1);
+    each_word(text, |word, is_half| {
+        if last.len() == 2 * RUN_WORDS {
+            last.remove(0);
+        }
+        last.push((hasher.hash_one(word), is_half));
+        let mut halves = 0;
+        for start in (0..last.len()).rev() {
+            halves += if last[start].1 { 1 } else { 2 };
+            if halves >= 2 * RUN_WORDS {
+                let run = &last[start..];
+                each(run_key(hasher, run), run);
+                break;
+            }
+        }
+    });
+}
+
+fn run_key(hasher: &impl BuildHasher, run: &[(u64, bool)]) -> u64 {
+    hasher.hash_one(("run", run))
+}
+
+/// Calls `each` with every word in normal form; of scripts without blanks with every character, which is half a word.
+/// Letters that stand alone, three and more in a row, are a word that is spelled.
+fn each_word(text: &str, mut each: impl FnMut(&str, bool)) {
+    let mut word = String::new();
+    let mut spelled = String::new();
+    let end = |word: &mut String, spelled: &mut String, each: &mut dyn FnMut(&str, bool)| {
+        if word.chars().nth(1).is_none() && !word.is_empty() {
+            spelled.push_str(word);
+        } else if !word.is_empty() {
+            say_spelled(spelled, each);
+            each(word, false);
+        }
+        word.clear();
+    };
+    for c in text.chars() {
+        if is_unspaced(c) {
+            end(&mut word, &mut spelled, &mut each);
+            say_spelled(&mut spelled, &mut each);
+            if c.is_alphanumeric() {
+                let mut buffer = [0; 4];
+                each(c.encode_utf8(&mut buffer), true);
+            }
+        } else if c.is_whitespace() {
+            end(&mut word, &mut spelled, &mut each);
+        } else if c.is_alphanumeric() && word.len() < WORD_BYTES {
+            word.extend(c.to_lowercase());
+        }
+    }
+    end(&mut word, &mut spelled, &mut each);
+    say_spelled(&mut spelled, &mut each);
+}
+
+fn say_spelled(spelled: &mut String, each: &mut dyn FnMut(&str, bool)) {
+    if spelled.chars().nth(2).is_some() {
+        each(spelled, false);
+    } else {
+        let mut buffer = [0; 4];
+        spelled.chars().for_each(|c| each(c.encode_utf8(&mut buffer), false));
+    }
+    spelled.clear();
+}
+
+/// The claims of one field of a note: names in their order. What is only a word with a hyphen in prose is none.
+pub(super) fn names(field: &str) -> Vec<Claim> {
+    let seen = plain(field);
+    let mut found = Vec::new();
+    for piece in pieces(&seen) {
+        let is_code = piece.kind != PieceKind::Prose;
+        let mut installs = 0;
+        for token in tokens(piece.text) {
+            if EntryId::whole(token).is_some() {
+                continue;
+            }
+            // What is to be installed is a name, whatever it looks like.
+            if installs > 0
+                && token.len() >= PACKAGE_BYTES
+                && token.bytes().all(|byte| byte.is_ascii_lowercase())
+                && !INSTALLS.contains(&token)
+            {
+                found.push(Claim {
+                    kind: ClaimKind::Name,
+                    text: token.to_owned(),
+                    keys: vec![token.to_owned()],
+                });
+            }
+            installs = if INSTALLERS.contains(&token) { PACKAGES } else { installs.saturating_sub(1) };
+            let flag = flag_key(token);
+            let value = token.strip_prefix('-').and_then(|flag| flag.split_once('=')).map(|(_, value)| value);
+            let is_named = |token: &str| is_name(token) && (is_code || !is_compound(token));
+            for token in [Some(token).filter(|_| flag.is_none()), value]
+                .into_iter()
+                .flatten()
+                .filter(|token| is_named(token))
+            {
+                let kind = kind_of(token);
+                let parts: Vec<&str> = match kind {
+                    ClaimKind::Address => host_parts(token).collect(),
+                    _ => parts(token).collect(),
+                };
+                let keys = std::iter::once(token).chain(parts).map(key_of).collect();
+                found.push(Claim { kind, text: token.to_owned(), keys });
+            }
+            found.extend(flag.map(|key| Claim {
+                kind: ClaimKind::Name,
+                text: token.to_owned(),
+                keys: vec![key],
+            }));
+        }
+    }
+    found
+}
+
+/// The names of a field that are written with letters that only look like theirs, or with something invisible in them.
+pub(super) fn disguised(field: &str) -> Vec<String> {
+    if field.is_ascii() {
+        return Vec::new();
+    }
+    let is_disguise = |token: &&str| {
+        let seen = plain(token);
+        let is_odd =
+            |c: char| !c.is_ascii() && (c.is_alphabetic() || plain(c.encode_utf8(&mut [0; 4])).is_empty());
+        *seen != **token && seen.is_ascii() && token.contains(is_odd) && is_name(&seen)
+    };
+    let words = field.split(|c: char| c.is_whitespace() || "\"'`<>|;,()[]{}“”„‘’‚«»‹›…".contains(c));
+    words.filter(is_disguise).map(str::to_owned).collect()
+}
+
+/// Programs that install what is named after them, within so many words.
+const INSTALLERS: [&str; 24] = [
+    "pip", "pip3", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "cargo", "gem", "go",
+    "brew", "apt", "apt-get", "dnf", "yum", "apk", "pacman", "conda", "poetry", "composer",
+];
+const PACKAGES: usize = 4;
+/// What these are told to do.
+const INSTALLS: [&str; 14] = [
+    "install", "add", "get", "run", "test", "build", "dev", "global", "tool", "exec", "require", "check",
+    "the", "and",
+];
+
+fn kind_of(token: &str) -> ClaimKind {
+    if is_far(token) { ClaimKind::Address } else { ClaimKind::Name }
+}
+
+/// An address without its scheme, and its host.
+fn host_parts(token: &str) -> impl Iterator<Item = &str> {
+    let address = addresses(token).first().map_or(token, |address| address.text);
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    [rest, host.split(':').next().unwrap_or(host)].into_iter().filter(|part| !part.is_empty())
+}
+
+/// The runs of one field of a note that say something, each with its hash.
+pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<(u64, String)> {
+    let seen = plain(field);
+    let mut words: Vec<(u64, String, bool)> = Vec::new();
+    let mut found = Vec::new();
+    each_word(&seen, |word, is_half| words.push((hasher.hash_one(word), word.to_owned(), is_half)));
+    for end in 1..=words.len() {
+        let mut halves = 0;
+        for start in (0..end).rev() {
+            halves += if words[start].2 { 1 } else { 2 };
+            if halves >= 2 * RUN_WORDS {
+                let run = &words[start..end];
+                let content = run.iter().filter(|(_, word, is_half)| *is_half || !is_stop_word(word)).count();
+                if content >= RUN_CONTENT {
+                    let hashes: Vec<(u64, bool)> =
+                        run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
+                    let text = run.iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
+                    found.push((run_key(hasher, &hashes), text));
+                }
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Parts of words that people join with a hyphen.
+const COMPOUND_PARTS: &[&str] = &[
+    "non", "re", "pre", "post", "self", "up", "well", "high", "low", "long", "short", "full", "half",
+    "multi", "single", "double", "cross", "co", "sub", "semi", "anti", "inter", "intra", "based", "only",
+    "level", "time", "free", "like", "specific", "wide", "side", "line", "in", "out", "off", "to", "by",
+    "on", "down", "over", "aware", "safe", "friendly", "end", "run", "read", "write", "one", "two", "three",
+    "first", "second", "third", "last", "end", "real", "open", "built", "hard", "soft", "old", "new", "in",
+    "of", "the", "and", "per", "case", "size", "sized", "point", "party", "purpose", "way", "day", "hour",
+    "minute", "second", "year", "week", "month", "step", "letter", "word", "quality", "grade", "ready",
+    "proof", "through", "back", "fast", "slow", "deep", "top", "bottom", "left", "right", "big", "small",
+    "human", "machine", "user", "key", "left", "most", "least", "best", "worst", "ever", "never", "e", "ad",
+    "hoc",
+];
+
+/// Is it a word of prose such as `read-only` or `up-to-date`, and no name?
+fn is_compound(token: &str) -> bool {
+    let is_word = token.chars().all(|c| c.is_lowercase() || c == '-') || {
+        let mut chars = token.chars();
+        chars.next().is_some_and(char::is_uppercase) && chars.all(|c| c.is_lowercase() || c == '-')
+    };
+    is_word && token.to_lowercase().split('-').any(|part| COMPOUND_PARTS.contains(&part))
+}
+
+/// What a text of somebody else's spells otherwise: escapes of URLs, HTML and programs, and what is packed in base64.
+pub(super) fn unveiled(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let decoded = unescaped(text);
+    if decoded != text {
+        found.push(decoded);
+    }
+    for token in text.split(|c: char| !(c.is_ascii_alphanumeric() || "+/=-_".contains(c))) {
+        if token.len() < 12 || token.len() > 4096 {
+            continue;
+        }
+        let bare = token.trim_end_matches('=').replace('-', "+").replace('_', "/");
+        use base64::Engine;
+        if let Ok(bytes) = base64::engine::general_purpose::STANDARD_NO_PAD.decode(&bare)
+            && let Ok(plain) = String::from_utf8(bytes)
+            && plain.chars().all(|c| !c.is_control() || c.is_whitespace())
+        {
+            found.push(plain);
+        }
+    }
+    found
+}
+
+/// `%2E`, `&#46;`, `&#x2e;`, `\x2e`, `\u002e` as what they stand for.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['%', '&', '\\']) {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match escape(rest) {
+            Some((c, length)) => {
+                plain.push(c);
+                rest = &rest[length..];
+            }
+            None => {
+                plain.push_str(&rest[..1]);
+                rest = &rest[1..];
+            }
+        }
+    }
+    plain + rest
+}
+
+/// The character that an escape at the beginning of a text stands for, and how long the escape is.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let hex = |from: usize, length: usize| {
+        let digits =
+            text.get(from..from + length).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        char::from_u32(u32::from_str_radix(digits, 16).ok()?)
+    };
+    if text.starts_with('%') {
+        return Some((hex(1, 2)?, 3));
+    }
+    if text.starts_with("\\x") {
+        return Some((hex(2, 2)?, 4));
+    }
+    if text.starts_with("\\u") {
+        return Some((hex(2, 4)?, 6));
+    }
+    let end = text[..crate::base::text::border(text, 12)].find(';')?;
+    let number = text.get(2..end).filter(|_| text.starts_with("&#"))?;
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+        None => number.parse().ok()?,
+    };
+    Some((char::from_u32(code)?, end + 1))
+}
+
+/// Words that stand for a mark: "evil dot example".
+const SPOKEN: [&str; 12] = [
+    "dot", "punkt", "punto", "point", "dash", "hyphen", "slash", "colon", "underscore", "at", "minus",
+    "period",
+];
+
+/// The letters and digits of a text in lower case, and once more without the words that stand for marks.
+pub(super) fn stream(text: &str, into: &mut String) {
+    into.push(' ');
+    text.chars().filter(|c| c.is_alphanumeric()).for_each(|c| into.extend(c.to_lowercase()));
+    let lower = text.to_lowercase();
+    let words = || lower.split(|c: char| !c.is_alphanumeric());
+    if words().any(|word| SPOKEN.contains(&word)) {
+        into.push(' ');
+        words().filter(|word| !SPOKEN.contains(word)).for_each(|word| into.push_str(word));
+    }
+}

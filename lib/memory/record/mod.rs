@@ -1,0 +1,441 @@
+//! Who said what in a session, and what of it came from outside. Computed from what was said, never from what a model
+//! claims about it.
+//!
+//! A leaf without I/O: it knows texts and who they are from, nothing of batches or files. All of it is linear in the
+//! length of its texts.
+
+mod addresses;
+mod claims;
+mod dangers;
+mod own;
+mod piped;
+mod plain;
+mod sentences;
+mod speech;
+mod typed;
+mod words;
+
+pub(crate) use crate::memory::record::dangers::{Danger, DangerKind, dangers};
+pub(crate) use crate::memory::record::sentences::{collapsed, of_note as sentences_of_note};
+
+use crate::memory::facts::facts;
+use crate::memory::record::claims::{
+    Claim, ClaimKind, disguised, each_key, each_run, key_of, names, runs, stream, unveiled,
+};
+use crate::memory::record::piped::pipes_network;
+use crate::memory::record::plain::plain;
+use crate::memory::record::typed::{TypedSentence, sentences_typed, typed_part};
+use crate::memory::record::words::words_of;
+use crate::store::entry::By;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher;
+
+/// Shorter keys are compared as whole words only: they stand in other words by chance.
+const LOOSE: usize = 6;
+/// So many hosts are named in a note.
+const HOSTS: usize = 10;
+
+/// From whom a stretch of a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// Typed, or pasted in a turn that is too long for that.
+    Person,
+    /// The person's, and not typed: a part of a long turn, an attached file, a turn of which it is not known who wrote it.
+    Pasted,
+    /// What it said or thought.
+    Agent,
+    /// What the agent gave a tool.
+    ToolInput,
+    /// What the repository and its own programs show.
+    ToolOutput,
+    /// What a tool shows of the web, of dependencies, of files beyond the repository.
+    Outside,
+}
+
+impl Speaker {
+    pub(crate) fn by(self) -> By {
+        match self {
+            Speaker::Person | Speaker::Pasted => By::Person,
+            Speaker::Agent | Speaker::ToolInput => By::Agent,
+            Speaker::ToolOutput | Speaker::Outside => By::Tool,
+        }
+    }
+}
+
+/// What a note says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NoteText<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) summary: &'a str,
+    pub(crate) tags: &'a [String],
+    pub(crate) body: &'a str,
+}
+
+impl<'a> NoteText<'a> {
+    fn fields(&self) -> impl Iterator<Item = &'a str> {
+        let tags = self.tags.iter().map(|tag| tag.split_once("__").map_or(tag.as_str(), |(_, name)| name));
+        self.texts().into_iter().chain(tags)
+    }
+
+    /// The texts that are made of sentences.
+    pub(crate) fn texts(&self) -> [&'a str; 3] {
+        [self.title, self.summary, self.body]
+    }
+}
+
+/// By whom something was said.
+mod by {
+    pub(super) const PERSON: u8 = 1;
+    pub(super) const AGENT: u8 = 2;
+    pub(super) const INSIDE: u8 = 4;
+    pub(super) const OUTSIDE: u8 = 8;
+    /// The agent, before anything came from outside.
+    pub(super) const AGENT_FIRST: u8 = 16;
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Given {
+    by: u8,
+    /// How much had come from outside when the agent said it first, in bytes of [`Record::outside`].
+    agent_at: usize,
+    /// The same, when it came from outside first.
+    outside_at: usize,
+}
+
+/// What was said in a session, in its order.
+///
+/// Its size grows with the number of different words and with what came from outside; only turns that are shown are kept,
+/// for quotes.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// By whom each name and each run of words was said, by its hash.
+    given: HashMap<u64, Given>,
+    /// The letters and digits of all that came from outside.
+    outside: String,
+    /// The hosts that were read, each with the number of the turn, if that is shown.
+    hosts: Vec<(Option<usize>, String)>,
+    typed: Vec<TypedSentence>,
+    /// What was typed, for the dangers in it.
+    typed_text: String,
+    /// What a quote may be taken from, by the number of its turn.
+    shown: BTreeMap<usize, Vec<(Speaker, String)>>,
+    /// What the agent gave the tool whose output comes next.
+    input: HashSet<u64>,
+    /// Nothing of the session comes from outside: nothing can be repeated.
+    is_inside: bool,
+    hasher: RandomState,
+}
+
+impl Record {
+    /// Of a session that has read nothing outside: so less is remembered.
+    pub(crate) fn inside() -> Record {
+        Record { is_inside: true, ..Record::default() }
+    }
+
+    /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown. Headers of turns, with
+    /// their dates, are nobody's and do not belong in `text`.
+    ///
+    /// The parts of one turn are added one after the other. A person's turn is given whole; the parts of one that is too
+    /// long to have been typed are [`Speaker::Pasted`].
+    pub fn add(&mut self, turn: Option<usize>, speaker: Speaker, text: &str) {
+        let seen = plain(text);
+        self.index(speaker, &seen);
+        if speaker == Speaker::Outside {
+            stream(&seen, &mut self.outside);
+            for text in unveiled(&seen) {
+                let text = plain(&text).into_owned();
+                self.index(speaker, &text);
+                stream(&text, &mut self.outside);
+            }
+        }
+        if speaker == Speaker::Person {
+            let typed = typed_part(text);
+            self.typed.extend(sentences_typed(&typed, turn));
+            self.typed_text.extend([typed.as_str(), "\n"]);
+        }
+        if let Some(turn) = turn {
+            let pieces = self.shown.entry(turn).or_default();
+            match pieces.last_mut() {
+                Some((last, before)) if *last == speaker => before.extend([" ", &quotable(text)]),
+                _ => pieces.push((speaker, quotable(text))),
+            }
+        }
+    }
+
+    /// These hosts were read in that turn.
+    pub(crate) fn read_outside(&mut self, turn: Option<usize>, hosts: &[String]) {
+        self.hosts.extend(hosts.iter().map(|host| (turn, host.clone())));
+    }
+
+    /// What was shown so far was of an earlier prompt: quotes are taken from what is added next.
+    pub(crate) fn forget_shown(&mut self) {
+        self.shown.clear();
+        self.typed.iter_mut().for_each(|sentence| sentence.turn = None);
+        self.hosts.iter_mut().for_each(|(turn, _)| *turn = None);
+    }
+
+    fn index(&mut self, speaker: Speaker, text: &str) {
+        let Record { given, hasher, input, .. } = self;
+        if speaker != Speaker::ToolOutput && speaker != Speaker::Outside {
+            input.clear();
+        }
+        let at = self.outside.len();
+        let mut note = |key: u64| {
+            let known = given.entry(key).or_default();
+            match speaker {
+                Speaker::Person | Speaker::Pasted => known.by |= by::PERSON,
+                Speaker::Agent | Speaker::ToolInput => {
+                    if known.by & by::AGENT == 0 {
+                        known.agent_at = at;
+                        known.by |= if at == 0 { by::AGENT_FIRST } else { 0 };
+                    }
+                    known.by |= by::AGENT;
+                    if speaker == Speaker::ToolInput {
+                        input.insert(key);
+                    }
+                }
+                // A tool that prints what it was given shows nothing new.
+                Speaker::ToolOutput if known.by & by::OUTSIDE != 0 && input.contains(&key) => {}
+                Speaker::ToolOutput => known.by |= by::INSIDE,
+                Speaker::Outside => {
+                    if known.by & by::OUTSIDE == 0 {
+                        known.outside_at = at;
+                    }
+                    known.by |= by::OUTSIDE;
+                }
+            }
+        };
+        each_key(text, |key| note(hasher.hash_one(key)));
+        if !self.is_inside {
+            each_run(text, hasher, |run, _| note(run));
+        }
+    }
+
+    fn given(&self, key: &str) -> Given {
+        self.given.get(&self.hasher.hash_one(key)).copied().unwrap_or_default()
+    }
+
+    /// Who said what stands in a note.
+    ///
+    /// `person`: each sentence of title, summary and body is one that the person typed, or stands in the old note, which is
+    /// a person's. `tool`: it holds a fact that only a tool's output showed. A fact that stands in the old note is from
+    /// whom that is.
+    pub(crate) fn by(&self, new: &NoteText, old: Option<(&NoteText, By)>) -> By {
+        let kept: HashSet<Vec<String>> = match old {
+            Some((old, By::Person)) => sentences_in(old).collect(),
+            _ => HashSet::new(),
+        };
+        let mut sentences = sentences_in(new).peekable();
+        if sentences.peek().is_some()
+            && sentences.all(|sentence| kept.contains(&sentence) || own::is_typed(&self.typed, &sentence))
+        {
+            return By::Person;
+        }
+        let before: Option<(HashSet<String>, By)> =
+            old.map(|(old, by)| (old.fields().flat_map(fact_keys).collect(), by));
+        let mut by = By::Agent;
+        for key in new.texts().into_iter().flat_map(fact_keys) {
+            match &before {
+                Some((keys, before)) if keys.contains(&key) => by = by.max(*before),
+                _ => {
+                    let given = self.given(&key).by;
+                    let is_shown = given & (by::INSIDE | by::OUTSIDE) != 0;
+                    if is_shown && given & (by::PERSON | by::AGENT) == 0 {
+                        by = By::Tool;
+                    }
+                }
+            }
+        }
+        by
+    }
+
+    /// What a note repeats from outside, each once: names first. What the old note says may stay.
+    pub(crate) fn foreign(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<String> {
+        let mut found: Vec<String> = new.fields().flat_map(disguised).collect();
+        if self.outside.is_empty() {
+            return found;
+        }
+        let (mut known, mut known_runs) = (HashSet::new(), HashSet::new());
+        for field in old.into_iter().flat_map(NoteText::fields) {
+            each_key(&plain(field), |key| {
+                known.insert(key.to_owned());
+            });
+            known_runs.extend(runs(field, &self.hasher).into_iter().map(|(run, _)| run));
+        }
+        for claim in new.fields().flat_map(names) {
+            if claim.keys.first().is_some_and(|key| !known.contains(key)) && self.is_foreign(&claim, &known) {
+                found.push(claim.text);
+            }
+        }
+        for field in new.texts() {
+            let mut last: Option<(usize, String)> = None;
+            for (at, (run, text)) in runs(field, &self.hasher).into_iter().enumerate() {
+                let given = self.given.get(&run).copied().unwrap_or_default();
+                if known_runs.contains(&run)
+                    || given.by & by::OUTSIDE == 0
+                    || is_known(given, given.outside_at)
+                {
+                    continue;
+                }
+                // Runs that overlap are one quotation.
+                match &mut last {
+                    Some((before, whole)) if *before + 1 == at => {
+                        *before = at;
+                        whole.extend([" ", text.rsplit(' ').next().unwrap_or_default()]);
+                    }
+                    _ => found.extend(last.replace((at, text)).map(|(_, text)| text)),
+                }
+            }
+            found.extend(last.map(|(_, text)| text));
+        }
+        let mut seen = HashSet::new();
+        found.retain(|text| seen.insert(text.clone()));
+        found
+    }
+
+    /// A name is from outside if it, or a part of it, stands in what came from there, and nobody inside gave it. Of an
+    /// address nobody must have shown it: pages have many ways to spell one.
+    fn is_foreign(&self, claim: &Claim, known: &HashSet<String>) -> bool {
+        let Some(whole) = claim.keys.first() else { return false };
+        let firsts = by::PERSON | by::INSIDE | by::AGENT_FIRST;
+        let is_given = |key: &String| known.contains(key) || self.given(key).by & firsts != 0;
+        if claim.kind == ClaimKind::Address && !claim.keys.iter().any(is_given) {
+            return true;
+        }
+        let from_outside = |key: &String| {
+            let given = self.given(key);
+            let place = match key.len() >= LOOSE && !key.starts_with('-') {
+                true => memchr::memmem::find(self.outside.as_bytes(), key.as_bytes()),
+                false => None,
+            };
+            let place = place.or_else(|| (given.by & by::OUTSIDE != 0).then_some(given.outside_at));
+            place.is_some_and(|place| !known.contains(key) && !is_known(given, place))
+        };
+        let is_whole_known = {
+            let given = self.given(whole);
+            given.by & (by::PERSON | by::INSIDE) != 0
+        };
+        !is_whole_known && claim.keys.iter().any(from_outside)
+    }
+
+    /// What always waits, unless the person typed it: to run what the network sends, to switch checks off, to send data
+    /// away, to hide something.
+    pub(crate) fn dangers(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<Danger> {
+        let text = |note: &NoteText| note.texts().join("\n");
+        let mut found = dangers(&text(new));
+        let is_piped = found.iter().any(|danger| danger.kind == DangerKind::Piped);
+        // Split over the fields of the note.
+        if !is_piped && pipes_network(&new.texts()) {
+            found.extend(
+                dangers(&new.texts().join(" ")).into_iter().filter(|danger| danger.kind == DangerKind::Piped),
+            );
+        }
+        if !found.is_empty() {
+            let may: Vec<DangerKind> = old
+                .map(text)
+                .iter()
+                .chain([&self.typed_text])
+                .flat_map(|text| dangers(text))
+                .map(|danger| danger.kind)
+                .collect();
+            found.retain(|danger| !may.contains(&danger.kind));
+        }
+        found
+    }
+
+    /// The hosts that had been read before the last of these turns; before the end, if there is none.
+    pub(crate) fn hosts_before(&self, cited: &[usize]) -> Vec<String> {
+        let last = cited.iter().max();
+        let mut hosts: Vec<String> = Vec::new();
+        for (turn, host) in &self.hosts {
+            let is_before = match (turn, last) {
+                (Some(turn), Some(last)) => turn < last,
+                _ => true,
+            };
+            if is_before && !hosts.contains(host) && hosts.len() < HOSTS {
+                hosts.push(host.clone());
+            }
+        }
+        hosts
+    }
+
+    /// Did the person type a rule?
+    pub(crate) fn has_rules(&self) -> bool {
+        self.typed.iter().any(|sentence| sentence.is_rule)
+    }
+
+    /// Is it a rule that the person typed, in whole sentences?
+    pub(crate) fn is_own_rule(&self, note: &NoteText) -> bool {
+        own::is_rule(&self.typed, note)
+    }
+
+    /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
+    pub(crate) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
+        own::why_not_own(&self.typed, cited, old, new)
+    }
+
+    /// Does the person let go of a note with this title?
+    pub(crate) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
+        own::lets_go(&self.typed, cited, title)
+    }
+
+    /// In whose words a quote stands, in the turn of that number as the prompt showed it: `| ` before lines left out,
+    /// white space collapsed, case ignored. An empty quote stands nowhere.
+    pub(crate) fn quote(&self, turn: usize, quote: &str) -> Option<Speaker> {
+        let quote = quotable(quote);
+        let pieces = self.shown.get(&turn).filter(|_| !quote.is_empty())?;
+        pieces.iter().find(|(_, text)| text.contains(&quote)).map(|(speaker, _)| *speaker)
+    }
+}
+
+/// Was it given inside, or by the agent before it came from outside at `place`?
+fn is_known(given: Given, place: usize) -> bool {
+    given.by & (by::PERSON | by::INSIDE) != 0 || given.by & by::AGENT != 0 && given.agent_at <= place
+}
+
+fn sentences_in<'a>(note: &NoteText<'a>) -> impl Iterator<Item = Vec<String>> + use<'a> {
+    let sentences = note.texts().into_iter().flat_map(sentences_of_note);
+    sentences.map(|sentence| words_of(&sentence)).filter(|words| !words.is_empty())
+}
+
+/// The keys of the facts of a text. Numbers of one or two digits are none.
+fn fact_keys(text: &str) -> Vec<String> {
+    let keys = facts(text, |_| true).into_iter().filter(|fact| !fact.starts_with("[[")).map(key_of);
+    keys.filter(|key| key.len() > 2 || !key.bytes().all(|byte| byte.is_ascii_digit())).collect()
+}
+
+/// The names in a text that are in none of the others: addresses, paths, flags, identifiers.
+pub(crate) fn names_not_in(text: &NoteText, others: &str) -> Vec<String> {
+    let mut known = HashSet::new();
+    each_key(&plain(others), |key| {
+        known.insert(key.to_owned());
+    });
+    let new = text.fields().flat_map(names).filter(|claim| !claim.keys.iter().any(|key| known.contains(key)));
+    text.fields().flat_map(disguised).chain(new.map(|claim| claim.text)).collect()
+}
+
+/// The addresses of other machines in a note.
+pub(crate) fn addresses_in(text: &NoteText) -> Vec<String> {
+    let far = text.fields().flat_map(names).filter(|claim| claim.kind == ClaimKind::Address);
+    text.fields().flat_map(disguised).chain(far.map(|claim| claim.text)).collect()
+}
+
+/// Why a note that an agent captured waits for a person: where its addresses are from is not known, and a page may have
+/// given them. Empty if it has none, and would do nothing that always waits.
+pub(crate) fn unproven(note: &NoteText) -> Vec<String> {
+    let addresses = addresses_in(note).into_iter().take(5);
+    let unknown = addresses
+        .map(|address| format!("An agent captured it, and nothing shows where \"{address}\" is from."));
+    let dangers = Record::default().dangers(note, None);
+    unknown.chain(dangers.iter().map(|danger| format!("It {}.", danger.does()))).collect()
+}
+
+/// As quotes are compared: in one line, lower case, without the marks before the lines of a tool.
+fn quotable(text: &str) -> String {
+    let lines = text.lines().map(|line| line.strip_prefix('|').unwrap_or(line));
+    collapsed(&lines.collect::<Vec<_>>().join(" ")).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

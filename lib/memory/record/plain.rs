@@ -1,0 +1,83 @@
+//! What a text looks like: invisible characters left out, and characters that look like ASCII replaced by it (UTS 39).
+//! Both sides of each comparison are read in this form, so that an odd spelling is the same text.
+
+use crate::base::text::is_odd;
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
+use unicode_security::skeleton;
+
+/// The text as a reader sees it. Lines stay lines.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_ascii() {
+            seen.push(c);
+            continue;
+        }
+        let next = chars.peek().copied();
+        match c {
+            // The Japanese full stop is a dot within a host, and ends a sentence elsewhere.
+            '。' | '｡'
+                if seen.ends_with(|c: char| c.is_ascii_alphanumeric())
+                    && next.is_some_and(|c| c.is_ascii_alphanumeric()) =>
+            {
+                seen.push('.');
+            }
+            '\u{2028}' | '\u{2029}' => seen.push('\n'),
+            '‐'..='―' | '−' | '﹣' | '－' => seen.push('-'),
+            c if is_invisible(c) => {}
+            c => seen.extend(c.nfkc().map(lookalike)),
+        }
+    }
+    Cow::Owned(seen)
+}
+
+/// The ASCII character that it looks like, if it looks like one. Letters with an accent are themselves.
+fn lookalike(c: char) -> char {
+    if c.is_ascii() {
+        return c;
+    }
+    let mut buffer = [0; 4];
+    let mut like = skeleton(c.encode_utf8(&mut buffer));
+    match (like.next(), like.next()) {
+        (Some(one), None) if one.is_ascii() => one,
+        _ => c,
+    }
+}
+
+/// Does it leave no trace on a page, or change the direction of a text?
+fn is_invisible(c: char) -> bool {
+    is_odd(c)
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_as_it_looks() {
+        for (raw, seen) in [
+            ("gіthub.com", "github.com"),
+            ("ｃｕｒｌ　－ｋ", "curl -k"),
+            ("ev\u{200b}il.c\u{ad}om", "evil.com"),
+            ("𝐜𝐮𝐫𝐥 𝟒𝟑𝟏𝟎 ⓒⓤⓡⓛ", "curl 4310 curl"),
+            ("evil。com", "evil.com"),
+            ("終わり。次", "終わり。次"),
+            ("Größe, ñandú, straße", "Größe, ñandú, straße"),
+            ("—no-verify", "-no-verify"),
+            ("https:／／evil․example⁄x", "https://evil.example/x"),
+            ("a\u{2028}b", "a\nb"),
+            ("рaypal ѕh", "paypal sh"),
+        ] {
+            assert_eq!(plain(raw), seen);
+        }
+        assert!(matches!(plain("ascii"), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,161 @@
+//! What a person typed: sentences that count as that person's words.
+//!
+//! Questions, suppositions, reports of what somebody says, quotations and long pastes do not count. What decides stands in
+//! `speech.txt`.
+
+use crate::memory::record::sentences::{FOREIGN, of_turn};
+use crate::memory::record::speech::Speech;
+use crate::memory::record::words::words_of;
+use strsim::osa_distance;
+
+/// A turn of a person with more characters counts as pasted, but for what stands beside marked blocks.
+const TYPED_CHARS: usize = 500;
+/// In words of so many letters one wrong letter is a typing error.
+const TYPO_LETTERS: usize = 5;
+
+/// A sentence that a person typed.
+#[derive(Debug, Clone)]
+pub(super) struct TypedSentence {
+    /// Its turn's number, if the prompt shows it.
+    pub(super) turn: Option<usize>,
+    pub(super) words: Vec<String>,
+    /// It is a rule: it holds beyond this moment.
+    pub(super) is_rule: bool,
+}
+
+/// What of a person's turn counts as typed. Empty if it is too long to have been typed.
+pub(super) fn typed_part(text: &str) -> String {
+    if text.chars().nth(TYPED_CHARS).is_none() {
+        return text.to_owned();
+    }
+    let mut is_code = false;
+    let mut typed = String::new();
+    for line in text.lines() {
+        let start = line.trim_start();
+        if start.starts_with("```") || start.starts_with("~~~") {
+            is_code = !is_code;
+        } else if !is_code && !start.starts_with('>') {
+            typed.extend([line, "\n"]);
+        }
+    }
+    match typed.len() < text.len() && typed.chars().nth(TYPED_CHARS).is_none() {
+        true => typed,
+        false => String::new(),
+    }
+}
+
+/// The sentences of a turn that are the person's own words.
+pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSentence> {
+    let own = of_turn(text).into_iter().filter(|said| is_own(&said.text));
+    let typed = own.map(|said| {
+        let words = words_of(&said.text);
+        let is_rule = is_rule(&words, said.is_general);
+        TypedSentence { turn, words, is_rule }
+    });
+    typed.filter(|sentence| !sentence.words.is_empty()).collect()
+}
+
+/// Neither a question, nor a supposition, nor somebody else's words.
+fn is_own(sentence: &str) -> bool {
+    if sentence.contains(FOREIGN.trim()) || is_quotation(sentence) {
+        return false;
+    }
+    let words = words_of(sentence);
+    let body = without_lead_in(&words);
+    // "Could you always …?" asks for it to be done.
+    let is_request = body.len() < words.len() && asks_politely(&words);
+    let is_question = sentence.trim_end().ends_with(['?', '？'])
+        || sentence.trim_start().starts_with('¿')
+        || body.first().is_some_and(|_| Speech::Question.begins(body) > 0 && sentence.contains('?'));
+    (is_request || !is_question) && !Speech::Supposition.is_in(&words) && !Speech::Report.is_in(&words)
+}
+
+fn asks_politely(words: &[String]) -> bool {
+    const ASKS: [&str; 11] = [
+        "could", "can", "would", "will", "kannst", "könntest", "podrías", "podrias", "puedes", "pourraistu",
+        "potresti",
+    ];
+    words.iter().take(4).any(|word| ASKS.contains(&word.as_str()))
+}
+
+/// Does it quote three words or more?
+fn is_quotation(sentence: &str) -> bool {
+    let pairs = [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('»', '«'), ('「', '」')];
+    pairs.iter().any(|(open, close)| {
+        sentence.split_once(*open).is_some_and(|(_, rest)| {
+            rest.split_once(*close).is_some_and(|(inner, _)| inner.split_whitespace().count() > 2)
+        })
+    })
+}
+
+/// Does it hold beyond this moment, and not only here?
+fn is_rule(words: &[String], is_general: bool) -> bool {
+    if !is_general && !Speech::General.is_in(words) {
+        return false;
+    }
+    // "From now on" says since when, and not how long.
+    let mut rest = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        match Speech::SinceWhen.begins(&words[at..]) {
+            0 => {
+                rest.push(words[at].clone());
+                at += 1;
+            }
+            length => at += length,
+        }
+    }
+    !Speech::ThisTime.is_in(&rest)
+}
+
+/// The words without what only leads in.
+fn without_lead_in(words: &[String]) -> &[String] {
+    let mut rest = words;
+    loop {
+        match Speech::LeadIn.begins(rest) {
+            0 => break,
+            length if length >= rest.len() => break,
+            length => rest = &rest[length..],
+        }
+    }
+    rest
+}
+
+fn without_lead_out(words: &[String]) -> &[String] {
+    let mut rest = words;
+    while let Some(start) = (0..rest.len())
+        .rev()
+        .take(3)
+        .find(|at| *at > 0 && Speech::LeadOut.begins(&rest[*at..]) == rest.len() - at)
+    {
+        rest = &rest[..start];
+    }
+    rest
+}
+
+/// Are they one sentence, lead-ins and mended typing errors aside?
+pub(super) fn is_same(typed: &[String], written: &[String]) -> bool {
+    let core = |words| without_lead_out(without_lead_in(words));
+    let ways = |words| [words, without_lead_in(words), core(words)];
+    ways(typed).iter().any(|typed| {
+        ways(written).iter().any(|written| {
+            typed.len() == written.len()
+                && !typed.is_empty()
+                && typed.iter().zip(written.iter()).all(|(typed, written)| is_same_word(typed, written))
+        })
+    })
+}
+
+fn is_same_word(typed: &str, written: &str) -> bool {
+    typed == written || {
+        let may_err = |word: &str| {
+            word.chars().nth(TYPO_LETTERS - 1).is_some() && word.chars().all(char::is_alphabetic)
+        };
+        may_err(typed) && may_err(written) && is_one_slip(typed, written)
+    }
+}
+
+/// One letter more, less or other, or two that changed places.
+fn is_one_slip(one: &str, other: &str) -> bool {
+    osa_distance(one, other) <= 1
+}
