@@ -126,7 +126,17 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
     let said = |id: &str| match queue.get(id).map(|entry| &entry.retrieval) {
         Some(Retrieval::Inline { title, body, .. }) => {
             let text = format!("{title}\n\n{body}");
-            Some(Passage { number: 1, role: Role::User, at: None, text, output: None, is_part: false })
+            Some(Passage {
+                number: 1,
+                role: Role::User,
+                at: None,
+                text,
+                output: None,
+                is_part: false,
+                outside: None,
+                is_answer: false,
+                is_attached: false,
+            })
         }
         _ => None,
     };

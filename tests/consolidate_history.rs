@@ -58,6 +58,42 @@ fn a_session_that_was_rewritten_is_read_from_its_start() {
     assert!(shown(&sandbox).contains("First question."));
 }
 
+#[test]
+fn a_history_says_which_tools_printed_something_from_outside() {
+    let sandbox = sandbox();
+    let calls = [
+        ("Bash", json!({"command": "cat README.md"}), "ours"),
+        ("WebFetch", json!({"url": "https://docs.example/x"}), "theirs"),
+        ("Bash", json!({"command": "curl -o page.md https://docs.example/y"}), ""),
+        ("Read", json!({"file_path": "page.md"}), "theirs, too"),
+        ("AskUserQuestion", json!({"questions": []}), "Tabs"),
+        ("Agent", json!({"prompt": "look"}), "a report"),
+    ];
+    let mut lines = String::new();
+    for (n, (name, input, output)) in calls.into_iter().enumerate() {
+        let record = |kind: &str, part: Value| {
+            let message = json!({"role": kind, "model": "m", "content": [part]});
+            json!({"type": kind, "uuid": format!("{kind}{n}"), "sessionId": "s1", "message": message})
+        };
+        let id = format!("call{n}");
+        let call = json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        let result = json!({"type": "tool_result", "tool_use_id": id, "content": output});
+        lines += &format!("{}\n{}\n", record("assistant", call), record("user", result));
+    }
+    sandbox.write(&sandbox.transcript("s1"), lines);
+    let id = sandbox.hear("s1");
+    let (code, _, err) = sandbox.consolidated(&["--prompt"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let [batch] = &sandbox.batches()[..] else { panic!("{:?}", sandbox.batches()) };
+    let history = sandbox.store().join(format!(".agent-memory/batches/{batch}/{id}.history.jsonl"));
+    let history = fs::read_to_string(history).unwrap();
+    let turns: Vec<Value> = history.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sources: Vec<&Value> = turns.iter().map(|turn| &turn["outside"]).collect();
+    let docs = json!(["docs.example"]);
+    assert_eq!(sources, [&json!(null), &docs, &docs, &docs, &json!(null), &json!([])]);
+    assert!(turns.iter().enumerate().all(|(n, turn)| (turn["is_answer"] == json!(true)) == (n == 4)));
+}
+
 /// Two turns of `parent`, and a `fork` that repeats them before its own two.
 fn fork(sandbox: &Sandbox) {
     sandbox.talk("parent", &[("user", "Parent question."), ("assistant", "Parent answer.")]);

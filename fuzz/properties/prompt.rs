@@ -58,8 +58,17 @@ fn stays_in_its_fence(inside: &str) {
 
 fn stays_between_its_marks(short: &str, long: &str) {
     let now = "2026-02-28T15:04:05Z".parse().unwrap();
-    let passage =
-        |role| Passage { number: 1, role, at: None, text: long.to_owned(), output: None, is_part: false };
+    let passage = |role| Passage {
+        number: 1,
+        role,
+        at: None,
+        text: long.to_owned(),
+        output: None,
+        is_part: false,
+        outside: None,
+        is_answer: false,
+        is_attached: false,
+    };
     let session = Session {
         queue_id: "q1".to_owned(),
         harness: "codex".to_owned(),

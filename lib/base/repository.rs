@@ -33,6 +33,23 @@ pub(crate) fn of(dir: &Path) -> Option<Repository> {
     Some(Repository { name, top: top.to_path_buf() })
 }
 
+/// The tops of all worktrees of the repository whose worktree `top` is.
+pub(crate) fn worktrees(top: &Path) -> Vec<PathBuf> {
+    let Some(git) = git_dir(top) else { return Vec::new() };
+    let common = match file::read(&git.join("commondir"), CAP) {
+        Ok(path) => git.join(text_of(&path)),
+        Err(_) => git,
+    };
+    let Ok(common) = common.canonicalize() else { return Vec::new() };
+    let linked = fs_err::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+    let linked = linked.filter_map(|worktree| file::read(&worktree.path().join("gitdir"), CAP).ok());
+    let mut tops: Vec<PathBuf> =
+        linked.filter_map(|file| Path::new(&text_of(&file)).parent().map(Path::to_path_buf)).collect();
+    tops.extend(common.parent().filter(|_| common.ends_with(".git")).map(Path::to_path_buf));
+    tops.retain(|top| top.is_absolute());
+    tops
+}
+
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.
 pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
@@ -168,6 +185,9 @@ mod tests {
         }
         std::fs::write(dir.join("w/.git"), format!("gitdir: {}\n", linked.display())).unwrap();
         let local = format!("local:{}", main.display());
+        std::fs::write(linked.join("gitdir"), format!("{}\n", dir.join("w/.git").display())).unwrap();
+        assert_eq!(worktrees(&main), [dir.join("w"), main.clone()]);
+        assert_eq!(worktrees(&dir.join("w")), [dir.join("w"), main.clone()]);
         assert_eq!(of(&main.join("src")), Some(Repository { name: local.clone(), top: main.clone() }));
         assert_eq!(of(&dir.join("w/deep")), Some(Repository { name: local, top: dir.join("w") }));
         std::fs::write(main.join(".git/config"), "[remote \"origin\"]\nurl = https://u:p@h/o/r\n").unwrap();

@@ -26,6 +26,7 @@ pub(crate) mod recalled;
 pub(crate) mod shell;
 pub(crate) mod source;
 mod tool;
+pub(crate) mod tools;
 pub(crate) mod turn;
 mod turns;
 mod watched;

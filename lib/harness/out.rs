@@ -3,13 +3,16 @@
 use crate::base::error::Result;
 use crate::harness::recalled;
 use crate::harness::tool::{self, NO_RESULT, ToolArguments};
-use crate::harness::turn::{Role, SessionReport, Turn};
+use crate::harness::turn::{Role, SessionReport, ToolCall, Turn};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 /// Receives the turns.
 pub(super) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
+
+/// The name of the call that stands for what a person attached. No tool has blanks in its name.
+pub(super) const ATTACHED: &str = "attached to the prompt";
 
 /// The most turns, and bytes of turns, that wait behind a call without a result. Results come soon or never; one
 /// that comes later becomes a turn of its own.
@@ -51,7 +54,7 @@ impl<'a> TurnSink<'a> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, output: None };
+        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, output: None, call: None };
         self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
@@ -64,8 +67,9 @@ impl<'a> TurnSink<'a> {
         id: String,
         at: Option<Timestamp>,
     ) -> Result<()> {
-        let shown = tool::call(name, arguments);
-        let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut, output: None };
+        let (call, shown) = tool::call(name, arguments);
+        let call = Some(call);
+        let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut, output: None, call };
         self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
     }
 
@@ -94,7 +98,8 @@ impl<'a> TurnSink<'a> {
                 let text = format!("{call}\n=>\n{}", shown.text);
                 let id = format!("{key}/result");
                 let output = Some(call.len());
-                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, output };
+                let call = Some(ToolCall::default());
+                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, output, call };
                 self.put(PendingTurn { turn, key: None, recalls: false })
             }
         }
@@ -106,7 +111,7 @@ impl<'a> TurnSink<'a> {
             return Ok(());
         }
         let key = format!("{id}/attached");
-        self.call(&key, "attached to the prompt", ToolArguments::Text(""), key.clone(), at)?;
+        self.call(&key, ATTACHED, ToolArguments::Text(""), key.clone(), at)?;
         self.result(&key, text, false, at)
     }
 

@@ -3,6 +3,7 @@
 use crate::base::members::Members;
 use crate::base::text::border;
 use crate::harness::recalled;
+use crate::harness::turn::{ARGUMENT_CAP, ToolCall};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -31,17 +32,21 @@ pub(super) struct ToolText {
     pub(super) recalls: bool,
 }
 
-/// `[Bash] command: ls -la`, with a line for each further argument.
-pub(super) fn call(name: &str, arguments: ToolArguments) -> ToolText {
+/// A call as data, and as text: `[Bash] command: ls -la`, with a line for each further argument.
+pub(super) fn call(name: &str, arguments: ToolArguments) -> (ToolCall, ToolText) {
     let json = match arguments {
         ToolArguments::Json(raw) => raw.get(),
         ToolArguments::Text(text) => text,
     };
+    let mut call = ToolCall { name: name.to_owned(), arguments: Vec::new() };
     let mut shown = ToolText { text: String::new(), cut: 0, recalls: false };
     match serde_json::from_str::<Members<String>>(json) {
         Ok(Members(pairs)) => {
             for (key, value) in pairs {
-                let value = plain(value);
+                let raw = value;
+                let value = plain(raw);
+                let words = is_list(raw).then(|| quoted(raw)).flatten();
+                call.arguments.push((key.clone(), capped(words.as_deref().unwrap_or(&value))));
                 if ["command", "cmd", "script"].contains(&&*key) {
                     shown.recalls |= recalled::reads_memory(&value);
                 }
@@ -56,6 +61,7 @@ pub(super) fn call(name: &str, arguments: ToolArguments) -> ToolText {
             }
         }
         Err(_) => {
+            call.arguments.push((String::new(), capped(json)));
             shown.recalls = recalled::reads_memory(json);
             let text = recalled::without_sections(json);
             shown.text = recalled::without_notes(&text).into_owned();
@@ -64,7 +70,11 @@ pub(super) fn call(name: &str, arguments: ToolArguments) -> ToolText {
     let (text, cut) = shorten(&shown.text, ARGUMENTS);
     shown.text = format!("[{name}] {text}").trim_end().to_owned();
     shown.cut += cut;
-    shown
+    (call, shown)
+}
+
+fn capped(value: &str) -> String {
+    value[..border(value, ARGUMENT_CAP)].to_owned()
 }
 
 /// A result without notes from memory, shortened to its start and end.
@@ -105,12 +115,33 @@ fn plain(value: &RawValue) -> Cow<'_, str> {
     text.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
+fn is_list(value: &RawValue) -> bool {
+    value.get().starts_with('[')
+}
+
+/// A list of words as a shell's command line.
+fn quoted(list: &RawValue) -> Option<String> {
+    let words: Vec<String> = serde_json::from_str(list.get()).ok()?;
+    shlex::try_join(words.iter().map(String::as_str)).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shown(name: &str, json: &str) -> ToolText {
-        call(name, ToolArguments::Text(json))
+        call(name, ToolArguments::Text(json)).1
+    }
+
+    #[test]
+    fn a_call_is_data_too_with_whole_values() {
+        let json = format!(r#"{{"cmd":["bash","-lc","ls -l | wc"],"n":3,"text":"{}"}}"#, "ä".repeat(40_000));
+        let (call, _) = call("exec", ToolArguments::Text(&json));
+        assert_eq!(call.arguments[0], ("cmd".to_owned(), "bash -lc 'ls -l | wc'".to_owned()));
+        assert_eq!(call.arguments[1], ("n".to_owned(), "3".to_owned()));
+        assert_eq!(call.arguments[2].1.len(), ARGUMENT_CAP);
+        let (patch, _) = super::call("apply_patch", ToolArguments::Text("*** Begin"));
+        assert_eq!(patch.arguments, [(String::new(), "*** Begin".to_owned())]);
     }
 
     #[test]

@@ -53,7 +53,22 @@ pub(crate) struct Turn {
     pub(crate) cut: usize,
     /// Where a tool's output begins in `text`, in bytes. What stands before it, the agent wrote.
     pub(crate) output: Option<usize>,
+    /// Of a tool: what was called. `text` shows it shortened.
+    pub(crate) call: Option<ToolCall>,
 }
+
+/// A call of a tool, as data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ToolCall {
+    /// Empty for a result whose call is not known.
+    pub(crate) name: String,
+    /// Names and plain values; text that is no JSON object has the name "". A list of words is quoted as for a shell.
+    /// Values end after [`ARGUMENT_CAP`] bytes.
+    pub(crate) arguments: Vec<(String, String)>,
+}
+
+/// The longest value of an argument, in bytes. One that was cut has exactly so many, or up to three bytes less.
+pub(crate) const ARGUMENT_CAP: usize = 64 << 10;
 
 /// How many unknown kinds are counted separately; all others share one count.
 const KINDS: usize = 50;

@@ -9,6 +9,7 @@ pub(crate) mod facts;
 pub(crate) mod hash;
 pub(crate) mod hooks;
 pub(crate) mod links;
+pub(crate) mod outside;
 pub(crate) mod pipeline;
 pub(crate) mod recall;
 pub(crate) mod record;

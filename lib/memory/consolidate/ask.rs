@@ -268,8 +268,17 @@ mod tests {
     use crate::harness::turn::Role;
 
     fn material(role: Role, text: &str) -> Material {
-        let passage =
-            Passage { number: 1, role, at: None, text: text.to_owned(), output: None, is_part: false };
+        let passage = Passage {
+            number: 1,
+            role,
+            at: None,
+            text: text.to_owned(),
+            output: None,
+            is_part: false,
+            outside: None,
+            is_answer: false,
+            is_attached: false,
+        };
         let session = Session {
             queue_id: "q1".to_owned(),
             harness: "codex".to_owned(),

@@ -3,6 +3,7 @@
 
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
+use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
@@ -14,6 +15,7 @@ use crate::harness::{self, Format};
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::hash::hash;
+use crate::memory::outside::{Origin, Places, Tracker};
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
@@ -45,6 +47,7 @@ pub(crate) struct Gatherer<'a> {
     pub(super) longest: usize,
     /// What every command of ours gets in its environment.
     pub(super) vars: Vec<(&'static str, std::ffi::OsString)>,
+    pub(super) env: &'a Env,
 }
 
 impl Gatherer<'_> {
@@ -65,6 +68,9 @@ impl Gatherer<'_> {
                     text,
                     output: None,
                     is_part: false,
+                    outside: None,
+                    is_answer: false,
+                    is_attached: false,
                 };
                 writer.turn(note, hash, 0)?;
                 writer.history.is_note = true;
@@ -173,6 +179,7 @@ impl Gatherer<'_> {
         let mut is_unwritten = false;
         let key = session_key(entry);
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
+        let mut tracker = self.tracker(format, path, entry);
         let read = or_panicked(path, || {
             harness::read_after(format, path, last, &mut |turn: Turn| {
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
@@ -181,7 +188,8 @@ impl Gatherer<'_> {
                 let cut = turn.cut;
                 // The id of a document's part says how far it was read, which the reader must know.
                 let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
-                writer.turn(self.shown(turn), hash, cut).inspect_err(|_| is_unwritten = true)
+                let origin = tracker.of(&turn);
+                writer.turn(self.shown(turn, origin), hash, cut).inspect_err(|_| is_unwritten = true)
             })
         });
         let report = match read {
@@ -221,14 +229,36 @@ impl Gatherer<'_> {
         Ok(Gathered::History(history))
     }
 
+    /// Says of each turn of a session whether it comes from outside.
+    fn tracker(&self, format: Format, path: &Path, entry: &QueueEntry) -> Tracker {
+        let (cwd, repo) = (entry.context.cwd.as_deref(), entry.context.repo.as_deref());
+        let tmp = self.env.os("TMPDIR").map(Path::new);
+        let places = Places::new(cwd, repo, self.env.home(), tmp);
+        // What a command printed has no sub-agents' files beside it.
+        let transcript = matches!(entry.retrieval, Retrieval::Transcript { .. }).then_some(path);
+        Tracker::new(format, places, repo, transcript)
+    }
+
     /// A turn as the model sees it.
-    fn shown(&self, turn: Turn) -> Passage {
+    fn shown(&self, turn: Turn, origin: Origin) -> Passage {
         let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
         let clean = |text: &str| self.redactor.redact(text).text.into_owned();
         let mut text = clean(input);
         let at = turn.output.map(|_| text.len());
         text.push_str(&clean(output));
-        Passage { number: 0, role: turn.role, at: turn.at, text, output: at, is_part: false }
+        let Origin { outside, is_answer, is_attached } = origin;
+        let (role, output) = (turn.role, at);
+        Passage {
+            number: 0,
+            role,
+            at: turn.at,
+            text,
+            output,
+            is_part: false,
+            outside,
+            is_answer,
+            is_attached,
+        }
     }
 
     /// Which turns nobody has seen yet: those after the last one that was read, and of these not those that the

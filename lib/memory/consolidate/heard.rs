@@ -202,7 +202,17 @@ mod tests {
                 _ => (Role::Assistant, " [[id__AAAAAA]]"),
             };
             let text = format!("word {number}{note}");
-            let turn = Passage { number, role, at: None, text, output: None, is_part: false };
+            let turn = Passage {
+                number,
+                role,
+                at: None,
+                text,
+                output: None,
+                is_part: false,
+                outside: None,
+                is_answer: false,
+                is_attached: false,
+            };
             writer.turn(turn, format!("hash{number}"), 0).unwrap();
         }
         batch.write_json(&facts_name("q"), &writer.finish().unwrap()).unwrap();

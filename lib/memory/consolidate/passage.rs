@@ -22,6 +22,15 @@ pub struct Passage {
     /// It is a part of a long turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
+    /// A tool printed it from outside the repository: the hosts, as far as they are known, or the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Vec<String>>,
+    /// The output is an answer that the person chose or typed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_answer: bool,
+    /// The output is what the person attached to a prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_attached: bool,
 }
 
 /// What stands before every line of a tool's input and output.
@@ -88,6 +97,9 @@ impl Passage {
                 text,
                 output,
                 is_part: true,
+                outside: self.outside.clone(),
+                is_answer: self.is_answer,
+                is_attached: self.is_attached,
             });
             done += end;
             rest = &rest[end..];
@@ -190,6 +202,9 @@ mod tests {
             text: text.to_owned(),
             output: None,
             is_part: false,
+            outside: None,
+            is_answer: false,
+            is_attached: false,
         }
     }
 
@@ -233,9 +248,11 @@ mod tests {
     #[test]
     fn a_long_turn_is_split_into_parts_with_its_number_and_nothing_is_lost() {
         let text = format!("{}\n{}", "ä".repeat(700), "line of output\n".repeat(300));
-        let whole = Passage { output: Some(1401), ..passage(Role::Tool, &text) };
+        let outside = Some(vec!["a.example".to_owned()]);
+        let whole = Passage { output: Some(1401), outside, ..passage(Role::Tool, &text) };
         let parts = whole.clone().split(1000);
         assert!(parts.len() > 4 && parts.iter().all(|part| part.number == 12 && part.bytes() <= 1000));
+        assert!(parts.iter().all(|part| part.outside == whole.outside));
         assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), text);
         let said: (String, String) = parts
             .iter()

@@ -314,6 +314,7 @@ fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions, room: usize) -> Gatherer<'
         sessions,
         reporter: run.reporter,
         vars: run.caller.vars(),
+        env: run.env,
     }
 }
 

@@ -47,6 +47,7 @@ impl Bench {
             reporter: &Reporter::new(false),
             longest: 16 << 10,
             vars: Vec::new(),
+            env: &crate::base::env::pretend(&[]),
         };
         match gatherer.gather(&entry, &batch, "q").unwrap() {
             Gathered::History(history) => {

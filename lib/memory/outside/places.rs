@@ -1,0 +1,195 @@
+//! Which files are the repository's: paths are resolved by their text alone, and no file is opened.
+
+use crate::base::repository;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
+
+/// Folders of what others wrote.
+const DEPENDENCIES: &[&str] = &[
+    ".bundle", ".gradle", ".m2", ".nox", ".pnpm-store", ".rustup", ".tox", ".venv", "__pypackages__",
+    "bower_components", "dist-packages", "jspm_packages", "node_modules", "pods", "site-packages", "target",
+    "vendor", "venv",
+];
+/// The same, where only all names together say it.
+const DEPENDENCY_PATHS: &[&[&str]] = &[&[".cargo", "git"], &[".cargo", "registry"], &["pkg", "mod"]];
+
+/// Where programs make files for a while. A checkout there is one all the same.
+const TEMPORARY: &[&str] =
+    &["/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/var/folders", "/dev/shm"];
+
+/// The most worktrees.
+const WORKTREES: usize = 200;
+
+/// Where a session works.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// The working directory of the session. One that nobody knows has a name that no path has.
+    pub(super) start: PathBuf,
+    pub(super) home: Option<PathBuf>,
+    /// The repository's worktrees.
+    own: Vec<PathBuf>,
+    /// Temporary directories, and `~/Downloads`.
+    strange: Vec<PathBuf>,
+    /// The session itself works in such a directory, and in no checkout of its repository.
+    pub(super) is_strange: bool,
+    /// Is there a checkout of its own in this directory below a worktree?
+    nested: HashMap<PathBuf, bool>,
+    /// What commands brought from the network, and from where.
+    brought: BTreeMap<PathBuf, Vec<String>>,
+    /// Files beyond the repository that the session wrote itself, whole.
+    written: HashSet<PathBuf>,
+}
+
+impl Places {
+    /// `repo`: what the queue entry calls the repository of `cwd`.
+    pub(crate) fn new(
+        cwd: Option<&Path>,
+        repo: Option<&str>,
+        home: Option<&Path>,
+        tmp: Option<&Path>,
+    ) -> Places {
+        let start = cwd.map_or_else(|| PathBuf::from("/\u{0}"), |cwd| normal(Path::new("/"), cwd));
+        let mut strange: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
+        strange.extend(tmp.filter(|tmp| tmp.parent().is_some()).map(|tmp| normal(Path::new("/"), tmp)));
+        strange.extend(home.map(|home| home.join("Downloads")));
+        let found = cwd.and_then(repository::of);
+        let is_checkout = found.as_ref().is_some_and(|found| Some(found.name.as_str()) == repo);
+        let is_strange = !is_checkout && strange.iter().any(|place| start.starts_with(place));
+        let mut own = match &found {
+            Some(found) => repository::worktrees(&found.top),
+            None => Vec::new(),
+        };
+        // As git calls it, and as the session does: a directory may have two names.
+        match found {
+            Some(found) => own.extend([same_depth(&start, &found.top), found.top]),
+            None => own.push(start.clone()),
+        }
+        Places {
+            home: home.map(Path::to_path_buf),
+            start,
+            own,
+            strange,
+            is_strange,
+            nested: HashMap::new(),
+            brought: BTreeMap::new(),
+            written: HashSet::new(),
+        }
+    }
+
+    /// The path that a word means in a directory.
+    pub(super) fn resolve(&self, dir: &Path, word: &str) -> PathBuf {
+        let word = word.strip_prefix("file://").unwrap_or(word);
+        let home = ["~", "$HOME", "${HOME}"]
+            .iter()
+            .find_map(|home| word.strip_prefix(home).filter(|rest| rest.is_empty() || rest.starts_with('/')));
+        match (home, &self.home) {
+            (Some(rest), Some(home)) => normal(home, Path::new(rest.trim_start_matches('/'))),
+            // Somebody else's home, or one that is not known: beyond every repository.
+            _ if home.is_some() || word.starts_with('~') => normal(Path::new("/\u{0}home"), Path::new(word)),
+            _ => normal(dir, Path::new(word)),
+        }
+    }
+
+    /// `Some`: what this path shows is from outside, with the hosts that are known.
+    pub(super) fn outside(&mut self, path: &Path) -> Option<Vec<String>> {
+        if let Some(hosts) = path.ancestors().find_map(|place| self.brought.get(place)) {
+            return Some(hosts.clone());
+        }
+        if self.written.contains(path) || path.starts_with("/dev") && !path.starts_with("/dev/shm") {
+            return None;
+        }
+        let strange = self.strange.iter().any(|place| path.starts_with(place));
+        let top = self.own.iter().filter(|top| path.starts_with(top)).max_by_key(|top| top.as_os_str().len());
+        let Some(top) = top.cloned() else { return Some(Vec::new()) };
+        if strange && !self.strange.iter().any(|place| top.starts_with(place)) {
+            return Some(Vec::new());
+        }
+        let below = path.strip_prefix(&top).unwrap_or(path);
+        (is_dependency(below) || self.is_nested(&top, path)).then(Vec::new)
+    }
+
+    /// Is there a checkout between the top of a worktree and this path?
+    fn is_nested(&mut self, top: &Path, path: &Path) -> bool {
+        path.ancestors().take_while(|place| *place != top).any(|place| {
+            if let Some(known) = self.nested.get(place) {
+                return *known;
+            }
+            let is_checkout = place.join(".git").symlink_metadata().is_ok();
+            self.nested.insert(place.to_path_buf(), is_checkout);
+            is_checkout
+        })
+    }
+
+    /// Is it in one of the repository's worktrees?
+    pub(super) fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|top| path.starts_with(top))
+    }
+
+    pub(super) fn is_brought(&self, path: &Path) -> bool {
+        path.ancestors().any(|place| self.brought.contains_key(place))
+    }
+
+    /// A checkout of the repository itself was made there.
+    pub(super) fn add_worktree(&mut self, path: PathBuf) {
+        if self.own.len() < WORKTREES {
+            self.brought.remove(&path);
+            self.own.push(path);
+        }
+    }
+
+    /// A command brought it from the network, or from another place outside.
+    pub(super) fn bring(&mut self, path: PathBuf, hosts: &[String]) {
+        // A whole worktree is not what one command names.
+        if !self.own.contains(&path) {
+            self.written.remove(&path);
+            self.brought.insert(path, hosts.to_vec());
+        }
+    }
+
+    /// The session wrote the whole file.
+    pub(super) fn write(&mut self, path: PathBuf) {
+        self.brought.remove(&path);
+        self.written.insert(path);
+    }
+
+    /// What was brought below this directory.
+    pub(super) fn brought_below<'a>(
+        &'a self,
+        dir: &'a Path,
+    ) -> impl Iterator<Item = (&'a Path, &'a [String])> {
+        // Paths are ordered by their parts: what is below a directory follows it.
+        let from = self.brought.range(dir.to_path_buf()..);
+        let below = from.take_while(move |(path, _)| path.starts_with(dir));
+        below.map(|(path, hosts)| (path.as_path(), hosts.as_slice()))
+    }
+}
+
+/// The directory above `start` that stands for the top of the repository.
+fn same_depth(start: &Path, top: &Path) -> PathBuf {
+    // A symbolic link may lead there: the last names are the same.
+    let canonical = start.canonicalize().unwrap_or_else(|_| start.to_path_buf());
+    let below = canonical.strip_prefix(top).map_or(0, |below| below.components().count());
+    start.ancestors().nth(below).unwrap_or(start).to_path_buf()
+}
+
+fn is_dependency(below: &Path) -> bool {
+    let names: Vec<String> =
+        below.components().map(|name| name.as_os_str().to_string_lossy().to_lowercase()).collect();
+    names.iter().any(|name| DEPENDENCIES.contains(&name.as_str()))
+        || DEPENDENCY_PATHS.iter().any(|path| names.windows(path.len()).any(|names| names == *path))
+}
+
+/// The path without `.` and `..`.
+fn normal(dir: &Path, path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in dir.join(path).components() {
+        match part {
+            Component::ParentDir => {
+                normal.pop();
+            }
+            Component::CurDir => {}
+            part => normal.push(part),
+        }
+    }
+    normal
+}
