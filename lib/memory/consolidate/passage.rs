@@ -58,7 +58,8 @@ impl Passage {
 
     /// Adds it to a prompt.
     pub(super) fn push(&self, prompt: &mut String, mark: &str) {
-        let _ = write!(prompt, "[t{} {}", self.number, self.role);
+        let outside = if self.outside.is_some() { " outside" } else { "" };
+        let _ = write!(prompt, "[t{} {}{outside}", self.number, self.role);
         if let Some(at) = self.at {
             let _ = write!(prompt, " {}", at.strftime("%Y-%m-%d %H:%M"));
         }
@@ -126,7 +127,12 @@ impl Passage {
             Role::Assistant | Role::Reasoning => record.add(turn, Speaker::Agent, &self.text),
             Role::Tool => {
                 record.add(turn, Speaker::ToolInput, input);
-                record.add(turn, Speaker::ToolOutput, output);
+                match &self.outside {
+                    Some(hosts) => record.read_outside(turn, output, hosts),
+                    None if self.is_answer => record.add(turn, Speaker::Person, output),
+                    None if self.is_attached => record.add(turn, Speaker::Pasted, output),
+                    None => record.add(turn, Speaker::ToolOutput, output),
+                }
             }
         }
     }
@@ -217,6 +223,8 @@ mod tests {
     #[test]
     fn a_header_has_number_role_time_and_mark() {
         assert_eq!(shown(&passage(Role::User, "Hello\n")), "[t12 user 2026-03-25 09:02 =MARK=]\nHello\n\n");
+        let outside = Passage { outside: Some(Vec::new()), ..passage(Role::Tool, "x") };
+        assert_eq!(shown(&outside), "[t12 tool outside 2026-03-25 09:02 =MARK=]\n| x\n\n");
         let untimed = Passage { at: None, ..passage(Role::Assistant, "Hi") };
         assert_eq!(shown(&untimed), "[t12 assistant =MARK=]\nHi\n\n");
     }

@@ -163,8 +163,9 @@ impl Record {
         }
     }
 
-    /// These hosts were read in that turn.
-    pub(crate) fn read_outside(&mut self, turn: Option<usize>, hosts: &[String]) {
+    /// What a tool showed that is from outside, and the hosts that it is from.
+    pub fn read_outside(&mut self, turn: Option<usize>, text: &str, hosts: &[String]) {
+        self.add(turn, Speaker::Outside, text);
         self.hosts.extend(hosts.iter().map(|host| (turn, host.clone())));
     }
 

@@ -406,8 +406,8 @@ fn a_person_lets_go_of_a_note_in_so_many_words() {
 #[test]
 fn hosts_are_those_that_were_read_before_the_quote() {
     let mut record = Record::default();
-    record.read_outside(Some(2), &["a.example".to_owned()]);
-    record.read_outside(Some(5), &["b.example".to_owned(), "a.example".to_owned()]);
+    record.read_outside(Some(2), "words", &["a.example".to_owned()]);
+    record.read_outside(Some(5), "words", &["b.example".to_owned(), "a.example".to_owned()]);
     assert_eq!(record.hosts_before(&[3]), ["a.example"]);
     assert_eq!(record.hosts_before(&[1]), Vec::<String>::new());
     assert_eq!(record.hosts_before(&[]), ["a.example", "b.example"]);
