@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
+use crate::memory::waiting;
 use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
@@ -159,7 +160,7 @@ impl<P: Persistence> NoteService<P> {
     /// Lets a change wait for a person.
     pub(crate) fn propose(&self, proposal: Proposal) -> Result<Proposal> {
         let lock = self.notes.lock()?;
-        self.notes.propose(&lock, proposal)
+        waiting::propose(&self.notes, &lock, proposal)
     }
 
     /// The note. This does not count as a read.
@@ -214,7 +215,7 @@ impl<P: Persistence> NoteService<P> {
                 let draft = Some(Draft::of(&entry));
                 let mut proposal = Proposal::about(&note.entry, Op::Update, draft, By::Agent, now);
                 (proposal.reasons, proposal.session) = (vec![reason.to_owned()], Some(session.clone()));
-                return self.notes.propose(&lock, proposal).map(Changed::Waits);
+                return waiting::propose(&self.notes, &lock, proposal).map(Changed::Waits);
             }
             if entry.meta().written.is_some() {
                 entry.seal().map_err(|why| unchanged(&note, &why))?;
@@ -236,7 +237,7 @@ impl<P: Persistence> NoteService<P> {
             let now = self.now.as_millisecond();
             let mut proposal = Proposal::about(&note.entry, Op::Retire, None, By::Agent, now);
             (proposal.reasons, proposal.session) = (vec![kept.reason().to_owned()], Some(session.clone()));
-            return self.notes.propose(&lock, proposal).map(Changed::Waits);
+            return waiting::propose(&self.notes, &lock, proposal).map(Changed::Waits);
         }
         match (how, note.place) {
             (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note).map(Changed::Done),
@@ -246,6 +247,7 @@ impl<P: Persistence> NoteService<P> {
                 // A change that waits holds the note's text, too.
                 let (waiting, _) = self.notes.proposals()?;
                 for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
+                    waiting::resolve_links(&self.notes, &lock, &proposal.id, None)?;
                     self.notes.withdraw(&lock, &proposal.id)?;
                 }
                 Ok(Changed::Done(note))

@@ -13,6 +13,8 @@ use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver, removed};
 use std::collections::BTreeSet;
 
+/// The longest line of a commit message's body, in characters.
+const BODY_LINE: usize = 1000;
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// What is kept in the history.
@@ -22,6 +24,7 @@ pub(crate) const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::P
 pub(crate) struct Commit<'a> {
     /// `storage.commitHook`.
     pub(crate) hook: &'a str,
+    /// Its first line; after an empty line, what else there is to say.
     pub(crate) message: String,
     /// The threads and sessions that the changed notes come from.
     pub(crate) thread_ids: Vec<String>,
@@ -127,7 +130,10 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     let words = shlex::split(commit.hook).filter(|words| !words.is_empty()).ok_or_else(|| {
         Error::config(format!("storage.commitHook cannot be split into words: {}", commit.hook))
     })?;
-    let message = one_line(&commit.message, 200);
+    let (message, body) = commit.message.split_once("\n\n").unwrap_or((&commit.message, ""));
+    let message = one_line(message, 200);
+    let body: Vec<String> =
+        body.split("\n\n").filter(|line| !line.is_empty()).map(|line| one_line(line, BODY_LINE)).collect();
     let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| is_safe_id(id)).collect();
     let ids = ids.join(",");
     // Each word, and whether it was a flag before its values were filled in.
@@ -145,7 +151,11 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     }
     let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
-        filled.extend(["-m", &message, "--"].map(str::to_owned));
+        filled.extend(["-m", &message].map(str::to_owned));
+        if !body.is_empty() {
+            filled.extend(["-m".to_owned(), body.join("\n")]);
+        }
+        filled.push("--".to_owned());
         filled.extend(changed.iter().map(|dir| (*dir).to_owned()));
     }
     Ok(filled)
