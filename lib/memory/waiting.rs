@@ -243,7 +243,9 @@ pub(crate) fn beside<P: Persistence>(
         flags.contains(&true).then(|| (meta.id.clone(), meta.title.clone(), flags))
     })?;
     let mut all = vec![Vec::new(); drafts.len()];
-    for (id, title, flags) in scan.found.into_iter().flatten() {
+    let mut found: Vec<_> = scan.found.into_iter().flatten().collect();
+    found.sort();
+    for (id, title, flags) in found {
         let beside = all.iter_mut().zip(flags).filter(|(beside, flag)| *flag && beside.len() < BESIDE);
         beside.for_each(|(beside, _)| beside.push((id.clone(), title.clone())));
     }

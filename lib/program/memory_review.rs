@@ -164,7 +164,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             all => format!("review: {} changes", all.len()),
         };
         let (storage, count) = (&store.config.storage, done.said.len());
-        let committed = history::record(&store.root, storage, message, done.sources.iter(), count, env);
+        let committed =
+            history::record(&store.root, storage, (message, Vec::new()), done.sources.iter(), count, env);
         if let Err(error) = committed {
             reporter.warn(&error.line());
         }

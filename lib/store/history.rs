@@ -24,19 +24,20 @@ pub(crate) const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::P
 pub(crate) struct Commit<'a> {
     /// `storage.commitHook`.
     pub(crate) hook: &'a str,
-    /// Its first line; after an empty line, what else there is to say.
     pub(crate) message: String,
+    /// What else there is to say, in lines.
+    pub(crate) body: Vec<String>,
     /// The threads and sessions that the changed notes come from.
     pub(crate) thread_ids: Vec<String>,
     /// How many notes and proposals were written.
     pub(crate) count: usize,
 }
 
-/// Commits whatever differs, unless commits are off: `count` notes or proposals, which come from these sources.
+/// Commits whatever differs, unless commits are off, with this message and the lines of its body: `count` notes or proposals, which come from these sources.
 pub(crate) fn record<'a>(
     root: &Root,
     storage: &Storage,
-    message: String,
+    (message, body): (String, Vec<String>),
     sources: impl Iterator<Item = &'a Source>,
     count: usize,
     env: &Env,
@@ -46,7 +47,7 @@ pub(crate) fn record<'a>(
     }
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
     let thread_ids = thread_ids.into_iter().collect();
-    let new = Commit { hook: &storage.commit_hook, message, thread_ids, count };
+    let new = Commit { hook: &storage.commit_hook, message, body, thread_ids, count };
     commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
@@ -130,10 +131,8 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     let words = shlex::split(commit.hook).filter(|words| !words.is_empty()).ok_or_else(|| {
         Error::config(format!("storage.commitHook cannot be split into words: {}", commit.hook))
     })?;
-    let (message, body) = commit.message.split_once("\n\n").unwrap_or((&commit.message, ""));
-    let message = one_line(message, 200);
-    let body: Vec<String> =
-        body.split("\n\n").filter(|line| !line.is_empty()).map(|line| one_line(line, BODY_LINE)).collect();
+    let message = one_line(&commit.message, 200);
+    let body: Vec<String> = commit.body.iter().map(|line| one_line(line, BODY_LINE)).collect();
     let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| is_safe_id(id)).collect();
     let ids = ids.join(",");
     // Each word, and whether it was a flag before its values were filled in.
@@ -195,6 +194,7 @@ mod tests {
         let commit = Commit {
             hook,
             message: "say {count}\nthings".to_owned(),
+            body: Vec::new(),
             thread_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
             count: 3,
         };
@@ -225,7 +225,13 @@ mod tests {
 
     #[test]
     fn an_open_quote_is_an_error_that_quotes_the_hook() {
-        let commit = Commit { hook: "git 'commit", message: String::new(), thread_ids: Vec::new(), count: 0 };
+        let commit = Commit {
+            hook: "git 'commit",
+            message: String::new(),
+            body: Vec::new(),
+            thread_ids: Vec::new(),
+            count: 0,
+        };
         assert!(hook_words(&commit, &[]).unwrap_err().message().contains("git 'commit"));
     }
 }

@@ -5,7 +5,7 @@ use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
 use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::judge::Known;
-use crate::memory::consolidate::pending::{self, pending};
+use crate::memory::consolidate::pending::{self, Shown, pending};
 use crate::memory::consolidate::plan::{Change, KnownNote};
 use crate::memory::consolidate::queue::{Fetched, Queue, entries, split, waiting};
 use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
@@ -218,11 +218,16 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             });
         }
         let room = room(self.machine.max_prompt_bytes)?.1;
-        let room_for_changes = (room / 2).min(pending::ROOM);
+        let (proposals, _) = self.notes.proposals()?;
+        let room_for_changes = if proposals.is_empty() { 0 } else { (room / 2).min(pending::ROOM) };
         let limits = RelatedLimits { room: room - room_for_changes, whole: self.max_note_bytes };
         let (related, tags) = related(&self.notes, &sessions, hints, limits, self.machine.redactor)?;
-        let (proposals, _) = self.notes.proposals()?;
-        let waiting = pending(proposals, &sessions, &related, room_for_changes, self.machine.redactor);
+        let shown = Shown {
+            repos: sessions.iter().filter_map(|session| session.repo.as_deref()).collect(),
+            is_outside: sessions.iter().any(|session| session.repo.is_none()),
+            notes: related.iter().map(|note| &note.id).collect(),
+        };
+        let waiting = pending(&proposals, &shown, room_for_changes, self.machine.redactor);
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
@@ -301,25 +306,22 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         }
         let changed: Vec<Note> =
             written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect();
+        // Why something waits no longer is found in the history.
         let withdrawn: Vec<String> = waiting.iter().filter_map(Waiting::withdrawal).collect();
-        let mut message = match (written, waiting) {
+        let message = match (written, waiting) {
             ([one], _) => format!("consolidate: {}", one.title),
             ([], [one]) if one.withdrawn.is_some() => format!("consolidate: withdrawn: {}", one.title),
             ([], [one]) => format!("consolidate: proposed: {}", one.title),
             ([], all) => format!("consolidate: {} proposals", all.len()),
             (all, _) => format!("consolidate: {} notes", all.len()),
         };
-        // Why something waits no longer is found in the history.
-        for line in withdrawn {
-            message.push_str("\n\n");
-            message.push_str(&line);
-        }
         let (mut proposals, _) = self.notes.proposals().unwrap_or_default();
         proposals.retain(|proposal| waiting.iter().any(|waiting| waiting.id == proposal.id));
         let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
         let count = changed.len() + waiting.len();
-        if let Err(error) = commits::record(run.root, storage, message, sources, count, run.env) {
+        if let Err(error) = commits::record(run.root, storage, (message, withdrawn), sources, count, run.env)
+        {
             run.reporter.warn(&error.line());
         }
     }

@@ -1,7 +1,7 @@
 //! What waits for the person, as a prompt shows it: so that a session can correct it or take it back, and does not
 //! propose it once more. Nothing of it is true yet.
 
-use crate::memory::consolidate::ask::{RelatedNote, Session, line};
+use crate::base::text::one_line;
 use crate::memory::pipeline::question::push_lines;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{EntryId, Source};
@@ -50,25 +50,29 @@ pub(super) fn is_of(proposal: &Proposal, is_repo: impl Fn(&str) -> bool, is_outs
     is_here && proposal.session.is_some() && proposal.op != Op::Conflict
 }
 
-/// What waits in the repositories of these sessions, and for the notes that are shown, newest first. What has no room is
-/// shown by title, and the oldest not at all.
+/// The sessions that a prompt shows, and the notes.
+pub(super) struct Shown<'a> {
+    pub(super) repos: BTreeSet<&'a str>,
+    /// One of the sessions is outside of any repository.
+    pub(super) is_outside: bool,
+    pub(super) notes: BTreeSet<&'a EntryId>,
+}
+
+/// What waits in the repositories of the sessions that are shown, and for the notes that are, newest first. What has no
+/// room is shown by title, and the oldest not at all.
 pub(super) fn pending(
-    proposals: Vec<Proposal>,
-    sessions: &[Session],
-    related: &[RelatedNote],
+    proposals: &[Proposal],
+    Shown { repos, is_outside, notes }: &Shown,
     mut room: usize,
     redactor: &Redactor,
 ) -> Vec<PendingChange> {
-    let repos: BTreeSet<&str> = sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
-    let is_outside = sessions.iter().any(|session| session.repo.is_none());
-    let notes: BTreeSet<&EntryId> = related.iter().map(|note| &note.id).collect();
     let is_shown = |proposal: &Proposal| {
-        is_of(proposal, |repo| repos.contains(repo), is_outside)
+        is_of(proposal, |repo| repos.contains(repo), *is_outside)
             || proposal.op != Op::Conflict && proposal.note.as_ref().is_some_and(|id| notes.contains(id))
     };
     let mut shown = Vec::new();
     for proposal in proposals.iter().rev().filter(|proposal| is_shown(proposal)) {
-        let title = redactor.cleaned(&proposal.title().to_owned());
+        let title = redactor.cleaned(proposal.title());
         let why = line(&redactor.cleaned(&proposal.reasons.join(" ")));
         let says = proposal.entry.as_ref().map(|draft| redactor.cleaned(&says(draft))).unwrap_or_default();
         let head = FRAME + title.len();
@@ -81,6 +85,11 @@ pub(super) fn pending(
         shown.push(PendingChange { id, op, note, title, text });
     }
     shown
+}
+
+/// One line, whatever the file says.
+fn line(text: &str) -> String {
+    one_line(text, usize::MAX)
 }
 
 fn says(draft: &Draft) -> String {
