@@ -212,6 +212,7 @@ impl<P: Persistence> NoteService<P> {
         }
         if let Author::Agent(session) = author {
             if let Some(reason) = needs_a_person(&note, &entry) {
+                let entry = self.over_what_waits(&note, patch)?.unwrap_or(entry);
                 let draft = Some(Draft::of(&entry));
                 let mut proposal = Proposal::about(&note.entry, Op::Update, draft, By::Agent, now);
                 (proposal.reasons, proposal.session) = (vec![reason.to_owned()], Some(session.clone()));
@@ -222,6 +223,29 @@ impl<P: Persistence> NoteService<P> {
             }
         }
         self.notes.replace(&lock, &note, entry).map(Changed::Done)
+    }
+
+    /// The patch over the text that waits for this note already: it takes that text's place, so what it does not change
+    /// stays.
+    fn over_what_waits(&self, note: &Note, patch: &Patch) -> Result<Option<Entry>> {
+        let (waiting, _) = self.notes.proposals()?;
+        let is_for_it = |there: &&Proposal| {
+            (there.op, there.note.as_ref(), there.base.as_ref())
+                == (Op::Update, Some(&note.entry.meta().id), Some(&note.entry.base()))
+        };
+        let Some(draft) =
+            waiting.into_iter().rev().find(|there| is_for_it(&there)).and_then(|there| there.entry)
+        else {
+            return Ok(None);
+        };
+        let mut entry = note.entry.clone();
+        entry.set_body(whole_lines(patch.body.as_ref().unwrap_or(&draft.body)).as_bytes());
+        entry.update(|meta| {
+            (meta.title, meta.summary, meta.tags) = (draft.title, draft.summary, draft.tags);
+            (meta.scope, meta.until) = (draft.scope, draft.until);
+            patch.apply(meta);
+        })?;
+        Ok(Some(entry))
     }
 
     /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::memory::facts::facts;
 use crate::memory::links;
 use crate::memory::search::{language, words};
-use crate::store::entry::{Entry, EntryId, Meta, Scope, add_missing};
+use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use std::collections::BTreeSet;
@@ -67,7 +67,10 @@ pub(crate) fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
     match waiting.iter().rev().find(|there| is_same_discovery(there, &proposal)) {
         Some(there) => {
             let says_more = match (&there.entry, &proposal.entry) {
-                (Some(old), Some(new)) => !SaidText::of(new).says_no_more_than(&SaidText::of(old)),
+                (Some(old), Some(new)) => {
+                    is_marked_otherwise(old, new, proposal.op)
+                        || !SaidText::of(new).says_no_more_than(&SaidText::of(old))
+                }
                 _ => false,
             };
             joined(there, proposal, says_more)
@@ -118,7 +121,13 @@ fn is_same_discovery(there: &Proposal, new: &Proposal) -> bool {
     }
 }
 
-fn repos(sources: &[crate::store::entry::Source]) -> BTreeSet<&str> {
+/// Do they differ in what is not their text? Two sessions choose other titles and tags for the same new note.
+fn is_marked_otherwise(old: &Draft, new: &Draft, op: Op) -> bool {
+    let has_other_head = old.title != new.title || new.tags.iter().any(|tag| !old.tags.contains(tag));
+    (old.until, old.scope) != (new.until, new.scope) || op == Op::Update && has_other_head
+}
+
+fn repos(sources: &[Source]) -> BTreeSet<&str> {
     sources.iter().filter_map(|source| source.repo.as_deref()).collect()
 }
 

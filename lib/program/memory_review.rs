@@ -56,7 +56,8 @@ pub(super) const ABOUT: About = About {
          does an address, flag or command that only a tool's output showed.\n\n\
          The kinds of a change: create (a new note), update (another text), retire (to the archive), widen (to all \
          repositories), conflict (the text of another machine). The files are in proposals/, in the store's \
-         history. Until you decide, no AGENTS.md and no prompt shows what they say.",
+         history. Until you decide, no AGENTS.md and no prompt of an agent shows what they say. Later sessions may \
+         correct or withdraw what a session of their repository proposed.",
     )],
 };
 
