@@ -179,7 +179,13 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     let hints = RelatedHints { wanted: &wanted, made: &made };
                     let limits = RelatedLimits { room: 10_000, whole: 8_000 };
                     let (related, tags) = consolidate::related(notes, &sessions, &hints, limits, redactor)?;
-                    consolidate::Done::Gathered(Material { now, sessions, related, tags })
+                    consolidate::Done::Gathered(Material {
+                        now,
+                        sessions,
+                        related,
+                        waiting: Vec::new(),
+                        tags,
+                    })
                 }
                 consolidate::Task::LookUp { sources, notes: ids, .. } => {
                     let known = |id: &EntryId| {
@@ -199,6 +205,8 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                         tags: Default::default(),
                         entries: queue.clone(),
                         record: record.into(),
+                        waiting: Vec::new(),
+                        proposals: notes.proposals()?.0,
                     })
                 }
                 consolidate::Task::Warn(warnings) => {
@@ -260,7 +268,7 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
                 defrag::Task::Apply { plan, .. } => {
                     let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
                     for proposal in plan.proposals {
-                        notes.propose(&notes.lock()?, proposal)?;
+                        axe::waiting::propose(notes, &notes.lock()?, proposal)?;
                     }
                     println!(
                         "{} operations made, {} dropped",

@@ -26,14 +26,20 @@ pub mod pipeline {
     pub use crate::memory::redact::Redactor;
 }
 
+/// Changes that wait for a person.
+pub mod waiting {
+    pub use crate::memory::waiting::propose;
+}
+
 /// From queue entries to notes.
 pub mod consolidate {
     pub use crate::harness::turn::Role;
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
     pub use crate::memory::consolidate::judge::Known;
     pub use crate::memory::consolidate::passage::Passage;
+    pub use crate::memory::consolidate::pending::PendingChange;
     pub use crate::memory::consolidate::plan::{
-        Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement,
+        Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement, PlannedWithdrawal,
     };
     pub use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
     pub use crate::memory::consolidate::work::{

@@ -61,6 +61,21 @@ fn what_a_person_changes_is_theirs_from_then_on() {
 }
 
 #[test]
+fn an_agents_second_change_is_made_to_the_text_that_waits() {
+    let store = Store::new();
+    store.note("AAAAAA", "Mine");
+    for args in [&["--title", "Due"][..], &["--until", "2026-12-31"], &["--tag", "+x"]] {
+        let (code, _, err) = in_agents_shell(&store, "memory-update", &[&["AAAAAA"], args].concat());
+        assert_eq!(code, Some(0), "{err}");
+    }
+    let waits = waiting(&store);
+    assert_eq!(waits.len(), 1, "{waits:#?}");
+    let entry = &waits[0]["entry"];
+    let expected = (&json!("Due"), &json!("2026-12-31"), &json!(["topic__x"]));
+    assert_eq!((&entry["title"], &entry["until"], &entry["tags"]), expected);
+}
+
+#[test]
 fn an_agent_changes_what_no_person_has_made_their_own() {
     let store = Store::new();
     from_a_session(&store, "AAAAAA", "One", "by: person\n");

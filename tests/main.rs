@@ -95,6 +95,7 @@ mod pipes;
 mod projects;
 mod prompt_files;
 mod prompt_symlinks;
+mod proposals;
 mod providers;
 mod recall;
 mod recall_transcripts;

@@ -2,7 +2,7 @@
 
 use crate::support::store::{Store, name, names, note, value};
 use crate::support::terminal::Terminal;
-use crate::support::{NOW, eventually, said};
+use crate::support::{NOW, eventually, said, set_mode};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -62,11 +62,11 @@ fn a_change_is_listed_with_its_diff_and_all_that_is_known_of_it() {
         "reasons": [], "session": null, "by": "tool"}),
     );
     let expected = format!(
-        "p__a1B2c3  update  id__AAAAAA  Dev server\n  waits: The note is pinned.\n  by: agent\n  \
-         session: amp T-7 github.com/o/r\n  note: {}\n  quote (t12, person): \"it is 4320 now\"\n    title: Dev server\n  \
+        "session: amp T-7 github.com/o/r\n\np__a1B2c3  update  id__AAAAAA  Dev server\n  \
+         waits: The note is pinned.\n  by: agent\n  note: {}\n  quote (t12, person): \"it is 4320 now\"\n    title: Dev server\n  \
          - summary: It listens on 4310.\n  - scope: repo\n  + summary: It listens on 4320.\n  + tags: topic__dev\n  \
          + scope: repo (github.com/o/r)\n\n  - The dev server listens on 4310.\n  \
-         + The dev server listens on 4320.\n\np__d4E5f6  retire  id__BBBBBB\n  by: tool\n  the note is gone\n",
+         + The dev server listens on 4320.\n\nfrom no session\n\np__d4E5f6  retire  id__BBBBBB\n  by: tool\n  the note is gone\n",
         path.display()
     );
     assert_eq!(store.out(PROGRAM, &[]), expected);
@@ -94,7 +94,7 @@ fn nothing_that_is_shown_is_live() {
     assert!(out.contains("\n  + --- p__d4E5f6\\u{9b}2J"), "{out}");
     assert_eq!(
         out.lines().filter(|line| !line.starts_with("  ")).count(),
-        1 + out.matches("\n\n").count(),
+        2 + out.matches("\n\n").count(),
         "{out}"
     );
 }
@@ -249,14 +249,16 @@ fn an_agents_shell_decides_nothing() {
         "AGENT_MEMORY_RUN", "CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE",
         "AMP_CURRENT_THREAD_ID", "CURSOR_AGENT", "COPILOT_CLI", "QWEN_CODE", "AI_AGENT",
     ] {
-        for option in ["--accept", "--reject"] {
+        for (option, what) in
+            [("--accept", "p__a1B2c3"), ("--reject", "p__a1B2c3"), ("--reject-session", "T-7")]
+        {
             let mut command = store.sandbox.command(PROGRAM);
-            let (code, out, err) = said(command.args([option, "p__a1B2c3"]).env(variable, "1"));
+            let (code, out, err) = said(command.args([option, what]).env(variable, "1"));
             assert_eq!((code, out.as_str(), path.exists()), (Some(1), "", true), "{variable}");
             assert!(err.contains(&format!("({variable} is set)")), "{err}");
         }
         let (code, out, _) = said(store.sandbox.command(PROGRAM).env(variable, "1"));
-        assert!(code == Some(0) && out.starts_with("p__a1B2c3"), "looking is free: {out}");
+        assert!(code == Some(0) && out.contains("\np__a1B2c3"), "looking is free: {out}");
     }
     assert!(names(&store.topics()).is_empty());
 }
@@ -307,6 +309,83 @@ fn on_a_terminal_it_asks_about_one_after_the_other() {
     assert!(code == Some(0) && !shown.contains("[q]uit") && shown.contains("p__j1K2L3"), "{shown}");
     fs::remove_dir_all(store.root().join("proposals")).unwrap();
     assert_eq!(answers(&store, &[], &[]), (Some(0), "nothing waits for a decision\n".to_owned()));
+}
+
+/// The changes of two sessions: p__a1B2c3 and p__g7H8i9 of T-7, p__d4E5f6 of T-8.
+fn of_two_sessions(store: &Store) {
+    let of =
+        |session: &str, at: i64| json!({"session": {"harness": "amp", "threadId": session}, "createdAt": at});
+    propose(store, "p__a1B2c3", of("T-7", 1_772_000_000_000));
+    propose(store, "p__d4E5f6", of("T-8", 1_772_000_000_001));
+    propose(store, "p__g7H8i9", of("T-7", 1_772_000_000_002));
+}
+
+#[test]
+fn the_changes_of_a_session_stand_together_and_are_rejected_together() {
+    let store = Store::new();
+    of_two_sessions(&store);
+    let listed = store.out(PROGRAM, &[]);
+    let first: Vec<&str> = listed
+        .lines()
+        .filter(|line| line.starts_with("p__") || line.starts_with("session: "))
+        .map(|line| line.split("  ").next().unwrap())
+        .collect();
+    let expected = ["session: amp T-7", "p__a1B2c3", "p__g7H8i9", "session: amp T-8", "p__d4E5f6"];
+    assert_eq!(first, expected, "{listed}");
+    assert_eq!(store.out(PROGRAM, &["--reject-session", "T-7"]), "p__a1B2c3\np__g7H8i9\n");
+    assert_eq!(waiting(&store), ["p__d4E5f6.json"]);
+    let (code, _, err) = store.run(PROGRAM, &["--reject-session", "T-7"]);
+    assert!(code == Some(1) && err.contains("no change of the session \"T-7\" waits"), "{err}");
+    // On a terminal, too.
+    of_two_sessions(&store);
+    let (code, shown) = answers(&store, &["d", "s"], &[]);
+    assert_eq!((code, waiting(&store)), (Some(0), vec!["p__d4E5f6.json".to_owned()]), "{shown}");
+}
+
+#[test]
+fn an_edited_text_is_what_is_accepted() {
+    let store = Store::new();
+    propose(&store, "p__a1B2c3", json!({}));
+    let editor = store.sandbox.home().join("ed");
+    let script = "#!/bin/sh\nsed -i.old 's/4320/4330/' \"$1\" && rm \"$1.old\"\n";
+    store.sandbox.write(&editor, script);
+    set_mode(&editor, 0o755);
+    // What is not a note changes nothing, and neither does an editor that changes nothing.
+    let editors = [("EDITOR", editor.to_str().unwrap())];
+    let (code, shown) = answers(&store, &["e", "q"], &[("EDITOR", "true")]);
+    assert!(code == Some(0) && shown.contains("nothing was changed"), "{shown}");
+    let (_, shown) = answers(&store, &["e", "q"], &[("EDITOR", "cp /dev/null")]);
+    assert!(shown.contains("the text is left as it was: "), "{shown}");
+    assert_eq!(waiting(&store).len(), 1);
+    let (code, shown) = answers(&store, &["e"], &editors);
+    assert!(code == Some(0) && shown.contains("accepted: /"), "{shown}");
+    let text = store.text("topics/");
+    assert!(text.contains("summary: It listens on 4330.") && text.ends_with("listens on 4330.\n"), "{text}");
+    assert!(text.contains("threadId: T-7") && value(&text, "by") == Some("person"), "{text}");
+    assert!(waiting(&store).is_empty());
+    let left = names(&store.root().join(".agent-memory")).into_iter().filter(|name| name.ends_with(".md"));
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn what_stands_beside_a_change_by_now_is_named() {
+    let store = Store::new();
+    propose(&store, "p__a1B2c3", json!({}));
+    let source = "scope: repo\nsources: [{harness: amp, threadId: T-1, repo: github.com/o/r}]\n";
+    for (id, title, body) in [
+        ("AAAAAA", "The server for development", "It listens on 4320."),
+        ("BBBBBB", "Backups", "They go to port 4320."),
+        ("CCCCCC", "The dev server of the docs", "Start it by hand."),
+    ] {
+        let text = note(id, title, source).replace(&format!("Body of {title}."), body);
+        store.put(&format!("topics/{}", name(id, title)), text);
+    }
+    let listed = store.out(PROGRAM, &[]);
+    assert!(listed.contains("  beside it now: id__AAAAAA  The server for development\n"), "{listed}");
+    assert!(listed.contains("  beside it now: id__CCCCCC  "), "{listed}");
+    assert!(!listed.contains("id__BBBBBB"), "{listed}");
+    let shown: Value = serde_json::from_str(&store.out(PROGRAM, &["--json"])).unwrap();
+    assert_eq!(shown["beside"], json!(["id__AAAAAA", "id__CCCCCC"]));
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     let notes = || {
         made.changes.iter().filter_map(|change| match change {
             Change::Note(note) => Some(note),
-            Change::Retire(_) | Change::Propose(_) => None,
+            Change::Retire(_) | Change::Propose(_) | Change::Withdraw(_) => None,
         })
     };
     let mut known = ids.clone();
@@ -59,6 +59,7 @@ pub(crate) fn holds(bytes: &[u8]) {
         match change {
             Change::Note(_) => {}
             Change::Retire(note) => assert_eq!(note.id, shown),
+            Change::Withdraw(_) => panic!("nothing waits"),
             Change::Propose(proposal) => {
                 assert!(proposal.note.iter().all(|id| known.contains(id)));
                 assert!(!proposal.reasons.is_empty());
@@ -101,6 +102,7 @@ fn work(shown: &EntryId) -> Work {
         next: 0,
         updatable: BTreeMap::from([(shown.clone(), old(shown).fingerprint())]),
         listed: BTreeSet::new(),
+        shown_changes: Vec::new(),
         second_look: None,
         written: Vec::new(),
         waiting: Vec::new(),
@@ -140,6 +142,8 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
             ("q2".to_owned(), entry(None)),
         ]),
         record: record.into(),
+        waiting: Vec::new(),
+        proposals: Vec::new(),
     }
 }
 

@@ -90,7 +90,13 @@ fn stays_between_its_marks(short: &str, long: &str) {
         body: Some(short.to_owned()),
         fingerprint: String::new(),
     };
-    let material = Material { now, sessions: vec![session], related: vec![related], tags: Vec::new() };
+    let material = Material {
+        now,
+        sessions: vec![session],
+        related: vec![related],
+        waiting: Vec::new(),
+        tags: Vec::new(),
+    };
     let prompt = ask::prompt("batch__AAAAAAAAAAAA", &material);
     let mark = prompt.split("bear the mark ").nth(1).unwrap().split(' ').next().unwrap();
     assert!(!long.contains(mark) && !short.contains(mark));

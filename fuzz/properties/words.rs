@@ -14,6 +14,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     let commit = |message: &str, thread_ids: &[String]| Commit {
         hook: &hook,
         message: message.to_owned(),
+        body: Vec::new(),
         thread_ids: thread_ids.to_vec(),
         count: 3,
     };

@@ -6,6 +6,7 @@ mod pieces;
 pub(crate) use crate::memory::facts::pieces::{PieceKind, pieces};
 
 use crate::base::text::border;
+use crate::memory::links::is_name;
 use crate::store::entry::EntryId;
 use std::collections::{BTreeSet, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
@@ -154,7 +155,8 @@ fn found<'a>(text: &'a str, exists: &dyn Fn(&EntryId) -> bool) -> Vec<Fact<'a>> 
             {
                 Some((inner, behind)) => {
                     let name = inner.split('|').next().unwrap_or(inner).trim();
-                    if EntryId::whole(name).is_none_or(|id| exists(&id)) {
+                    let leads = EntryId::whole(name).map_or_else(|| !is_name(name), |id| exists(&id));
+                    if leads {
                         let start = before.len();
                         add(Fact { text: &rest[start..start + inner.len() + 4], is_link: true });
                     }
@@ -173,7 +175,7 @@ fn is_our_own(paragraph: &str) -> bool {
     let Some(links) = paragraph.trim().strip_prefix("See also ") else { return false };
     links.trim_end_matches('.').split(',').all(|link| {
         let inner = link.trim().strip_prefix("[[").and_then(|link| link.strip_suffix("]]"));
-        inner.and_then(EntryId::whole).is_some()
+        inner.is_some_and(is_name)
     })
 }
 
@@ -247,6 +249,10 @@ impl<'a> Word<'a> {
         let bare = text.trim_start_matches(|c: char| "~$€£+".contains(c));
         if bare.len() < text.len() && bare.starts_with(|c: char| c.is_ascii_digit()) {
             text = bare;
+        }
+        // A reference that leads nowhere, or not yet.
+        if EntryId::whole(text).is_none() && is_name(text) && !is_span {
+            return None;
         }
         if text.bytes().any(|byte| byte.is_ascii_digit()) {
             if self.is_enumerator(text) || EntryId::whole(text).is_some_and(|id| !exists(&id)) {

@@ -19,3 +19,4 @@ pub(crate) mod search;
 pub(crate) mod section;
 pub(crate) mod service;
 pub(crate) mod sync;
+pub(crate) mod waiting;

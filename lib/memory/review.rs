@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
+use crate::memory::waiting;
 use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, one_line};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
@@ -16,10 +17,12 @@ pub(crate) struct Pending {
     pub(crate) proposal: Proposal,
     /// `None` for a new one, and for one that is gone.
     pub(crate) note: Option<Note>,
+    /// The notes in use that say something about the same by now, by id and title.
+    pub(crate) beside: Vec<(EntryId, String)>,
 }
 
 impl Pending {
-    pub(crate) fn of<P: Persistence>(notes: &P, proposal: Proposal) -> Result<Pending> {
+    pub(crate) fn of<P: Persistence>(notes: &P, mut proposal: Proposal) -> Result<Pending> {
         let note = match &proposal.note {
             None => None,
             Some(id) => match notes.find(id) {
@@ -28,7 +31,11 @@ impl Pending {
                 Err(why) => return Err(why),
             },
         };
-        Ok(Pending { proposal, note })
+        let draft = proposal.entry.as_ref().map(|draft| (draft, proposal.note.as_ref()));
+        let beside = waiting::beside(notes, draft.as_slice(), true)?.into_iter().flatten().collect();
+        // What stood beside it when it was written is out of date.
+        proposal.beside.clear();
+        Ok(Pending { proposal, note, beside })
     }
 
     /// Is the note another one than the proposal was made for?
@@ -98,7 +105,9 @@ pub(crate) fn accept<P: Persistence>(
     // Under the lock again: it may have been decided about a moment ago.
     let mut proposal = find(notes, id)?;
     let note = if proposal.op == Op::Create {
-        create(notes, &lock, &proposal, now)?
+        let note = create(notes, &lock, &proposal, now)?;
+        waiting::resolve_links(notes, &lock, id, Some(&note.entry.meta().id))?;
+        note
     } else {
         let note = note_of(notes, &proposal)?;
         let is_made = is_made(&note, &proposal);
@@ -114,11 +123,33 @@ pub(crate) fn accept<P: Persistence>(
     Ok(Some(note))
 }
 
+/// The text of the proposal as a note, for an editor. `None`: it brings no text.
+pub(crate) fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
+    let Draft { title, summary, tags, scope, until, body, .. } = proposal.entry.clone()?;
+    let id = EntryId::make(&title, proposal.created_at, |_| false);
+    let meta = Meta { title, summary, tags, scope, until, ..Meta::new(id) };
+    Some(Entry::new(meta, whole_lines(&body).as_bytes()).bytes().to_vec())
+}
+
+/// Gives the proposal the text that an editor left, see [`draft_text`].
+///
+/// # Errors
+/// The text is no note; or the proposal is gone, or cannot be written.
+pub(crate) fn set_draft<P: Persistence>(notes: &P, id: &ProposalId, text: Vec<u8>) -> Result<()> {
+    let lock = notes.lock()?;
+    let mut proposal = find(notes, id)?;
+    let Some(draft) = &mut proposal.entry else { return Ok(()) };
+    let edited = Draft::of(&Entry::parse(text)?);
+    *draft = Draft { sources: std::mem::take(&mut draft.sources), ..edited };
+    notes.put_proposal(&lock, &proposal)
+}
+
 /// Takes the proposal away.
 pub(crate) fn reject<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     find(notes, id)?;
     let lock = notes.lock()?;
     let proposal = find(notes, id)?;
+    waiting::resolve_links(notes, &lock, id, None)?;
     notes.withdraw(&lock, id)?;
     Ok(proposal)
 }

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
+use crate::memory::waiting;
 use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
@@ -160,7 +161,7 @@ impl<P: Persistence> NoteService<P> {
     /// Lets a change wait for a person.
     pub(crate) fn propose(&self, proposal: Proposal) -> Result<Proposal> {
         let lock = self.notes.lock()?;
-        self.notes.propose(&lock, proposal)
+        waiting::propose(&self.notes, &lock, proposal)
     }
 
     /// The note. This does not count as a read.
@@ -212,16 +213,40 @@ impl<P: Persistence> NoteService<P> {
         }
         if let Author::Agent(session) = author {
             if let Some(reason) = needs_a_person(&note, &entry) {
+                let entry = self.over_what_waits(&note, patch)?.unwrap_or(entry);
                 let draft = Some(Draft::of(&entry));
                 let mut proposal = Proposal::about(&note.entry, Op::Update, draft, By::Agent, now);
                 (proposal.reasons, proposal.session) = (vec![reason.to_owned()], Some(session.clone()));
-                return self.notes.propose(&lock, proposal).map(Changed::Waits);
+                return waiting::propose(&self.notes, &lock, proposal).map(Changed::Waits);
             }
             if entry.meta().written.is_some() {
                 entry.seal().map_err(|why| unchanged(&note, &why))?;
             }
         }
         self.notes.replace(&lock, &note, entry).map(Changed::Done)
+    }
+
+    /// The patch over the text that waits for this note already: it takes that text's place, so what it does not change
+    /// stays.
+    fn over_what_waits(&self, note: &Note, patch: &Patch) -> Result<Option<Entry>> {
+        let (waiting, _) = self.notes.proposals()?;
+        let is_for_it = |there: &&Proposal| {
+            (there.op, there.note.as_ref(), there.base.as_ref())
+                == (Op::Update, Some(&note.entry.meta().id), Some(&note.entry.base()))
+        };
+        let Some(draft) =
+            waiting.into_iter().rev().find(|there| is_for_it(&there)).and_then(|there| there.entry)
+        else {
+            return Ok(None);
+        };
+        let mut entry = note.entry.clone();
+        entry.set_body(whole_lines(patch.body.as_ref().unwrap_or(&draft.body)).as_bytes());
+        entry.update(|meta| {
+            (meta.title, meta.summary, meta.tags) = (draft.title, draft.summary, draft.tags);
+            (meta.scope, meta.until) = (draft.scope, draft.until);
+            patch.apply(meta);
+        })?;
+        Ok(Some(entry))
     }
 
     /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that
@@ -237,7 +262,7 @@ impl<P: Persistence> NoteService<P> {
             let now = self.now.as_millisecond();
             let mut proposal = Proposal::about(&note.entry, Op::Retire, None, By::Agent, now);
             (proposal.reasons, proposal.session) = (vec![kept.reason().to_owned()], Some(session.clone()));
-            return self.notes.propose(&lock, proposal).map(Changed::Waits);
+            return waiting::propose(&self.notes, &lock, proposal).map(Changed::Waits);
         }
         match (how, note.place) {
             (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note).map(Changed::Done),
@@ -247,6 +272,7 @@ impl<P: Persistence> NoteService<P> {
                 // A change that waits holds the note's text, too.
                 let (waiting, _) = self.notes.proposals()?;
                 for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
+                    waiting::resolve_links(&self.notes, &lock, &proposal.id, None)?;
                     self.notes.withdraw(&lock, &proposal.id)?;
                 }
                 Ok(Changed::Done(note))

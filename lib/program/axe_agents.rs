@@ -7,10 +7,11 @@ use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::scaffold;
+use crate::program::editor;
 use crate::store::run_log;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "axe-agents",
@@ -188,31 +189,9 @@ fn edit(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<ExitCode> {
         return Err(Error::config(format!("agent config not found: {name}"))
             .hint(format!("create it with: axe agents init {name}")));
     }
-    let editor = env.text("VISUAL").or_else(|| env.text("EDITOR")).ok_or_else(|| {
-        Error::usage("$EDITOR environment variable is not set").hint("set it, for example: EDITOR=vi")
-    })?;
-    let words = shlex::split(editor)
-        .ok_or_else(|| Error::usage(format!("the editor's command line has an unclosed quote: {editor}")))?;
-    let [program, arguments @ ..] = &words[..] else {
-        return Err(Error::usage(format!("the editor's command line names no program: \"{editor}\"")));
-    };
-    // While the editor runs, Ctrl-C is for the editor; afterwards we check what it wrote.
-    #[cfg(unix)]
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
-        let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
-    }
-    let failed = |why: String| Error::io(format!("editor \"{program}\" {why}"));
-    let status = Command::new(program)
-        .args(arguments)
-        .arg(&path)
-        .status()
-        .map_err(|e| failed(format!("could not be started: {e}")))?;
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+    let status = editor::edit(&path, env)?;
+    if let Some(signal) = editor::signal_of(status) {
         return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));
-    }
-    if !status.success() {
-        return Err(failed(format!("failed ({status})")));
     }
     // Check the file while its author still has it in mind.
     if let Err(error) = agent::load(name, env, reporter) {

@@ -355,8 +355,13 @@ fn summary(
     if retired > 0 {
         line.push_str(&format!(", {retired} retired"));
     }
-    if !host.waiting.is_empty() {
-        line.push_str(&format!(", {} to review", host.waiting.len()));
+    let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
+        host.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
+    if !proposed.is_empty() {
+        line.push_str(&format!(", {} to review", proposed.len()));
+    }
+    if !withdrawn.is_empty() {
+        line.push_str(&format!(", {} withdrawn", withdrawn.len()));
     }
     if !queue.failed.is_empty() {
         line.push_str(&format!(", {} failed", queue.failed.len()));
@@ -409,15 +414,19 @@ fn dry_run(runner: &mut Consolidation, args: &Args, stdout: &mut Stdout) -> Resu
 
 /// What a dry run found, as a program reads it.
 fn preview(planned: &[Change], warnings: &[String], replies: &[PathBuf], stopped: Option<&str>) -> Value {
-    let (mut notes, mut retired, mut proposals) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut notes, mut retired, mut proposals, mut withdrawn) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for change in planned {
         match change {
             Change::Note(note) => notes.push(note),
             Change::Retire(note) => retired.push(note),
             Change::Propose(proposal) => proposals.push(proposal),
+            Change::Withdraw(proposal) => withdrawn.push(proposal),
         }
     }
-    let plan = json!({"notes": notes, "retired": retired, "proposals": proposals, "warnings": warnings});
+    let plan = json!({
+        "notes": notes, "retired": retired, "proposals": proposals, "withdrawn": withdrawn, "warnings": warnings,
+    });
     json!({"plan": plan, "replies": replies, "stopped": stopped})
 }
 
@@ -439,6 +448,10 @@ fn show<'a>(
                 stdout.line(&format!("  {}", note.reason))?;
             }
             Change::Propose(proposal) => show_proposal(proposal, stdout)?,
+            Change::Withdraw(proposal) => {
+                stdout.line(&format!("withdraw {}: {}", proposal.id, proposal.title))?;
+                stdout.line(&format!("  {}", proposal.reason))?;
+            }
         }
     }
     for warning in warnings {

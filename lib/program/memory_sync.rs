@@ -11,6 +11,7 @@ use crate::memory::sync::driver;
 use crate::memory::sync::remote::shown;
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{Outcome, Report, Request, sync};
+use crate::memory::waiting;
 use crate::program::notes::Store;
 use crate::store::entry::EntryId;
 use crate::store::persistence::Persistence;
@@ -250,7 +251,7 @@ fn merge(base: &Path, ours: &Path, theirs: &Path, env: &Env) -> Result<ExitCode>
         }
         let notes = Topics::at(&root);
         let lock = notes.lock()?;
-        notes.propose(&lock, conflict)?;
+        waiting::propose(&notes, &lock, conflict)?;
     }
     file::replace(ours, |new| std::io::Write::write_all(new, &merged.bytes))?;
     Ok(if merged.is_unfinished { ExitCode::FAILURE } else { ExitCode::SUCCESS })

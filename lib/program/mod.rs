@@ -5,6 +5,7 @@ pub(crate) mod axe_agents;
 pub(crate) mod axe_config;
 pub(crate) mod axe_gc;
 pub(crate) mod axe_run;
+mod editor;
 mod family;
 mod manuals;
 pub(crate) mod memory;

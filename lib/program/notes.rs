@@ -57,7 +57,7 @@ impl Store {
         let of_notes = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = of_notes.chain(waiting.iter().flat_map(|proposal| &proposal.session));
         let storage = &self.config.storage;
-        if let Err(error) = history::record(&self.root, storage, message, sources, count, env) {
+        if let Err(error) = history::record(&self.root, storage, (message, Vec::new()), sources, count, env) {
             reporter.warn(&error.line());
         }
     }

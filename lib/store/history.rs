@@ -13,6 +13,8 @@ use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver, removed};
 use std::collections::BTreeSet;
 
+/// The longest line of a commit message's body, in characters.
+const BODY_LINE: usize = 1000;
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// What is kept in the history.
@@ -23,17 +25,19 @@ pub(crate) struct Commit<'a> {
     /// `storage.commitHook`.
     pub(crate) hook: &'a str,
     pub(crate) message: String,
+    /// What else there is to say, in lines.
+    pub(crate) body: Vec<String>,
     /// The threads and sessions that the changed notes come from.
     pub(crate) thread_ids: Vec<String>,
     /// How many notes and proposals were written.
     pub(crate) count: usize,
 }
 
-/// Commits whatever differs, unless commits are off: `count` notes or proposals, which come from these sources.
+/// Commits whatever differs, unless commits are off, with this message and the lines of its body: `count` notes or proposals, which come from these sources.
 pub(crate) fn record<'a>(
     root: &Root,
     storage: &Storage,
-    message: String,
+    (message, body): (String, Vec<String>),
     sources: impl Iterator<Item = &'a Source>,
     count: usize,
     env: &Env,
@@ -43,7 +47,7 @@ pub(crate) fn record<'a>(
     }
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
     let thread_ids = thread_ids.into_iter().collect();
-    let new = Commit { hook: &storage.commit_hook, message, thread_ids, count };
+    let new = Commit { hook: &storage.commit_hook, message, body, thread_ids, count };
     commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
 }
 
@@ -128,6 +132,7 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
         Error::config(format!("storage.commitHook cannot be split into words: {}", commit.hook))
     })?;
     let message = one_line(&commit.message, 200);
+    let body: Vec<String> = commit.body.iter().map(|line| one_line(line, BODY_LINE)).collect();
     let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| is_safe_id(id)).collect();
     let ids = ids.join(",");
     // Each word, and whether it was a flag before its values were filled in.
@@ -145,7 +150,11 @@ pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String
     }
     let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
-        filled.extend(["-m", &message, "--"].map(str::to_owned));
+        filled.extend(["-m", &message].map(str::to_owned));
+        if !body.is_empty() {
+            filled.extend(["-m".to_owned(), body.join("\n")]);
+        }
+        filled.push("--".to_owned());
         filled.extend(changed.iter().map(|dir| (*dir).to_owned()));
     }
     Ok(filled)
@@ -185,6 +194,7 @@ mod tests {
         let commit = Commit {
             hook,
             message: "say {count}\nthings".to_owned(),
+            body: Vec::new(),
             thread_ids: ids.iter().map(|id| (*id).to_owned()).collect(),
             count: 3,
         };
@@ -215,7 +225,13 @@ mod tests {
 
     #[test]
     fn an_open_quote_is_an_error_that_quotes_the_hook() {
-        let commit = Commit { hook: "git 'commit", message: String::new(), thread_ids: Vec::new(), count: 0 };
+        let commit = Commit {
+            hook: "git 'commit",
+            message: String::new(),
+            body: Vec::new(),
+            thread_ids: Vec::new(),
+            count: 0,
+        };
         assert!(hook_words(&commit, &[]).unwrap_err().message().contains("git 'commit"));
     }
 }

@@ -102,17 +102,6 @@ pub trait Persistence {
     /// Takes a proposal away. Nothing happens if it is gone already.
     fn withdraw(&self, lock: &Self::Lock, id: &ProposalId) -> Result<()>;
 
-    /// Lets a change wait for a person, and returns what waits: where the same change waits already, that one, with the
-    /// evidence of both. The same again, as after a crash, changes nothing.
-    fn propose(&self, lock: &Self::Lock, proposal: Proposal) -> Result<Proposal> {
-        let (waiting, _) = self.proposals()?;
-        let merged = proposal.merged_into(&waiting);
-        if !waiting.contains(&merged) {
-            self.put_proposal(lock, &merged)?;
-        }
-        Ok(merged)
-    }
-
     /// The note with this id, or the one that it was merged into; archived ones too.
     fn find(&self, id: &EntryId) -> Result<Note> {
         let mut id = id.clone();

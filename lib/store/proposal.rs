@@ -24,6 +24,11 @@ impl ProposalId {
         ProposalId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text))
     }
 
+    /// Accepts `p__a1B2c3` only.
+    pub(crate) fn whole(text: &str) -> Option<ProposalId> {
+        text.strip_prefix(PREFIX).and_then(ProposalId::of_digits)
+    }
+
     fn of_digits(digits: &str) -> Option<ProposalId> {
         digits_of(digits).map(|digits| ProposalId([PREFIX, digits].concat()))
     }
@@ -51,8 +56,7 @@ impl TryFrom<String> for ProposalId {
     type Error = Error;
 
     fn try_from(text: String) -> Result<ProposalId, Error> {
-        text.strip_prefix(PREFIX)
-            .and_then(ProposalId::of_digits)
+        ProposalId::whole(&text)
             .ok_or_else(|| Error::corrupt(format!("\"{text}\" is not an id like p__a1B2c3")))
     }
 }
@@ -114,6 +118,9 @@ pub struct Proposal {
     /// Why it waits, in sentences.
     #[serde(default)]
     pub reasons: Vec<String>,
+    /// The notes in use with the same facts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<EntryId>,
     /// The session that it comes from.
     #[serde(default)]
     pub session: Option<Source>,
@@ -191,6 +198,7 @@ impl Proposal {
             by,
             evidence: Vec::new(),
             reasons: Vec::new(),
+            beside: Vec::new(),
             session: None,
             created_at,
             other: Map::new(),
@@ -207,23 +215,34 @@ impl Proposal {
 
     /// What is to be kept, where `waiting` are there: the one of them that says the same, with the evidence of both; or
     /// this one, with an id of its own. The same again changes nothing.
-    pub(crate) fn merged_into(mut self, waiting: &[Proposal]) -> Proposal {
+    pub(crate) fn merged_into(self, waiting: &[Proposal]) -> Proposal {
         let Some(there) = waiting.iter().find(|there| there.is_the_same_as(&self)) else {
-            let taken: BTreeSet<&ProposalId> = waiting.iter().map(|there| &there.id).collect();
-            if taken.contains(&self.id) {
-                self.id = ProposalId::make(self.title(), self.created_at, |id| taken.contains(id));
-            }
-            return self;
+            return self.with_own_id(waiting);
         };
         let mut there = there.clone();
         add_missing(&mut there.evidence, self.evidence);
         add_missing(&mut there.reasons, self.reasons);
+        add_missing(&mut there.beside, self.beside);
         if let (Some(ours), Some(theirs)) = (self.entry, &mut there.entry) {
             add_missing(&mut theirs.sources, ours.sources);
         }
         // Who vouches least for one of them vouches for it.
         there.by = there.by.max(self.by);
         there
+    }
+
+    /// The notes that it would change, and those that say something about the same.
+    pub(crate) fn concerns(&self) -> impl Iterator<Item = &EntryId> {
+        self.note.iter().chain(&self.beside)
+    }
+
+    /// Gives it an id that no other one of `waiting` has.
+    pub(crate) fn with_own_id(mut self, waiting: &[Proposal]) -> Proposal {
+        let taken: BTreeSet<&ProposalId> = waiting.iter().map(|there| &there.id).collect();
+        if taken.contains(&self.id) {
+            self.id = ProposalId::make(self.title(), self.created_at, |id| taken.contains(id));
+        }
+        self
     }
 
     /// The title of the text that it brings, else the id of the note.
@@ -298,6 +317,7 @@ mod tests {
             by: By::Agent,
             evidence: Vec::new(),
             reasons: Vec::new(),
+            beside: Vec::new(),
             session: None,
             created_at: 7,
             other: Map::new(),

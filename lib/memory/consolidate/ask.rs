@@ -3,8 +3,10 @@
 
 use crate::base::text::one_line;
 use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::pending::{self, PendingChange};
 use crate::memory::pipeline::question::{mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope};
+use crate::store::proposal::ProposalId;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +19,8 @@ pub struct Material {
     pub now: Timestamp,
     pub sessions: Vec<Session>,
     pub related: Vec<RelatedNote>,
+    /// What waits for the person, newest first.
+    pub waiting: Vec<PendingChange>,
     /// The tags in use.
     pub tags: Vec<String>,
 }
@@ -62,6 +66,11 @@ impl Material {
     pub(super) fn updatable(&self) -> BTreeMap<EntryId, String> {
         let whole = self.related.iter().filter(|note| note.body.is_some());
         whole.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
+    }
+
+    /// The changes that wait of which the text is shown.
+    pub(super) fn shown_changes(&self) -> Vec<ProposalId> {
+        self.waiting.iter().filter(|change| change.text.is_some()).map(|change| change.id.clone()).collect()
     }
 
     /// The notes of which only title and summary are shown.
@@ -161,7 +170,7 @@ person says \"staging is app-5 now\". Then the entry is:
 
 /// The whole prompt for one call.
 pub(crate) fn prompt(batch: &str, material: &Material) -> String {
-    let Material { now, sessions, related, tags } = material;
+    let Material { now, sessions, related, waiting, tags } = material;
     let mark = mark_for(batch, texts(material));
     let mut text = format!("batch: {batch}\n\n{TASK}\n\n");
     let today = now.strftime("%Y-%m-%d");
@@ -193,6 +202,7 @@ pub(crate) fn prompt(batch: &str, material: &Material) -> String {
         }
         let _ = writeln!(text, ">>> {mark}");
     }
+    pending::push(&mut text, waiting, &mark);
     text.push_str("\n# Sessions\n");
     for session in sessions {
         push_session(&mut text, session, &mark);
@@ -217,7 +227,8 @@ fn texts(material: &Material) -> Vec<&str> {
         let said = session.passages.iter().map(|passage| passage.text.as_str());
         said.chain([session.queue_id.as_str(), session.harness.as_str()]).chain(session.repo.as_deref())
     });
-    notes.chain(sessions).chain(material.tags.iter().map(String::as_str)).collect()
+    let waiting = material.waiting.iter().flat_map(PendingChange::texts);
+    notes.chain(waiting).chain(sessions).chain(material.tags.iter().map(String::as_str)).collect()
 }
 
 /// One line, whatever the file says.
@@ -300,7 +311,7 @@ mod tests {
             passages: vec![passage],
         };
         let now = "2026-02-28T15:04:05Z".parse().unwrap();
-        Material { now, sessions: vec![session], related: Vec::new(), tags: Vec::new() }
+        Material { now, sessions: vec![session], related: Vec::new(), waiting: Vec::new(), tags: Vec::new() }
     }
 
     #[test]

@@ -136,12 +136,12 @@ impl Judge<'_> {
         }
     }
 
-    fn origins(&self, sources: &[String]) -> Vec<Origin> {
+    pub(super) fn origins(&self, sources: &[String]) -> Vec<Origin> {
         sources.iter().filter_map(|id| self.sources.get(id)).cloned().collect()
     }
 
     /// The quotes that stand where they are said to.
-    fn evidence(&mut self, quotes: &[Quoted], what: &str) -> Vec<Evidence> {
+    pub(super) fn evidence(&mut self, quotes: &[Quoted], what: &str) -> Vec<Evidence> {
         let mut kept = Vec::new();
         for Quoted { turn, quote } in quotes {
             let quote = self.redactor.cleaned(quote);

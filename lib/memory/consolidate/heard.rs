@@ -110,10 +110,7 @@ impl Reading {
             let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
             Ok(Session { queue_id, history, path, here: None, next: 0, earlier, cited })
         };
-        let sessions = stretches.iter().map(session).collect::<Result<Vec<Session>>>()?;
-        let reads_outside = sessions.iter().any(|session| session.history.reads_outside);
-        let record = if reads_outside { Record::default() } else { Record::inside() };
-        Ok(Reading { sessions, record: Rc::new(record) })
+        Ok(Reading { sessions: stretches.iter().map(session).collect::<Result<_>>()?, ..Reading::default() })
     }
 
     /// Reads on to the end of these stretches.

@@ -33,9 +33,6 @@ pub(crate) struct History {
     pub(super) cut: usize,
     /// The format does not tell a person's turn from text that a tool printed.
     pub(super) is_forgeable: bool,
-    /// A tool showed something from outside in it.
-    #[serde(default)]
-    pub(super) reads_outside: bool,
     /// It is a captured note: a title, and a body under it.
     #[serde(default)]
     pub(super) is_note: bool,
@@ -127,7 +124,6 @@ impl HistoryWriter {
         let index = self.history.turns.len();
         self.history.turns.push(hash);
         self.history.cut += cut;
-        self.history.reads_outside |= turn.outside.is_some();
         for passage in (Passage { number: index, ..turn }).split(self.longest) {
             let line = serde_json::to_vec(&passage)
                 .map_err(|e| Error::io("a turn cannot be written as JSON").because(e))?;

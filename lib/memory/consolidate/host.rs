@@ -5,6 +5,7 @@ use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
 use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::judge::Known;
+use crate::memory::consolidate::pending::{self, Shown, pending};
 use crate::memory::consolidate::plan::{Change, KnownNote};
 use crate::memory::consolidate::queue::{Fetched, Queue, entries, split, waiting};
 use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
@@ -22,6 +23,7 @@ use crate::store::journal::Waiting as Claim;
 use crate::store::journal::entry::Retrieval;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
+use crate::store::proposal::{Proposal, ProposalId};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -83,8 +85,8 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                 let hints = RelatedHints { wanted: &wanted, made: &made };
                 Done::Gathered(self.gather(&sources, &slices, &hints, run)?)
             }
-            Task::LookUp { sources, slices, notes } => {
-                let found = self.look_up(&sources, &slices, &notes, run)?;
+            Task::LookUp { sources, slices, notes, changes } => {
+                let found = self.look_up(&sources, &slices, (&notes, &changes), run)?;
                 self.looked_up = Some(run.batch()?.id.clone());
                 Done::Found(found)
             }
@@ -215,17 +217,25 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
                 passages,
             });
         }
-        let limits =
-            RelatedLimits { room: room(self.machine.max_prompt_bytes)?.1, whole: self.max_note_bytes };
+        let room = room(self.machine.max_prompt_bytes)?.1;
+        let (proposals, _) = self.notes.proposals()?;
+        let room_for_changes = if proposals.is_empty() { 0 } else { (room / 2).min(pending::ROOM) };
+        let limits = RelatedLimits { room: room - room_for_changes, whole: self.max_note_bytes };
         let (related, tags) = related(&self.notes, &sessions, hints, limits, self.machine.redactor)?;
-        Ok(Material { now: run.env.now(), sessions, related, tags })
+        let shown = Shown {
+            repos: sessions.iter().filter_map(|session| session.repo.as_deref()).collect(),
+            is_outside: sessions.iter().any(|session| session.repo.is_none()),
+            notes: related.iter().map(|note| &note.id).collect(),
+        };
+        let waiting = pending(&proposals, &shown, room_for_changes, self.machine.redactor);
+        Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
     fn look_up(
         &mut self,
         sources: &[BatchSource],
         slices: &[Slice],
-        notes: &[EntryId],
+        (notes, changes): (&[EntryId], &[ProposalId]),
         run: &Run,
     ) -> Result<Known> {
         let entries = entries(sources, run)?;
@@ -242,7 +252,11 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         })?;
         // One that nobody has, as a model may name it, would be looked for in every file.
         let notes = notes.iter().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
+        let (proposals, _) = self.notes.proposals()?;
+        let is_shown = |proposal: &&Proposal| changes.contains(&proposal.id);
         Ok(Known {
+            waiting: proposals.iter().filter(is_shown).cloned().collect(),
+            proposals,
             at: run.env.now(),
             ids,
             notes,
@@ -292,8 +306,11 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         }
         let changed: Vec<Note> =
             written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect();
+        // Why something waits no longer is found in the history.
+        let withdrawn: Vec<String> = waiting.iter().filter_map(Waiting::withdrawal).collect();
         let message = match (written, waiting) {
             ([one], _) => format!("consolidate: {}", one.title),
+            ([], [one]) if one.withdrawn.is_some() => format!("consolidate: withdrawn: {}", one.title),
             ([], [one]) => format!("consolidate: proposed: {}", one.title),
             ([], all) => format!("consolidate: {} proposals", all.len()),
             (all, _) => format!("consolidate: {} notes", all.len()),
@@ -303,7 +320,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
         let count = changed.len() + waiting.len();
-        if let Err(error) = commits::record(run.root, storage, message, sources, count, run.env) {
+        if let Err(error) = commits::record(run.root, storage, (message, withdrawn), sources, count, run.env)
+        {
             run.reporter.warn(&error.line());
         }
     }

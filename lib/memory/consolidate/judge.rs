@@ -1,6 +1,7 @@
 //! A reply, held against what was asked: what to write, and what becomes of each queue entry.
 
 use crate::base::text::one_line;
+use crate::memory::consolidate::amend::{amended, settle, withdrawn};
 use crate::memory::consolidate::captured::{
     as_it_is, filed_for, is_in_own_words, is_of_one_note, own_notes, own_words,
 };
@@ -8,11 +9,12 @@ use crate::memory::consolidate::decide::Judge;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
 use crate::memory::consolidate::reply::{self, Asked, Proposed, Reply};
 use crate::memory::consolidate::work::{Verdict, Work};
-use crate::memory::links::resolve_intra_batch_links;
-use crate::memory::record::Record;
+use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
+use crate::memory::record::{Record, Speaker};
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
+use crate::store::proposal::Proposal;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -31,6 +33,10 @@ pub struct Known {
     pub entries: BTreeMap<String, QueueEntry>,
     /// Who said what in what was shown, and before it.
     pub record: Rc<Record>,
+    /// The changes that wait for a person and were shown, as they are now.
+    pub waiting: Vec<Proposal>,
+    /// All that wait.
+    pub proposals: Vec<Proposal>,
 }
 
 pub(crate) type Verdicts = Vec<(String, Verdict)>;
@@ -78,7 +84,8 @@ pub(crate) fn judged(
             .filter(|id| !work.updatable.contains_key(id))
             .map(|id| format!("the model wants to see {id}, and is not asked again")),
     );
-    let Known { at, ids, notes, tags, entries, record } = known;
+    let Known { at, ids, notes, tags, entries, record, waiting, mut proposals } = known;
+    let record = with_waiting(record, &waiting);
     let mut judge = Judge {
         notes,
         seen: work.updatable.clone(),
@@ -103,7 +110,7 @@ pub(crate) fn judged(
             }
             continue;
         }
-        let decision = judge.decide(entry);
+        let decision = amended(&mut judge, entry, &waiting).unwrap_or_else(|| judge.decide(entry));
         faults.extend(decision.faults.iter().map(|fault| format!("entries[{index}]: {fault}")));
         planned.extend(decision.changes.into_iter().map(|change| (Some(entry), change)));
     }
@@ -112,6 +119,8 @@ pub(crate) fn judged(
     }
     planned
         .extend(reply.retire.iter().filter_map(|retired| judge.retire(retired)).map(|change| (None, change)));
+    planned.extend(withdrawn(&mut judge, &reply.withdraw, &waiting).into_iter().map(|change| (None, change)));
+    settle(planned.iter_mut().map(|(entry, change)| (*entry, change)), &mut proposals);
     let landed = |id: &str| {
         planned.iter().any(|(entry, change)| {
             let is_from = |entry: &&Proposed| entry.sources.iter().any(|source| source == id);
@@ -132,15 +141,31 @@ pub(crate) fn judged(
         }
     }
     let Judge { ids, notes, mut warnings, .. } = judge;
-    let mut changes = linked(planned, &ids, &notes, &mut warnings);
+    let mut changes = linked(planned, &ids, &notes, &proposals, &mut warnings);
+    settle(filed.iter_mut().map(|change| (None, change)), &mut proposals);
     changes.extend(filed);
     Judgement::Plan(Plan { at, changes, warnings }, verdicts)
+}
+
+/// What waits is from outside, whoever proposed it: it must not land because the prompt showed it.
+fn with_waiting(record: Rc<Record>, waiting: &[Proposal]) -> Rc<Record> {
+    if waiting.is_empty() {
+        return record;
+    }
+    let mut record = Rc::unwrap_or_clone(record);
+    for draft in waiting.iter().filter_map(|proposal| proposal.entry.as_ref()) {
+        for text in [&draft.title, &draft.summary, &draft.body] {
+            record.add(None, Speaker::Outside, text);
+        }
+    }
+    Rc::new(record)
 }
 
 fn verdict(id: &str, reply: &Reply) -> Verdict {
     let names = |sources: &[String]| sources.iter().any(|source| source == id);
     let is_used = reply.entries.iter().any(|entry| names(&entry.sources))
-        || reply.retire.iter().any(|retired| names(&retired.sources));
+        || reply.retire.iter().any(|retired| names(&retired.sources))
+        || reply.withdraw.iter().any(|withdrawn| names(&withdrawn.sources));
     match (is_used, reply.skipped.iter().find(|skipped| skipped.source == id)) {
         (true, _) => Verdict::Processed(None),
         (false, Some(skipped)) => Verdict::Processed(Some(one_line(&skipped.reason, 200))),
@@ -159,36 +184,42 @@ fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
     ids
 }
 
-/// Links within the reply become ids; those that lead nowhere become plain text.
+/// Links within the reply become ids, of notes and of what waits; those that lead nowhere go.
 fn linked(
     planned: Vec<(Option<&Proposed>, Change)>,
     ids: &BTreeSet<EntryId>,
     notes: &BTreeMap<EntryId, KnownNote>,
+    proposals: &[Proposal],
     warnings: &mut Vec<String>,
 ) -> Vec<Change> {
-    let mut labels: BTreeMap<String, EntryId> = BTreeMap::new();
-    let landed = |change: &Change| match change {
+    let mut labels: BTreeMap<String, String> = BTreeMap::new();
+    let target = |change: &Change| match change {
         Change::Note(note) => {
-            Some((note.title.clone(), note.update.clone().unwrap_or_else(|| note.id.clone())))
+            Some((note.title.clone(), note.update.as_ref().unwrap_or(&note.id).to_string()))
         }
-        Change::Retire(_) | Change::Propose(_) => None,
+        // A note that is there already is linked to as it is.
+        Change::Propose(proposal) => {
+            let id = proposal.note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
+            proposal.entry.as_ref().map(|draft| (draft.title.clone(), id))
+        }
+        Change::Retire(_) | Change::Withdraw(_) => None,
     };
     for (entry, change) in &planned {
-        let Some((title, id)) = landed(change) else { continue };
+        let Some((title, id)) = target(change) else { continue };
         if let Some(label) = entry.and_then(|entry| entry.label.clone()) {
-            labels.insert(label, id.clone());
+            labels.entry(label).or_insert_with(|| id.clone());
         }
         // Some link by titles, whatever they are told.
         labels.entry(title).or_insert(id);
     }
+    let waiting = proposals.iter().map(|proposal| proposal.id.clone()).collect();
+    let targets = LinkTargets { labels: &labels, ids, waiting: &waiting };
     let mut resolve = |title: &str, body: &mut String, note: Option<&EntryId>| {
         let old = note.and_then(|id| notes.get(id)).map(|known| String::from_utf8_lossy(known.entry.body()));
         let (resolved, unknown) =
-            resolve_intra_batch_links(body, &labels, ids, old.as_deref().unwrap_or_default());
+            resolve_intra_batch_links(body, &targets, old.as_deref().unwrap_or_default());
         *body = resolved;
-        warnings.extend(
-            unknown.iter().map(|link| format!("\"{title}\": [[{link}]] has no target and is now plain text")),
-        );
+        warnings.extend(unknown.iter().map(|link| format!("\"{title}\": {link}")));
     };
     let mut changes = Vec::new();
     for (_, mut change) in planned {
@@ -200,7 +231,7 @@ fn linked(
                     resolve(&draft.title.clone(), &mut draft.body, note.as_ref());
                 }
             }
-            Change::Retire(_) => {}
+            Change::Retire(_) | Change::Withdraw(_) => {}
         }
         changes.push(change);
     }
@@ -209,7 +240,7 @@ fn linked(
 
 /// Without an LLM: the captured notes, as they are.
 pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Plan, Verdicts) {
-    let Known { at, ids, tags, entries, record, .. } = known;
+    let Known { at, ids, tags, entries, record, mut proposals, .. } = known;
     let mut judge = Judge::new(at, ids, tags, &record, redactor);
     let mut changes = Vec::new();
     let mut verdicts = Vec::new();
@@ -222,5 +253,7 @@ pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Pl
             verdicts.push((source.queue_id.clone(), Verdict::Processed(None)));
         }
     }
-    (Plan { at, changes, warnings: judge.warnings }, verdicts)
+    let warnings = judge.warnings;
+    settle(changes.iter_mut().map(|change| (None, change)), &mut proposals);
+    (Plan { at, changes, warnings }, verdicts)
 }

@@ -1,5 +1,6 @@
 //! From the queue to notes (US-005): the machine. It does no I/O; see [`crate::memory::pipeline`].
 
+mod amend;
 pub(crate) mod ask;
 mod captured;
 mod decide;
@@ -11,6 +12,7 @@ pub(crate) mod host;
 pub(crate) mod judge;
 mod line;
 pub(crate) mod passage;
+pub(crate) mod pending;
 pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod related;
@@ -27,6 +29,7 @@ use crate::memory::consolidate::work::{
 use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
+use crate::store::proposal::ProposalId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -125,6 +128,8 @@ pub enum Task {
         sources: Vec<BatchSource>,
         slices: Vec<Slice>,
         notes: Vec<EntryId>,
+        /// The changes that wait and were shown.
+        changes: Vec<ProposalId>,
     },
     /// Tell a person what was not done as the model asked.
     Warn(Vec<String>),
@@ -251,6 +256,7 @@ fn effect(state: &State) -> Effect<Task> {
             sources: work.sources.clone(),
             slices: work.slices().to_vec(),
             notes: work.shown_notes(),
+            changes: work.shown_changes.clone(),
         },
         State::WriteEntries { plan, is_told: false, .. } => Task::Warn(plan.warnings.clone()),
         State::WriteEntries { work, plan, written, .. } => match plan.changes.get(*written) {
@@ -382,6 +388,7 @@ impl Consolidate<'_> {
 fn asked(mut work: Work, material: &Material) -> State {
     work.updatable = material.updatable();
     work.listed = material.listed();
+    work.shown_changes = material.shown_changes();
     let question = Question {
         batch: work.batch.clone(),
         part: work.next,

@@ -2,7 +2,7 @@
 
 use crate::store::entry::{By, Entry, EntryId, Scope, Source, Status};
 use crate::store::journal::entry::QueueEntry;
-use crate::store::proposal::Proposal;
+use crate::store::proposal::{Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,10 @@ pub enum Change {
     Note(Box<PlannedNote>),
     /// A note goes to the archive.
     Retire(PlannedRetirement),
-    /// Something waits for a person.
+    /// Something waits for a person. If something with its id waits already, it takes its place.
     Propose(Box<Proposal>),
+    /// Something waits no longer.
+    Withdraw(PlannedWithdrawal),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,6 +67,16 @@ pub struct PlannedRetirement {
     pub reason: String,
     /// The fingerprint that it has until then.
     pub replaces: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedWithdrawal {
+    pub id: ProposalId,
+    pub op: Op,
+    pub note: Option<EntryId>,
+    pub title: String,
+    pub reason: String,
 }
 
 /// Where a note comes from, as it is saved with a plan.

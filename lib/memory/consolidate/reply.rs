@@ -7,6 +7,7 @@ use crate::memory::pipeline::extract::object_with;
 use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
+use crate::store::proposal::ProposalId;
 use jiff::civil::Date;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Reply {
     pub(crate) entries: Vec<Proposed>,
     pub(crate) retire: Vec<Retired>,
+    pub(crate) withdraw: Vec<Withdrawn>,
     /// The notes that the model wants to see whole.
     pub(crate) want: Vec<EntryId>,
     pub(crate) skipped: Vec<Skipped>,
@@ -61,6 +63,11 @@ impl Proposed {
     pub(super) fn updates(&self) -> Option<EntryId> {
         self.update.as_deref().and_then(EntryId::parse)
     }
+
+    /// The change that waits whose text it replaces.
+    pub(super) fn amends(&self) -> Option<ProposalId> {
+        self.update.as_deref().and_then(|id| ProposalId::whole(id.trim()))
+    }
 }
 
 /// What becomes of the last day on which a note holds.
@@ -88,6 +95,14 @@ pub(crate) struct Retired {
     pub(super) id: EntryId,
     pub(super) reason: String,
     pub(super) evidence: Vec<Quoted>,
+    pub(crate) sources: Vec<String>,
+}
+
+/// A change that waits and is no longer wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Withdrawn {
+    pub(super) id: ProposalId,
+    pub(super) reason: String,
     pub(crate) sources: Vec<String>,
 }
 
@@ -134,7 +149,8 @@ pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
             {
                 top.fault("entries", &format!("the ref \"{}\" is given twice", brief(label)));
             }
-            if let Some(id) = entry.updates()
+            let id = entry.updates().map(|id| id.to_string());
+            if let Some(id) = id.or_else(|| entry.amends().map(|id| id.to_string()))
                 && !changed.insert(id.clone())
             {
                 top.fault("entries", &format!("{id} is updated twice"));
@@ -144,11 +160,17 @@ pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
     }
     for (index, value) in retire.into_iter().enumerate() {
         let read = |fields: &mut Fields| retired(fields, asked, &mut reply.warnings);
-        if let Some(note) = element(&mut top, "retire", index, value, read) {
-            if !changed.insert(note.id.clone()) {
-                top.fault("retire", &format!("{} is changed twice", note.id));
-            }
-            reply.retire.push(note);
+        let Some(given) = element(&mut top, "retire", index, value, read) else { continue };
+        let id = match &given {
+            Given::Note(note) => note.id.to_string(),
+            Given::Change(change) => change.id.to_string(),
+        };
+        if !changed.insert(id.clone()) {
+            top.fault("retire", &format!("{id} is changed twice"));
+        }
+        match given {
+            Given::Note(note) => reply.retire.push(note),
+            Given::Change(change) => reply.withdraw.push(change),
         }
     }
     reply.entries = entries;
@@ -194,16 +216,26 @@ fn proposed(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> O
     })
 }
 
-fn retired(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> Option<Retired> {
+/// What an element of `retire` names.
+enum Given {
+    Note(Retired),
+    Change(Withdrawn),
+}
+
+fn retired(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> Option<Given> {
     let name = fields.text("id")?;
-    let id = EntryId::parse(&name);
-    if id.is_none() {
+    let (id, change) = (EntryId::parse(&name), ProposalId::whole(name.trim()));
+    if id.is_none() && change.is_none() {
         fields.fault("id", &format!("\"{}\" is not the id of a note", brief(&name)));
     }
     let reason = if fields.nullable("reason") { fields.text("reason") } else { Some(String::new()) };
     let evidence = evidence(fields, warnings);
     let sources = sources(fields, asked);
-    Some(Retired { id: id?, reason: reason?, evidence, sources })
+    let reason = reason?;
+    if let Some(id) = change {
+        return Some(Given::Change(Withdrawn { id, reason, sources }));
+    }
+    Some(Given::Note(Retired { id: id?, reason, evidence, sources }))
 }
 
 fn sources(fields: &mut Fields, asked: &Asked) -> Vec<String> {

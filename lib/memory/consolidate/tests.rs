@@ -64,7 +64,7 @@ impl Script {
                 self.log(&format!("gather {}", slices[0].number));
                 let now = Timestamp::UNIX_EPOCH;
                 let related = if self.is_session { vec![related(!wanted.is_empty())] } else { vec![] };
-                Done::Gathered(Material { now, sessions: vec![], related, tags: vec![] })
+                Done::Gathered(Material { now, sessions: vec![], related, waiting: vec![], tags: vec![] })
             }
             Task::LookUp { notes, .. } => {
                 self.log("look up");
@@ -81,6 +81,8 @@ impl Script {
                     tags: BTreeSet::new(),
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
                     record: record.into(),
+                    waiting: vec![],
+                    proposals: vec![],
                 })
             }
             Task::Warn(warnings) => {
@@ -94,11 +96,21 @@ impl Script {
                         (note.id, note.title, note.body, action)
                     }
                     Change::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
+                    Change::Withdraw(change) => {
+                        self.log(&format!("withdraw {}", change.title));
+                        return Done::Written(Outcome::Unchanged);
+                    }
                     Change::Propose(proposal) => {
                         let title = proposal.entry.map_or_else(String::new, |entry| entry.title);
                         self.log(&format!("propose {} {title}", proposal.op));
                         let Proposal { id, op, note, .. } = *proposal;
-                        return Done::Written(Outcome::Waits(Waiting { id, op, note, title }));
+                        return Done::Written(Outcome::Waits(Waiting {
+                            id,
+                            op,
+                            note,
+                            title,
+                            withdrawn: None,
+                        }));
                     }
                 };
                 let verb = if action == Action::Create { "write" } else { "change" };

@@ -21,6 +21,9 @@ pub struct Work {
     /// Those of which it shows the title only.
     #[serde(default)]
     pub listed: BTreeSet<EntryId>,
+    /// The changes that wait of which it shows the text.
+    #[serde(default)]
+    pub shown_changes: Vec<ProposalId>,
     /// A second look at notes that the model wants to see whole.
     #[serde(default)]
     pub second_look: Option<SecondLook>,
@@ -110,6 +113,17 @@ pub struct Waiting {
     pub op: Op,
     pub note: Option<EntryId>,
     pub title: String,
+    /// It waits no longer: why the model took it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withdrawn: Option<String>,
+}
+
+impl Waiting {
+    /// `withdrawn p__a1B2c3: TITLE: REASON`, of one that was taken back.
+    pub(crate) fn withdrawal(&self) -> Option<String> {
+        let reason = self.withdrawn.as_ref()?;
+        Some(format!("withdrawn {}: {}: {reason}", self.id, self.title))
+    }
 }
 
 /// What came of a change.
@@ -170,6 +184,7 @@ impl Work {
             next: 0,
             updatable: BTreeMap::new(),
             listed: BTreeSet::new(),
+            shown_changes: Vec::new(),
             second_look: None,
             written: Vec::new(),
             waiting: Vec::new(),

@@ -2,8 +2,9 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::whole_lines;
-use crate::memory::consolidate::plan::{Change, PlannedNote, PlannedRetirement};
+use crate::memory::consolidate::plan::{Change, PlannedNote, PlannedRetirement, PlannedWithdrawal};
 use crate::memory::consolidate::work::{Action, Outcome, Waiting, Written};
+use crate::memory::waiting;
 use crate::store::entry::{By, Entry, Meta, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
@@ -25,18 +26,32 @@ pub fn write<P: Persistence>(
     let lock = topics.lock()?;
     let at = at.as_millisecond();
     match change {
-        Change::Note(note) => match &note.update {
-            Some(_) => update(topics, &lock, note, at, may_be_written),
-            None => create(topics, &lock, note, at, may_be_written),
-        },
+        Change::Note(note) => {
+            let done = match &note.update {
+                Some(_) => update(topics, &lock, note, at, may_be_written),
+                None => create(topics, &lock, note, at, may_be_written),
+            }?;
+            if let (Outcome::Note(written), _) = &done
+                && let Some(note) = topics.own(&written.id)?
+            {
+                waiting::landed(topics, &lock, &note)?;
+            }
+            Ok(done)
+        }
         Change::Retire(retirement) => retire(topics, &lock, retirement, at),
         Change::Propose(proposal) => {
-            Ok((Outcome::Waits(proposed(topics, &lock, (**proposal).clone())?), Vec::new()))
+            let there = waiting::keep(topics, &lock, (**proposal).clone())?;
+            Ok((Outcome::Waits(told(topics, there)), Vec::new()))
         }
+        Change::Withdraw(withdrawal) => withdraw(topics, &lock, withdrawal, may_be_written),
     }
 }
 
 fn proposed<P: Persistence>(topics: &P, lock: &P::Lock, proposal: Proposal) -> Result<Waiting> {
+    Ok(told(topics, waiting::propose(topics, lock, proposal)?))
+}
+
+fn told<P: Persistence>(topics: &P, proposal: Proposal) -> Waiting {
     let note = proposal.note.clone();
     let title = match (&proposal.entry, &note) {
         (Some(entry), _) => entry.title.clone(),
@@ -45,8 +60,27 @@ fn proposed<P: Persistence>(topics: &P, lock: &P::Lock, proposal: Proposal) -> R
         }
         (None, None) => String::new(),
     };
-    let there = topics.propose(lock, proposal)?;
-    Ok(Waiting { id: there.id, op: there.op, note, title })
+    Waiting { id: proposal.id, op: proposal.op, note, title, withdrawn: None }
+}
+
+/// Takes back what waits. The commit of this run says why, and the run does.
+fn withdraw<P: Persistence>(
+    topics: &P,
+    lock: &P::Lock,
+    withdrawal: &PlannedWithdrawal,
+    may_be_written: bool,
+) -> Result<(Outcome, Vec<String>)> {
+    let PlannedWithdrawal { id, op, note, title, reason } = withdrawal.clone();
+    let (there, _) = topics.proposals()?;
+    // Where it was not this process before a crash, a person has decided meanwhile.
+    if there.iter().all(|there| there.id != id) && !may_be_written {
+        return Ok((Outcome::Unchanged, vec![format!("{id} is not withdrawn: it no longer waits")]));
+    }
+    waiting::resolve_links(topics, lock, &id, None)?;
+    topics.withdraw(lock, &id)?;
+    let waiting = Waiting { id, op, note, title, withdrawn: Some(reason) };
+    let told = waiting.withdrawal().into_iter().collect();
+    Ok((Outcome::Waits(waiting), told))
 }
 
 /// Replaces the text of a note. What it said before stays in the archive.

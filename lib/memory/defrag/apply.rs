@@ -7,6 +7,7 @@ use crate::memory::defrag::news::forget_gone;
 use crate::memory::defrag::plan::{Plan, Planned};
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::pipeline::runner::Run;
+use crate::memory::waiting;
 use crate::store::ledger::DefragLedger;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::Proposal;
@@ -31,7 +32,7 @@ pub(super) fn apply<P: Persistence>(
         dropped.extend(not_made);
         for proposal in &plan.proposals {
             let lock = notes.lock()?;
-            proposals.push(notes.propose(&lock, proposal.clone())?);
+            proposals.push(waiting::propose(notes, &lock, proposal.clone())?);
         }
         applied.proposed = proposals.len();
     }

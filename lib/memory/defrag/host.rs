@@ -281,7 +281,9 @@ pub(super) fn record<'b, P: Persistence>(
     if count == 0 {
         return;
     }
-    if let Err(error) = history::record(run.root, &run.config.storage, message, sources, count, run.env) {
+    if let Err(error) =
+        history::record(run.root, &run.config.storage, (message, Vec::new()), sources, count, run.env)
+    {
         run.reporter.warn(&error.line());
     }
 }

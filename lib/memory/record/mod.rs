@@ -122,17 +122,10 @@ pub struct Record {
     shown: BTreeMap<usize, Vec<(Speaker, String)>>,
     /// What the agent gave the tool whose output comes next.
     input: HashSet<u64>,
-    /// Nothing of the session comes from outside: nothing can be repeated.
-    is_inside: bool,
     hasher: RandomState,
 }
 
 impl Record {
-    /// Of a session that has read nothing outside: so less is remembered.
-    pub(crate) fn inside() -> Record {
-        Record { is_inside: true, ..Record::default() }
-    }
-
     /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown. Headers of turns, with
     /// their dates, are nobody's and do not belong in `text`.
     ///
@@ -208,9 +201,7 @@ impl Record {
             }
         };
         each_key(text, |key| note(hasher.hash_one(key)));
-        if !self.is_inside {
-            each_run(text, hasher, |run, _| note(run));
-        }
+        each_run(text, hasher, |run, _| note(run));
     }
 
     fn given(&self, key: &str) -> Given {

@@ -6,6 +6,7 @@
 //! uncertain where a fence ends, the whole text becomes a quote, which ends everything inside it.
 
 use crate::base::text::is_hidden;
+use crate::memory::links::without_waiting;
 use crate::memory::section::fences::{Fence, fence};
 
 /// A comment begins with this, and so do our markers: it is escaped in code too.
@@ -14,7 +15,7 @@ const BLANKS: [char; 2] = [' ', '\t'];
 
 /// A note's body: whole lines, without empty ones at its ends, and no heading above level `depth`.
 pub(super) fn body(bytes: &[u8], depth: usize) -> String {
-    let text = visible(&String::from_utf8_lossy(bytes));
+    let text = visible(&without_waiting(&String::from_utf8_lossy(bytes)));
     let text = text.trim_end().trim_start_matches('\n');
     if text.is_empty() {
         return String::new();

@@ -343,7 +343,8 @@ impl Run<'_> {
         let Request { root, env, commit_hook, .. } = self.request;
         // Two machines of one person that change the same in the same second would make the same commit.
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
-        let commit = Commit { hook: commit_hook, message, thread_ids: Vec::new(), count: 1 };
+        let commit =
+            Commit { hook: commit_hook, message, body: Vec::new(), thread_ids: Vec::new(), count: 1 };
         let dirs = [&DIRS[..], &[".gitignore"]].concat();
         let git = Git::new(root, env)?;
         history::commit_locked(root, &commit, git, &dirs)

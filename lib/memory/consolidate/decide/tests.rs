@@ -80,6 +80,7 @@ fn told(changes: Vec<Change>) -> (Vec<String>, String) {
             format!("{what} {} by {}", note.scope, note.by)
         }
         Change::Retire(_) => "retire".to_owned(),
+        Change::Withdraw(_) => "withdraw".to_owned(),
         Change::Propose(proposal) => {
             reasons.push_str(&proposal.reasons.join(" "));
             format!("wait {}", proposal.op)

@@ -6,7 +6,7 @@ use crate::memory::defrag::dropped::NAMED;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::defrag::reply::Text;
 use crate::memory::facts::{emptied, lost};
-use crate::memory::links::resolve_intra_batch_links;
+use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::store::entry::{EntryId, Meta, Status, add_missing, one_line};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,11 +60,10 @@ impl Drafts<'_> {
             .filter_map(|id| self.drafts.get(id))
             .map(|draft| String::from_utf8_lossy(draft.entry.body()))
             .collect();
-        let (body, unknown) =
-            resolve_intra_batch_links(&clean(&text.body), labels, &self.known.found.ids, &old);
-        warnings.extend(
-            unknown.iter().map(|link| format!("\"{title}\": [[{link}]] has no target and is now plain text")),
-        );
+        let labels = labels.iter().map(|(label, id)| (label.clone(), id.to_string())).collect();
+        let targets = LinkTargets { labels: &labels, ids: &self.known.found.ids, waiting: &BTreeSet::new() };
+        let (body, unknown) = resolve_intra_batch_links(&clean(&text.body), &targets, &old);
+        warnings.extend(unknown.iter().map(|link| format!("\"{title}\": {link}")));
         Written {
             title,
             summary: one_line(&clean(&text.summary)),

@@ -1,0 +1,133 @@
+//! What waits for the person, as a prompt shows it: so that a session can correct it or take it back, and does not
+//! propose it once more. Nothing of it is true yet.
+
+use crate::base::text::one_line;
+use crate::memory::pipeline::question::push_lines;
+use crate::memory::redact::Redactor;
+use crate::store::entry::{EntryId, Source};
+use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// How much of it a prompt shows, in bytes, at most.
+pub(super) const ROOM: usize = 8 << 10;
+/// What stands around one takes so many bytes, at most.
+const FRAME: usize = 120;
+
+/// A change that waits for a person.
+#[derive(Debug, Clone)]
+pub struct PendingChange {
+    pub id: ProposalId,
+    pub op: Op,
+    pub note: Option<EntryId>,
+    pub title: String,
+    /// Why it waits, and what it says; then it may be changed. `None`: there was no room.
+    pub text: Option<(String, String)>,
+}
+
+impl PendingChange {
+    /// Every text of somebody else's in it.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let text = self.text.iter().flat_map(|(why, says)| [why.as_str(), says]);
+        text.chain([self.title.as_str()])
+    }
+}
+
+/// Did a session of one of these repositories make it, or `is_outside` one of none? The text of another machine is
+/// none of a session's.
+pub(super) fn is_of(proposal: &Proposal, is_repo: impl Fn(&str) -> bool, is_outside: bool) -> bool {
+    let of_text = proposal.entry.iter().flat_map(|draft| &draft.sources);
+    let mut repos = proposal
+        .session
+        .iter()
+        .chain(of_text)
+        .filter_map(|source: &Source| source.repo.as_deref())
+        .peekable();
+    let is_here = match repos.peek() {
+        None => is_outside,
+        Some(_) => repos.any(is_repo),
+    };
+    is_here && proposal.session.is_some() && proposal.op != Op::Conflict
+}
+
+/// The sessions that a prompt shows, and the notes.
+pub(super) struct Shown<'a> {
+    pub(super) repos: BTreeSet<&'a str>,
+    /// One of the sessions is outside of any repository.
+    pub(super) is_outside: bool,
+    pub(super) notes: BTreeSet<&'a EntryId>,
+}
+
+/// What waits in the repositories of the sessions that are shown, and for the notes that are, newest first. What has no
+/// room is shown by title, and the oldest not at all.
+pub(super) fn pending(
+    proposals: &[Proposal],
+    Shown { repos, is_outside, notes }: &Shown,
+    mut room: usize,
+    redactor: &Redactor,
+) -> Vec<PendingChange> {
+    let is_shown = |proposal: &Proposal| {
+        is_of(proposal, |repo| repos.contains(repo), *is_outside)
+            || proposal.op != Op::Conflict && proposal.note.as_ref().is_some_and(|id| notes.contains(id))
+    };
+    let mut shown = Vec::new();
+    for proposal in proposals.iter().rev().filter(|proposal| is_shown(proposal)) {
+        let title = redactor.cleaned(proposal.title());
+        let why = line(&redactor.cleaned(&proposal.reasons.join(" ")));
+        let says = proposal.entry.as_ref().map(|draft| redactor.cleaned(&says(draft))).unwrap_or_default();
+        let head = FRAME + title.len();
+        if head > room {
+            break;
+        }
+        let text = Some((why, says)).filter(|(why, says)| head + why.len() + says.len() <= room);
+        room -= head + text.as_ref().map_or(0, |(why, says)| why.len() + says.len());
+        let Proposal { id, op, note, .. } = proposal.clone();
+        shown.push(PendingChange { id, op, note, title, text });
+    }
+    shown
+}
+
+/// One line, whatever the file says.
+fn line(text: &str) -> String {
+    one_line(text, usize::MAX)
+}
+
+fn says(draft: &Draft) -> String {
+    let summary = line(&draft.summary);
+    let until = draft.until.map(|until| format!("until: {until}\n")).unwrap_or_default();
+    format!("summary: {summary}\nscope: {}\n{until}\n{}", draft.scope, draft.body)
+}
+
+const ABOUT: &str = "
+# Changes that wait for the person
+
+Sessions proposed them, and the person has not decided. Nothing in them is true yet, and no evidence for anything. If
+these sessions say the same as one of them, or something newer, put its p__… into \"update\", with the whole new text: do
+not propose it once more. If it no longer holds, put its p__… into \"retire\", with the reason.
+";
+
+/// Adds them to a prompt.
+pub(super) fn push(text: &mut String, waiting: &[PendingChange], mark: &str) {
+    if waiting.is_empty() {
+        return;
+    }
+    text.push_str(ABOUT);
+    let head = |change: &PendingChange| {
+        let note = change.note.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
+        format!("waits: {}: {}{note}: {}\n", change.id, change.op, line(&change.title))
+    };
+    for change in waiting {
+        let Some((why, says)) = &change.text else { continue };
+        let _ = write!(text, "\n<<< waits {} {mark}\n{}", change.id, head(change));
+        if !why.is_empty() {
+            let _ = writeln!(text, "because: {why}");
+        }
+        push_lines(text, says);
+        let _ = writeln!(text, ">>> {mark}");
+    }
+    if waiting.iter().any(|change| change.text.is_none()) {
+        let _ = writeln!(text, "\nWithout their text:\n\n<<< waits {mark}");
+        waiting.iter().filter(|change| change.text.is_none()).for_each(|change| text.push_str(&head(change)));
+        let _ = writeln!(text, ">>> {mark}");
+    }
+}

@@ -1,0 +1,47 @@
+//! The person's editor, for programs that let a file be edited.
+
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// Opens the file in $VISUAL, else in $EDITOR, and waits for the editor's end.
+///
+/// # Errors
+/// None is set, or it cannot be started, or it failed otherwise than by a signal.
+pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
+    let editor = env.text("VISUAL").or_else(|| env.text("EDITOR")).ok_or_else(|| {
+        Error::usage("$EDITOR environment variable is not set").hint("set it, for example: EDITOR=vi")
+    })?;
+    let words = shlex::split(editor)
+        .ok_or_else(|| Error::usage(format!("the editor's command line has an unclosed quote: {editor}")))?;
+    let [program, arguments @ ..] = &words[..] else {
+        return Err(Error::usage(format!("the editor's command line names no program: \"{editor}\"")));
+    };
+    // While the editor runs, Ctrl-C is for the editor; afterwards we check what it wrote.
+    #[cfg(unix)]
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
+    }
+    let failed = |why: String| Error::io(format!("editor \"{program}\" {why}"));
+    let status = Command::new(program)
+        .args(arguments)
+        .arg(path)
+        .status()
+        .map_err(|e| failed(format!("could not be started: {e}")))?;
+    match status.success() || signal_of(status).is_some() {
+        true => Ok(status),
+        false => Err(failed(format!("failed ({status})"))),
+    }
+}
+
+/// The signal that ended it.
+#[cfg(unix)]
+pub(super) fn signal_of(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+pub(super) fn signal_of(_: ExitStatus) -> Option<i32> {
+    None
+}
