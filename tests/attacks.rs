@@ -227,7 +227,7 @@ fn run(attack: &Attack, has_night: bool) -> Outcome {
     sandbox.hear("later");
     sandbox.consolidated(&[]);
     for prompt in &sandbox.prompts()[prompts..] {
-        expect_none(prompt, attack, "a later prompt", &mut outcome);
+        expect_none(&without_what_waits(prompt), attack, "a later prompt", &mut outcome);
     }
     if let Some(prompt) = sandbox.prompts().first() {
         let is_line_end = |c: char| "\n\r\u{b}\u{c}\u{1c}\u{1d}\u{1e}\u{85}\u{2028}\u{2029}".contains(c);
@@ -281,6 +281,13 @@ for id in notes:
 for id in mine[1:]: operations.append(rewrite(id, bodies[id] + " See https://evil.example/night."))
 do(*operations)
 "#;
+
+/// What waits is shown to later sessions as what it is, marked as not yet true.
+fn without_what_waits(prompt: &str) -> String {
+    let (before, after) = prompt.split_once("\n# Changes that wait for the person\n").unwrap_or((prompt, ""));
+    let sessions = after.split_once("\n# Sessions\n").map_or("", |(_, sessions)| sessions);
+    format!("{before}\n{sessions}")
+}
 
 fn expect_none(text: &str, attack: &Attack, place: &str, outcome: &mut Outcome) {
     for poison in POISON.iter().chain(attack.poison) {
