@@ -381,9 +381,7 @@ impl Shell<'_> {
         let mut source = None;
         if is_nameless {
             for dir in dirs {
-                for (_, hosts) in self.places.brought_below(dir) {
-                    source = both(source, Some(hosts.to_vec()));
-                }
+                source = both(source, self.places.brought_below(dir));
             }
         }
         let mut last = "";
@@ -521,7 +519,7 @@ impl Shell<'_> {
         let name = call.name.as_str();
         let mut operands = call.operands(&["-t", "-C", "-d", "-m", "-o", "-g", "--strip-components", "-e"]);
         if name == "rsync" && operands.iter().any(|word| is_remote(word)) {
-            let hosts =
+            let hosts: Vec<String> =
                 operands.iter().filter(|word| is_remote(word)).map(|word| remote_host(word)).collect();
             self.downloaded(call, &hosts);
             return Some(hosts);
@@ -557,7 +555,7 @@ impl Shell<'_> {
     }
 
     /// The files that a network program was told to make.
-    fn downloaded(&mut self, call: &Call, hosts: &Vec<String>) {
+    fn downloaded(&mut self, call: &Call, hosts: &[String]) {
         let mut files: Vec<String> = Vec::new();
         let folder = call.option(&["-P", "--directory-prefix", "--output-dir", "-D", "--dir"]);
         let output = call.option(&["-o", "--output", "--output-document", "-O"]);

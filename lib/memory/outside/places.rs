@@ -1,7 +1,7 @@
 //! Which files are the repository's: paths are resolved by their text alone, and no file is opened.
 
 use crate::base::repository;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Folders of what others wrote.
@@ -20,6 +20,11 @@ const TEMPORARY: &[&str] =
 /// The most worktrees.
 const WORKTREES: usize = 200;
 
+/// No file of a repository lies deeper.
+const DEEP: usize = 100;
+/// Among more things that were brought, nobody looks for those below a directory.
+const SEARCHED: usize = 1000;
+
 /// Where a session works.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
@@ -35,7 +40,7 @@ pub(crate) struct Places {
     /// Is there a checkout of its own in this directory below a worktree?
     nested: HashMap<PathBuf, bool>,
     /// What commands brought from the network, and from where.
-    brought: BTreeMap<PathBuf, Vec<String>>,
+    brought: HashMap<PathBuf, Vec<String>>,
     /// Files beyond the repository that the session wrote itself, whole.
     written: HashSet<PathBuf>,
 }
@@ -71,7 +76,7 @@ impl Places {
             strange,
             is_strange,
             nested: HashMap::new(),
-            brought: BTreeMap::new(),
+            brought: HashMap::new(),
             written: HashSet::new(),
         }
     }
@@ -92,7 +97,7 @@ impl Places {
 
     /// `Some`: what this path shows is from outside, with the hosts that are known.
     pub(super) fn outside(&mut self, path: &Path) -> Option<Vec<String>> {
-        if let Some(hosts) = path.ancestors().find_map(|place| self.brought.get(place)) {
+        if let Some(hosts) = self.found_brought(path) {
             return Some(hosts.clone());
         }
         if self.written.contains(path) || path.starts_with("/dev") && !path.starts_with("/dev/shm") {
@@ -105,19 +110,24 @@ impl Places {
             return Some(Vec::new());
         }
         let below = path.strip_prefix(&top).unwrap_or(path);
+        if below.components().count() > DEEP {
+            return Some(Vec::new());
+        }
         (is_dependency(below) || self.is_nested(&top, path)).then(Vec::new)
     }
 
     /// Is there a checkout between the top of a worktree and this path?
     fn is_nested(&mut self, top: &Path, path: &Path) -> bool {
-        path.ancestors().take_while(|place| *place != top).any(|place| {
-            if let Some(known) = self.nested.get(place) {
-                return *known;
-            }
-            let is_checkout = place.join(".git").symlink_metadata().is_ok();
-            self.nested.insert(place.to_path_buf(), is_checkout);
-            is_checkout
-        })
+        if path == top {
+            return false;
+        }
+        if let Some(known) = self.nested.get(path) {
+            return *known;
+        }
+        let is_checkout = path.join(".git").symlink_metadata().is_ok()
+            || path.parent().is_some_and(|parent| self.is_nested(top, parent));
+        self.nested.insert(path.to_path_buf(), is_checkout);
+        is_checkout
     }
 
     /// Is it in one of the repository's worktrees?
@@ -125,8 +135,16 @@ impl Places {
         self.own.iter().any(|top| path.starts_with(top))
     }
 
+    fn found_brought(&self, path: &Path) -> Option<&Vec<String>> {
+        if self.brought.is_empty() {
+            None
+        } else {
+            path.ancestors().find_map(|place| self.brought.get(place))
+        }
+    }
+
     pub(super) fn is_brought(&self, path: &Path) -> bool {
-        path.ancestors().any(|place| self.brought.contains_key(place))
+        self.found_brought(path).is_some()
     }
 
     /// A checkout of the repository itself was made there.
@@ -152,15 +170,18 @@ impl Places {
         self.written.insert(path);
     }
 
-    /// What was brought below this directory.
-    pub(super) fn brought_below<'a>(
-        &'a self,
-        dir: &'a Path,
-    ) -> impl Iterator<Item = (&'a Path, &'a [String])> {
-        // Paths are ordered by their parts: what is below a directory follows it.
-        let from = self.brought.range(dir.to_path_buf()..);
-        let below = from.take_while(move |(path, _)| path.starts_with(dir));
-        below.map(|(path, hosts)| (path.as_path(), hosts.as_slice()))
+    /// Where the things come from that were brought below this directory.
+    pub(super) fn brought_below(&self, dir: &Path) -> Option<Vec<String>> {
+        // A search that does not say where it found something looks through all of them.
+        if self.brought.len() > SEARCHED {
+            return Some(Vec::new());
+        }
+        let mut below = self.brought.iter().filter(|(path, _)| path.starts_with(dir));
+        let (_, first) = below.next()?;
+        Some(below.fold(first.clone(), |mut all, (_, hosts)| {
+            all.extend(hosts.iter().cloned());
+            all
+        }))
     }
 }
 

@@ -542,7 +542,7 @@ fn origins(format: Format, file: &Path) -> Vec<(String, Option<Vec<String>>)> {
     found
 }
 
-fn names<'a>(found: &'a [(String, Option<Vec<String>>)]) -> Vec<(&'a str, bool)> {
+fn names(found: &[(String, Option<Vec<String>>)]) -> Vec<(&str, bool)> {
     found.iter().map(|(name, outside)| (name.as_str(), outside.is_some())).collect()
 }
 
@@ -639,7 +639,9 @@ fn no_command_line_is_too_odd() {
         }
         last_of(&[&line]);
     }
-    for piece in ["(", "$(", "a|", "\"$(", "`", "a;", "<<E\n", "bash -c '", "{", "echo a|sh|"] {
-        last_of(&[&piece.repeat(60_000 / piece.len())]);
+    for piece in
+        ["a/", "; cat a/", "(", "$(", "a|", "\"$(", "`", "a;", "<<E\n", "bash -c '", "{", "echo a|sh|"]
+    {
+        last_of(&[&format!("cat {}", piece.repeat(60_000 / piece.len()))]);
     }
 }
