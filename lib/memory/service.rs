@@ -138,6 +138,7 @@ impl<P: Persistence> NoteService<P> {
             until: None,
             rank: None,
             by: Some(new.by),
+            outside: Vec::new(),
             used: 0,
             last_used: None,
             created_at: now,

@@ -21,7 +21,8 @@ use std::ops::Range;
 use std::path::Path;
 
 const NAME: &str = "doctor.cache";
-const MAGIC: u64 = u64::from_le_bytes(*b"axehealt");
+/// Another one for each other form of the file.
+const MAGIC: u64 = u64::from_le_bytes(*b"axeheal2");
 /// Fewer notes are read quickly enough.
 const LEAST: usize = 1000;
 /// The cache is written anew when so many notes differ from it, and one in so many of all.

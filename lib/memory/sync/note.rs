@@ -98,6 +98,7 @@ fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
         until: picked!(until),
         rank: picked!(rank),
         by: picked!(by),
+        outside: joined_by!(outside, String::clone),
         used: summed(b.map(|meta| meta.used), w.used, o.used),
         last_used: w.last_used.max(o.last_used),
         created_at,

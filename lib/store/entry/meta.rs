@@ -98,6 +98,8 @@ pub struct Meta {
     pub rank: Option<u8>,
     /// `None` in notes of older versions.
     pub by: Option<By>,
+    /// The hosts that the session had read before it wrote this. Only where it had read outside.
+    pub outside: Vec<String>,
     /// The number of reads.
     pub used: u64,
     #[serde(serialize_with = "time")]
@@ -132,6 +134,7 @@ impl Meta {
             until: None,
             rank: None,
             by: None,
+            outside: Vec::new(),
             used: 0,
             last_used: None,
             created_at: 0,
@@ -277,7 +280,7 @@ mod tests {
             serde_json::to_string(&meta).unwrap(),
             concat!(
                 r#"{"id":"id__a1B2c3","title":"","summary":"","tags":[],"status":"captured","tier":"warm","#,
-                r#""scope":"global","pinned":false,"until":"2026-03-20","rank":null,"by":"tool","used":0,"#,
+                r#""scope":"global","pinned":false,"until":"2026-03-20","rank":null,"by":"tool","outside":[],"used":0,"#,
                 r#""last_used":"2026-02-13T14:30:00Z","createdAt":0,"updatedAt":0,"written":null,"#,
                 r#""sources":[{"threadId":"T-1","note":["3"]}],"aliases":[],"supersededBy":null}"#
             )

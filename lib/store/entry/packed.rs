@@ -11,8 +11,10 @@ pub(crate) fn pack(meta: &Meta) -> Option<Vec<u8>> {
     put_bytes(&mut to, meta.id.as_str().as_bytes());
     put_bytes(&mut to, meta.title.as_bytes());
     put_bytes(&mut to, meta.summary.as_bytes());
-    put_number(&mut to, meta.tags.len() as u64);
-    meta.tags.iter().for_each(|tag| put_bytes(&mut to, tag.as_bytes()));
+    for list in [&meta.tags, &meta.outside] {
+        put_number(&mut to, list.len() as u64);
+        list.iter().for_each(|item| put_bytes(&mut to, item.as_bytes()));
+    }
     for word in [meta.status.as_str(), meta.tier.as_str(), meta.scope.as_str()] {
         put_bytes(&mut to, word.as_bytes());
     }
@@ -52,6 +54,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
         title: from.text()?.to_owned(),
         summary: from.text()?.to_owned(),
         tags: from.list(|from| Some(from.text()?.to_owned()))?,
+        outside: from.list(|from| Some(from.text()?.to_owned()))?,
         status: Status::parse(from.text()?)?,
         tier: Tier::parse(from.text()?)?,
         scope: Scope::parse(from.text()?)?,
@@ -124,7 +127,7 @@ mod tests {
             "",
             "summary: s\ntags: [topic__a, area__b]\nstatus: promoted\ntier: hot\nscope: repo\npinned: true\n",
             "used: 18446744073709551615\nlast_used: 2026-02-13T14:30:00.123456789Z\ncreatedAt: -1\nupdatedAt: 1771000000000\n",
-            "until: 2026-03-20\nrank: 80\nby: tool\nwritten: 0a1b2c3d\n",
+            "until: 2026-03-20\nrank: 80\nby: tool\noutside: [a.example, b.example]\nwritten: 0a1b2c3d\n",
             "sources:\n  - {harness: codex, at: 2026-02-13T14:29:00Z, threadId: T-1, repo: github.com/o/r, cwd: /w}\n  - {cwd: /x}\n",
             "aliases: [id__BBBBBB, id__CCCCCC]\nsupersededBy: id__DDDDDD\n",
         ] {

@@ -25,6 +25,8 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
         "until" => line(&meta.until?.to_string()),
         "rank" => line(&meta.rank?.to_string()),
         "by" => line(meta.by?.as_str()),
+        "outside" if meta.outside.is_empty() => None,
+        "outside" => line(&list(&meta.outside)),
         "used" => line(&meta.used.to_string()),
         "last_used" => line(&meta.last_used?.to_string()),
         "createdAt" => line(&meta.created_at.to_string()),

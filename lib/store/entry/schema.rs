@@ -14,9 +14,9 @@ use jiff::civil::Date;
 use std::borrow::Cow;
 
 /// Our keys, in the order in which we write them.
-pub(super) const KEYS: [&str; 19] = [
-    "id", "title", "summary", "tags", "status", "tier", "scope", "pinned", "until", "rank", "by", "used",
-    "last_used", "createdAt", "updatedAt", "written", "sources", "aliases", "supersededBy",
+pub(super) const KEYS: [&str; 20] = [
+    "id", "title", "summary", "tags", "status", "tier", "scope", "pinned", "until", "rank", "by", "outside",
+    "used", "last_used", "createdAt", "updatedAt", "written", "sources", "aliases", "supersededBy",
 ];
 const TITLE: usize = 1;
 
@@ -60,6 +60,7 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
         "until" => meta.until = Some(day(value)?),
         "rank" => meta.rank = Some(rank(value)?),
         "by" => meta.by = Some(word(value, By::parse, By::WORDS)?),
+        "outside" => meta.outside = items(value)?.into_iter().map(string).collect::<Result<_, _>>()?,
         "used" => meta.used = parsed(value, "a whole number from 0")?,
         "last_used" => meta.last_used = Some(parsed(value, "a time like 2026-02-13T14:30:00Z")?),
         "createdAt" => meta.created_at = parsed(value, "a whole number of milliseconds")?,

@@ -84,6 +84,7 @@ impl Dice {
             .then(|| jiff::civil::date(1970 + self.below(200) as i16, 1 + self.below(12) as i8, 28));
         meta.rank = (self.below(3) == 0).then(|| 1 + self.below(100) as u8);
         meta.by = (self.below(3) > 0).then(|| By::parse(self.one(By::WORDS)).unwrap());
+        meta.outside = (0..self.below(3)).map(|_| self.wild(2)).collect();
         meta.written = (self.below(3) == 0).then(|| self.wild(2));
         meta.used = self.below(1000) as u64;
         meta.last_used =
@@ -134,6 +135,7 @@ pinned: false
 until: 2026-03-20           # only where set: the last day on which it holds
 rank: 80
 by: agent                   # person | agent | tool
+outside: [example.com]      # only where the session had read outside before
 used: 3
 last_used: 2026-02-13T14:30:00Z
 createdAt: 1771000000000
@@ -165,6 +167,7 @@ fn the_contracts_example_reads() {
         (meta.until, meta.rank, meta.by),
         (Some(jiff::civil::date(2026, 3, 20)), Some(80), Some(By::Agent))
     );
+    assert_eq!(meta.outside, ["example.com"]);
     assert_eq!(meta.written.as_deref(), Some("7c3ae2b0c9d1f045"));
     assert_eq!(meta.sources[0].cwd.as_deref(), Some("/home/u/r"));
     assert_eq!(meta.sources[0].at.as_deref(), Some("2026-02-13T14:29:00Z"));
@@ -209,7 +212,7 @@ fn a_new_note_has_the_contracts_form() {
 fn what_is_not_said_has_a_default() {
     let meta = parse("---\nid: id__a1B2c3\ntitle: no\n---\nx").meta().clone();
     assert_eq!(meta, Meta { title: "no".to_owned(), ..Meta::new(meta.id.clone()) });
-    let nulls = "---\nid: id__a1B2c3\ntitle: 2024-01-01\ntags:\nstatus: ~\ntier: null\nused:\nlast_used: ~\nsources:\naliases: []\nsupersededBy:\nuntil:\nrank: ~\nby: null\nwritten:\n---\n";
+    let nulls = "---\nid: id__a1B2c3\ntitle: 2024-01-01\ntags:\nstatus: ~\ntier: null\nused:\nlast_used: ~\nsources:\naliases: []\nsupersededBy:\nuntil:\nrank: ~\nby: null\noutside:\nwritten:\n---\n";
     let meta = parse(nulls).meta().clone();
     assert_eq!(meta, Meta { title: "2024-01-01".to_owned(), ..Meta::new(meta.id.clone()) });
 }
@@ -423,7 +426,7 @@ fn any_change_of_any_note_changes_nothing_else() {
             _ => Entry::new(dice.meta(), &dice.body()),
         };
         let before = entry.clone();
-        let keys = dice.below(1 << 17);
+        let keys = dice.below(1 << 18);
         let mut expected = before.meta().clone();
         entry
             .update(|meta| {
@@ -479,6 +482,9 @@ fn any_change_of_any_note_changes_nothing_else() {
                 }
                 if takes(16) {
                     meta.written = new.written
+                }
+                if takes(17) {
+                    meta.outside = new.outside
                 }
                 expected = meta.clone();
             })

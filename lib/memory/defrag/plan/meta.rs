@@ -6,6 +6,7 @@ use crate::store::entry::{Meta, Status, Tier, add_missing};
 pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
     if is_said {
         add_missing(&mut meta.tags, other.tags.iter().cloned());
+        add_missing(&mut meta.outside, other.outside.iter().cloned());
         add_missing(&mut meta.sources, other.sources.iter().cloned());
     }
     for id in std::iter::once(&other.id).chain(&other.aliases) {

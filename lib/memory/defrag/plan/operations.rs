@@ -177,6 +177,7 @@ impl Drafts<'_> {
                 status: old.meta().status,
                 tags: if part.tags.is_empty() { old.meta().tags.clone() } else { Vec::new() },
                 sources: old.meta().sources.clone(),
+                outside: old.meta().outside.clone(),
                 created_at: at,
                 ..Meta::new(new.clone())
             };

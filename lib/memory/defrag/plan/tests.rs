@@ -121,6 +121,7 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
             meta.used = 2;
             meta.created_at = 500;
             meta.sources = vec![source("T-1")];
+            meta.outside = vec!["a.example".to_owned()];
         }),
         note("a1B2c4", "Two", "See src/a.rs.", |meta| {
             meta.used = 3;
@@ -128,6 +129,7 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
             meta.created_at = 400;
             meta.aliases = vec![id("Zz9yX1")];
             meta.sources = vec![source("T-1"), source("T-2")];
+            meta.outside = vec!["b.example".to_owned()];
             meta.tier = Tier::Hot;
             meta.status = Status::Promoted;
         }),
@@ -141,7 +143,10 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
     assert_eq!(meta.aliases, [id("a1B2c4"), id("Zz9yX1")]);
     assert_eq!((meta.used, meta.created_at, meta.updated_at), (5, 400, AT));
     assert_eq!(meta.last_used, Some("2026-02-13T14:30:00Z".parse().unwrap()));
-    assert_eq!(meta.sources.len(), 2);
+    assert_eq!(
+        (meta.sources.len(), &meta.outside[..]),
+        (2, &["a.example".to_owned(), "b.example".to_owned()][..])
+    );
     assert_eq!((meta.tier, meta.status), (Tier::Hot, Status::Promoted));
     let (place, old) = after(&plan, "a1B2c4");
     assert_eq!((place, old.body()), (Place::Archive, &b"See src/a.rs."[..]));
@@ -182,6 +187,7 @@ fn a_split_keeps_the_id_on_the_first_part_and_leads_to_the_others() {
     let old = note("a1B2c3", "Old", "Port 8081.\nSee src/a.rs.", |meta| {
         meta.used = 4;
         (meta.rank, meta.until, meta.by) = (Some(7), Some(jiff::civil::date(2026, 3, 20)), Some(By::Tool));
+        meta.outside = vec!["a.example".to_owned()];
         meta.tags = vec!["topic__old".to_owned()];
     });
     let plan =
@@ -197,6 +203,7 @@ fn a_split_keeps_the_id_on_the_first_part_and_leads_to_the_others() {
     assert_eq!((part.meta().used, part.meta().created_at), (0, AT));
     assert_eq!((part.meta().rank, part.meta().by), (Some(7), Some(By::Tool)));
     assert_eq!(part.meta().until, entry.meta().until);
+    assert!([&part, &entry].iter().all(|part| part.meta().outside == ["a.example"]));
     assert!(part.meta().written.is_some() && !part.is_edited() && !entry.is_edited());
     assert_eq!(part.meta().tags, ["topic__new"]);
     let last = third.after.as_ref().unwrap().entry().unwrap();

@@ -18,7 +18,7 @@ use std::sync::{Mutex, OnceLock};
 pub(super) const NAME: &str = "notes.cache";
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"axenotes");
 /// Another one for each other form of the file.
-pub(super) const VERSION: u64 = 2;
+pub(super) const VERSION: u64 = 3;
 /// How often most words of a note occur in it: once, in the body.
 pub(super) const IN_THE_BODY: [u16; FIELDS] = [0, 0, 0, 1];
 

@@ -257,6 +257,17 @@ fn the_weaker_word_holds_where_both_sides_say_something() {
 }
 
 #[test]
+fn the_hosts_that_sessions_had_read_survive_a_merge() {
+    let with = |hosts: &str, body: &str| note("AAAAAA", "T", &format!("outside: [{hosts}]\n"), body);
+    let (text, _) = merged_note(
+        &with("a.example", "a\nb\nc\n"),
+        &with("a.example, c.example", "A\nb\nc\n"),
+        &with("a.example, b.example", "a\nb\nC\n"),
+    );
+    assert!(text.contains("outside: [a.example, b.example, c.example]\n"), "{text}");
+}
+
+#[test]
 fn a_proposal_that_one_machine_decided_is_gone_and_evidence_adds_up() {
     let path = "proposals/p__a1B2c3.json";
     let proposal = |turns: &[&str], body: &str| {
