@@ -253,7 +253,10 @@ impl Gathered {
             Ok((entry.into_meta().id, candidate))
         };
         let scan = parallel::with_ahead(|| cache.load(), || topics.scan_with(&[Place::Topics], look))?;
-        Ok(Gathered { candidates: scan.found.into_iter().flatten().collect(), waiting, broken: scan.broken })
+        let mut candidates: Vec<Candidate> = scan.found.into_iter().flatten().collect();
+        // Once here is cheaper than at each selection.
+        candidates.sort_by(|a, b| a.order().cmp(&b.order()));
+        Ok(Gathered { candidates, waiting, broken: scan.broken })
     }
 
     /// What the audience of this index sees.
@@ -280,6 +283,12 @@ pub(crate) struct Candidate {
     audiences: Vec<usize>,
     /// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
     excerpt: Option<Excerpt>,
+}
+
+impl Candidate {
+    fn order(&self) -> Option<&(String, EntryId)> {
+        self.excerpt.as_ref().map(|excerpt| &excerpt.order)
+    }
 }
 
 /// A note in use, from its metadata. `None` if no audience sees it: one that no longer holds is for nobody.
@@ -383,12 +392,12 @@ fn select(candidates: &[Candidate], index: usize, limits: Limits) -> Selection {
     selection
 }
 
-/// A note that was asked for by its id: shown whatever its audience, and a cold one in a line.
+/// A note that was asked for by its id: shown whatever its audience, and a cold or archived one in a line.
 pub(crate) fn chosen(found: &Note, view: &View) -> Candidate {
     let meta = found.entry.meta();
     let mut excerpt = Excerpt::of(meta, found.entry.body_facts(), found.place, &found.path, view);
     excerpt.note = OnceLock::from(Some(found.clone()));
-    if meta.tier == Tier::Cold && !meta.pinned {
+    if found.place == Place::Archive || meta.tier == Tier::Cold && !meta.pinned {
         excerpt.body_bytes = u64::MAX;
     }
     Candidate { audiences: vec![0], excerpt: Some(excerpt) }
