@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::search::cache::{Cache, Known, Occurrences};
 use crate::memory::search::closeness::Matches;
-use crate::memory::search::count::{Counts, with_document};
+use crate::memory::search::count::{Counts, Document, with_document};
 use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
@@ -192,12 +192,13 @@ pub(crate) fn find(
     let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE)).collect();
     let again = |hit: &Hit| search.again(&all[hit.index]);
     let (close, rest) = hits.split_at(hits.len().min(CLOSE));
+    let names = |of: &Document| query.names.in_note(of.title, of.tags, of.summary, of.body);
     let close = parallel::map_files(close, |_, hit| {
         let note = again(hit)?;
         let (matches, closeness, names) = with_document(&note, |document| {
             let matches = query.matches(document);
             let closeness = matches.closeness(query, &worth, document.body);
-            (matches, closeness, query.names.in_note(document))
+            (matches, closeness, names(document))
         });
         let counts = all[hit.index].counts();
         let score = worth.score(query, counts, &closeness);

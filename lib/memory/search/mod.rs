@@ -33,8 +33,6 @@ pub(crate) use crate::memory::search::count::Document;
 pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, metadata};
 pub(crate) use crate::memory::search::query::Query;
 #[cfg(any(test, fuzzing))]
-pub(crate) use crate::memory::search::rank::Strength;
-#[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::rank::Worth;
 
 /// Notes and questions that the tests of search and of likely duplicates use.

@@ -1,7 +1,6 @@
 //! Names in a prompt that can only mean one thing: identifiers, paths, flags, and the commands of a note. A note that has
 //! one answers the prompt, however little else of it matches.
 
-use crate::memory::search::count::Document;
 use crate::memory::search::language::is_stop_word;
 use std::collections::BTreeSet;
 
@@ -55,11 +54,11 @@ impl Names {
     }
 
     /// Those that a note has.
-    pub(super) fn in_note(&self, note: &Document<'_>) -> Vec<String> {
-        let head = format!("{}\n{}", note.title, note.summary).to_lowercase();
+    pub(super) fn in_note(&self, title: &str, tags: &[String], summary: &str, body: &str) -> Vec<String> {
+        let head = format!("{title}\n{summary}").to_lowercase();
         let tags: String =
-            note.tags.iter().flat_map(|tag| [tag.rsplit("__").next().unwrap_or(tag), "\n"]).collect();
-        let body = if note.body.len() > LONG { String::new() } else { note.body.to_lowercase() };
+            tags.iter().flat_map(|tag| [tag.rsplit("__").next().unwrap_or(tag), "\n"]).collect();
+        let body = if body.len() > LONG { String::new() } else { body.to_lowercase() };
         let mut code = code_of(&body);
         code.extend(code_of(&head));
         let has = |name: &&Name| {
@@ -126,6 +125,8 @@ fn shape(token: &str) -> Option<Shape> {
         return None;
     }
     let starts_with_letter = token.starts_with(|c: char| c.is_alphabetic());
+    // `1.5x`
+    let is_number = token.starts_with(|c: char| c.is_ascii_digit());
     let has_hump =
         token.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     Some(if token.starts_with("--") || token.starts_with(['/', '~']) && parts.len() > 1 {
@@ -133,9 +134,7 @@ fn shape(token: &str) -> Option<Shape> {
     } else if token.starts_with(['-', '.']) {
         // `-Oz`, `.envrc`, `.NET`
         Shape::Maybe
-    } else if inner('_') || inner('@') || inner(':') || inner('\\') {
-        Shape::Name
-    } else if inner('.') && !token.starts_with(|c: char| c.is_ascii_digit()) {
+    } else if inner('_') || inner('@') || inner(':') || inner('\\') || inner('.') && !is_number {
         Shape::Name
     } else if inner('/') {
         if parts.len() > 2 || digits > 0 { Shape::Name } else { Shape::Maybe }
@@ -204,12 +203,8 @@ fn command(code: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn document<'a>(title: &'a str, tags: &'a [String], body: &'a str) -> Document<'a> {
-        Document { title, tags, summary: "", body }
-    }
-
     fn found(prompt: &str, body: &str) -> Vec<String> {
-        Names::of(prompt).in_note(&document("Title", &[], body))
+        Names::of(prompt).in_note("Title", &[], "", body)
     }
 
     #[test]
@@ -236,7 +231,7 @@ mod tests {
             );
         }
         let tags = ["topic__window-p95".to_owned()];
-        assert_eq!(Names::of("window_p95").in_note(&document("T", &tags, "")), ["window_p95"]);
+        assert_eq!(Names::of("window_p95").in_note("T", &tags, "", ""), ["window_p95"]);
     }
 
     #[test]

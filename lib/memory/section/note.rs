@@ -1,6 +1,7 @@
 //! Renders one note in the section: whole, or as a link. Notes are untrusted data, so all their text is sanitized.
 
 use crate::base::text::{cut, is_hidden};
+use crate::memory::search::language::is_stop_word;
 use crate::memory::section::fences::fence;
 use crate::memory::section::sanitize;
 use crate::store::entry::{By, Meta, one_line};
@@ -123,7 +124,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 
 fn says_more(text: &str, title: &str) -> bool {
     let known: BTreeSet<String> = words(title).collect();
-    words(text).any(|word| !known.contains(&word))
+    words(text).any(|word| !known.contains(&word) && !is_stop_word(&word))
 }
 
 /// The sentences of a text, each on one line. Code in fences is none.
