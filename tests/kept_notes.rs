@@ -273,7 +273,7 @@ fn from_the_day_after_its_last_a_note_is_not_shown() {
 }
 
 #[test]
-fn agents_md_counts_what_waits_and_marks_what_is_kept_without_the_change() {
+fn agents_md_counts_what_waits_and_marks_what_it_is_about_without_the_change() {
     let (store, target) = targeted();
     let section = || {
         store.out("memory-agents-md", &[]);
@@ -299,7 +299,7 @@ fn agents_md_counts_what_waits_and_marks_what_is_kept_without_the_change() {
         "session": {"repo": "github.com/other/r"}}),
     );
     let two = section();
-    assert!(two.contains(": Body of Warm. (a change waits: `memory review`)\n"), "{two}");
+    assert!(two.contains("\n### Warm (id__BBBBBB) (a change waits: `memory review`)\n"), "{two}");
     assert!(two.contains(" 2 changes wait for a person: `memory review`.\n<!--"), "{two}");
     assert!(!two.contains("4320") && !two.contains("Dev server"), "{two}");
     let (code, out, _) = store.run("memory-agents-md", &["--check"]);
@@ -308,10 +308,18 @@ fn agents_md_counts_what_waits_and_marks_what_is_kept_without_the_change() {
     from_a_session(&store, "DDDDDD", "Ours", "");
     let ours = store.out("memory-agents-md", &["--stdout", "--repo", "github.com/o/r"]);
     assert!(ours.contains("\n1 change waits for a person: `memory review`.\n"), "{ours}");
-    // What nobody has made their own bears no mark.
+    // So does what nobody has made their own.
     propose(&store, "p__g7H8i9", json!({"op": "widen", "note": "id__DDDDDD", "entry": null}));
     let ours = store.out("memory-agents-md", &["--stdout", "--repo", "github.com/o/r"]);
-    assert!(ours.contains(": Body of Ours.\n") && ours.contains("2 changes wait"), "{ours}");
+    let heading = ours.lines().find(|line| line.contains("(id__DDDDDD")).unwrap();
+    assert!(
+        heading.ends_with(") (a change waits: `memory review`)") && ours.contains("2 changes wait"),
+        "{ours}"
+    );
+    let list = store.out("memory-list", &["--json", "--all"]);
+    let changes = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let changes: Vec<_> = changes.filter(|note| note["change"] == true).collect();
+    assert_eq!(changes.len(), 3, "{list}");
     section();
     let (_, found, _) = store.run("memory-doctor", &[]);
     assert!(!found.contains("its section is out of date"), "the doctor sees the same section: {found}");
@@ -329,12 +337,15 @@ fn nothing_of_a_note_is_live_in_agents_md() {
     }
     store.out("memory-agents-md", &[]);
     let shown = fs::read_to_string(&target).unwrap();
-    assert_eq!((shown.matches("\\@~/.ssh").count(), shown.matches("\\@/etc").count()), (2, 1), "{shown}");
+    assert_eq!((shown.matches("\\@~/.ssh").count(), shown.matches("\\@/etc").count()), (2, 2), "{shown}");
     assert!(!shown.replace("\\@", "").contains('@'), "{shown}");
     assert!(!shown.contains("![") && !shown.contains("<b>"), "{shown}");
     let is_hidden = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}' | '\u{ad}');
     assert!(!shown.contains(is_hidden), "{shown:?}");
     assert!(!shown.contains("[One]: "), "a definition would make links of other words: {shown}");
+    store.config(&json!({"storage": {"autoCommit": false}, "agentsMd": {"maxHotTokens": 0}}).to_string());
+    let shown = store.out("memory-agents-md", &["--stdout"]);
+    assert!(!shown.replace("\\@", "").contains('@') && !shown.contains(is_hidden), "{shown}");
     let warm = shown.lines().find(|line| line.starts_with("- one -- ")).unwrap();
     let summary = warm.split_once(".md: ").unwrap().1;
     assert!(!summary.contains("](") && !summary.contains("][") && !summary.contains('<'), "{summary}");

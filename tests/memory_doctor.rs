@@ -497,7 +497,7 @@ fn targets_and_the_budget_for_hot_notes_are_checked() {
     store.run("memory-agents-md", &[]);
     let (line, mend) = only(&store);
     assert!(
-        line.starts_with("warning topics hot notes take ")
+        line.starts_with("warning topics hot notes and your own take ")
             && line.ends_with(", so these are only linked: \"two\""),
         "{line}"
     );

@@ -409,7 +409,7 @@ fn what_was_decided_is_in_the_history_and_in_agents_md_at_once() {
     };
     assert_eq!(git(&["ls-files", "proposals"]), "proposals/p__a1B2c3.json\nproposals/p__d4E5f6.json\n");
     accept(&store, "p__a1B2c3");
-    assert!(fs::read_to_string(&target).unwrap().contains("\n- tabs -- "));
+    assert!(fs::read_to_string(&target).unwrap().contains("\n### Tabs (id__"));
     assert_eq!(git(&["log", "-1", "--format=%s"]), "review: accept create: Tabs\n");
     store.out(PROGRAM, &["--reject", "p__d4E5f6"]);
     assert_eq!(

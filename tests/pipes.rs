@@ -127,13 +127,13 @@ fn agents_md_prints_a_section_of_the_notes_that_stdin_names() {
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(section.starts_with("<!-- agent-memory:start -->\n"), "{section}");
     assert!(section.ends_with("\n<!-- agent-memory:end -->\n"), "{section}");
-    assert!(section.contains("\n- one -- ") && section.contains("\n- two -- "), "{section}");
+    assert!(section.contains("\n### One (id__") && section.contains("\n### Two (id__"), "{section}");
     assert!(!section.contains("Three"), "{section}");
     assert!(!target.exists() && store.tree() == before, "a file was written");
     let (_, printed, _) = piped(&store, "memory-agents-md", &["-", "--json"], &consolidated);
     assert_eq!(
         lines(&printed),
-        [json!({"repo": null, "hot": 0, "warm": 2, "cold": 0, "section": section.trim_end_matches('\n')})]
+        [json!({"repo": null, "hot": 2, "warm": 0, "cold": 0, "section": section.trim_end_matches('\n')})]
     );
 }
 
@@ -157,7 +157,8 @@ fn agents_md_says_where_an_archived_note_lies() {
     assert!(section.contains(&format!("\nIn `{}`:\n", store.topics().display())), "{section}");
     let names: Vec<&str> =
         section.lines().filter_map(|line| line.strip_prefix("- ")?.split(": ").next()).collect();
-    assert!(names.len() == 2 && names.iter().all(|name| store.topics().join(name).exists()), "{section}");
+    assert!(section.contains("(id__BBBBBB"), "{section}");
+    assert!(names.len() == 1 && names.iter().all(|name| store.topics().join(name).exists()), "{section}");
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn agents_md_with_no_note_prints_an_empty_section_as_json() {
 fn agents_md_shows_the_other_notes_when_one_is_unknown() {
     let (store, _) = three();
     let (code, section, err) = piped(&store, "memory-agents-md", &["-"], "ZZZZZZ\nAAAAAA\n");
-    assert_eq!((code, section.matches("\n- ").count()), (Some(1), 1), "{section}");
+    assert_eq!((code, section.matches("(id__").count()), (Some(1), 1), "{section}");
     assert!(err.starts_with("memory-agents-md: no note has the id \"id__ZZZZZZ\""), "{err}");
 }
 
@@ -198,7 +199,7 @@ fn a_note_that_is_captured_at_once_can_be_shown_through_a_pipe() {
     let store = Store::new();
     let note = store.out("memory-capture", &[&BOTH[..], &["--direct", "--json"]].concat());
     let (code, section, _) = piped(&store, "memory-agents-md", &["-"], &note);
-    assert!(code == Some(0) && section.contains("\n- guards-are-pure -- "), "{section}");
+    assert!(code == Some(0) && section.contains("\n### Guards are pure (id__"), "{section}");
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn what_consolidate_files_can_be_shown_through_a_pipe() {
     let consolidated = store.out("memory-consolidate", &["--json"]);
     let (code, section, err) = piped(&store, "memory-agents-md", &["-"], &consolidated);
     assert_eq!((code, err.as_str()), (Some(0), ""));
-    assert!(section.contains("\n- guards-are-pure -- ") && !section.contains("\n- one -- "), "{section}");
+    assert!(section.contains("\n### Guards are pure (id__") && !section.contains("One"), "{section}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::base::text::is_hidden;
 use crate::fuzz::{choice, is_told, parts, text};
 use crate::harness::recalled::{END, START};
-use crate::memory::section::gather::{Limits, View, candidate, selections};
+use crate::memory::section::gather::{Limits, View, chosen, selections};
 use crate::memory::section::render::section;
 use crate::memory::section::splice::{find, spliced};
 use crate::store::entry::{Entry, EntryId, Meta, Tier};
@@ -59,10 +59,11 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
         Note { place: Place::Topics, path: PathBuf::from("/n").join(entry.meta().file_name()), entry }
     };
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
-    let limits = Limits::of(1 << 20, 1 << 20);
+    // A warm one in a line.
+    let limits = Limits::of(if tier == Tier::Warm { 0 } else { 1 << 20 }, 1 << 20);
     let view = View { limits, today: Date::MIN, with_changes: BTreeSet::new(), uses: Default::default() };
-    let candidates = notes.iter().filter_map(|note| candidate(note, &[None], &view));
-    let [selection] = &selections(candidates, 1, limits)[..] else { panic!("one audience") };
+    let candidates: Vec<_> = notes.iter().map(|note| chosen(note, &view)).collect();
+    let [selection] = &selections(&candidates, 1, limits)[..] else { panic!("one audience") };
     section(selection)
 }
 

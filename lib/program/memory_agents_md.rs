@@ -36,8 +36,8 @@ pub(super) const ABOUT: About = About {
         flag("json", "one JSON object a file"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Refreshes one section of each file under agentsMd.targets, between two marker lines: hot and pinned notes \
-           in full, warm ones by file name and summary, the number of the others. The rest of the file stays, byte for \
+    more: "Refreshes one section of each file under agentsMd.targets, between two marker lines: your own notes, hot \
+           ones and others in full while there is room, the rest by file name and summary, the number of the others. The rest of the file stays, byte for \
            byte, and a file that is up to date is not written. Notes whose last day (until) is over are left out. \
            Without targets the section is printed on stdout.\n\n\
            --project also remembers the checkout: from then on its AGENTS.md is refreshed with the others, until you \

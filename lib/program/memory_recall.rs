@@ -17,7 +17,7 @@ use crate::memory::section::here::{Around, Here, Known};
 use crate::program::notes::{Listed, Store, repository_here};
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::place::Root;
-use crate::store::proposal::ProposalId;
+use crate::store::proposal::{ProposalId, concerned};
 use crate::store::topics::Topics;
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -43,12 +43,12 @@ pub(super) const ABOUT: About = About {
         flag("json", "JSON: the section, or one note a line"),
         value("config", "FILE", "use this configuration file"),
     ],
-    more: "Without words it prints the section for this place: hot notes in full and a list of the warm ones, those of \
+    more: "Without words it prints the section for this place: notes in full while there is room and a list of others, those of \
            the current repository and those that hold everywhere. With words it prints the notes that match them best. \
            Notes whose last day (until) is over, archived notes and waiting changes are never shown.\n\n\
            With --harness it is a hook. At the start of a session it gives the section, without the notes that the \
            program reads from a target of its own; at a prompt at most three notes that clearly match and that the \
-           session has not had, or nothing. It always exits 0.\n\n    \
+           session has not had, what has changed of those that it has, or nothing. It always exits 0.\n\n    \
            memory-recall dev server port\n    \
            memory-recall --json deploy | memory-read -",
     sections: &[
@@ -64,7 +64,7 @@ pub(super) const ABOUT: About = About {
              memory-consolidate leaves everything between them out of a session.\n\n\
              A prompt of a session that has not had the section gets it first, except where a plugin asks (opencode, Amp, Pi). So it is if Gemini CLI has cleared or resumed \
              the session, since it does not use the answer of that hook, and if Copilot CLI has compacted it. A resumed session of Claude Code or Codex \
-             keeps the section and is not given it again.",
+             keeps the section and is given what is new in it.",
         ),
         (
             "TROUBLE",
@@ -221,6 +221,7 @@ fn search(
     let findings = recall::matching(&store.root, &cache, &query, repo, env.today(), most)?;
     warn_of(&findings.broken, reporter);
     let (proposals, _) = Topics::at(&store.root).proposals()?;
+    let concerned = concerned(&proposals);
     let tokens = args.tokens.unwrap_or(TOKENS);
     let mut shown = Shown::new(&store.root, tokens.saturating_mul(BYTES_A_TOKEN))?;
     for found in &findings.found {
@@ -235,6 +236,7 @@ fn search(
                 proposals.iter().map(|proposal| &proposal.id).filter(is_its).cloned().collect();
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             stdout.json(&Listed {
+                change: concerned.contains(&found.meta.id),
                 score: Some(found.score),
                 line: found.line.as_deref(),
                 body: Some(body),

@@ -152,6 +152,9 @@ pub(crate) struct Listed<'a> {
     pub(super) line: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
+    /// A change that waits for a person is about it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) change: bool,
     /// The changes of it that wait for a person.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) proposals: &'a [ProposalId],
@@ -159,7 +162,7 @@ pub(crate) struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     pub(super) fn of(meta: &'a Meta, path: &'a PathBuf) -> Listed<'a> {
-        Listed { meta, path, repo: None, score: None, line: None, body: None, proposals: &[] }
+        Listed { meta, path, repo: None, score: None, line: None, body: None, change: false, proposals: &[] }
     }
 }
 

@@ -132,6 +132,11 @@ pub struct Proposal {
     pub other: Map<String, Value>,
 }
 
+/// The notes that the changes which wait are about: whoever sees one of them is told.
+pub(crate) fn concerned(waiting: &[Proposal]) -> BTreeSet<EntryId> {
+    waiting.iter().filter_map(|proposal| proposal.note.clone()).collect()
+}
+
 /// The note that is proposed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {

@@ -13,7 +13,7 @@ use crate::base::error::Result;
 use crate::base::file::{self, Moment, Stamp};
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number, put_signed};
 use crate::config::memory::Redact;
-use crate::store::entry::{EntryId, Meta, pack, unpack};
+use crate::store::entry::{BodyFacts, EntryId, Meta, pack, unpack};
 use crate::store::persistence::Place;
 use crate::store::place::Root;
 use std::io::Read;
@@ -37,6 +37,7 @@ const HEADER_BYTES: usize = HEADER * 8;
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) meta: Meta,
+    pub(super) body: BodyFacts,
     pub(super) lines: usize,
     pub(super) links: Vec<EntryId>,
 }
@@ -121,15 +122,16 @@ impl Cache {
         }
         let mut rest = Unpack(&self.bytes[head.rest.clone()]);
         let meta = unpack(rest.bytes()?)?;
+        let body = BodyFacts::unpack(rest.number()?);
         let lines = rest.size()?;
         let links = rest.list(|rest| EntryId::whole(rest.text()?))?;
-        Some((Known { meta, lines, links }, Record::Known(head.whole.clone())))
+        Some((Known { meta, body, lines, links }, Record::Known(head.whole.clone())))
     }
 
     /// The record of a note that was read; `stamp` is of before. `None`: it is read each time.
     pub(super) fn fresh(&self, place: Place, path: &Path, stamp: Stamp, known: &Known) -> Option<Record> {
         self.rules?;
-        let Known { meta, lines, links } = known;
+        let Known { meta, body, lines, links } = known;
         let meta = pack(meta)?;
         let mut bytes = Vec::with_capacity(meta.len() + 256);
         put_number(&mut bytes, u64::from(place == Place::Archive));
@@ -137,6 +139,7 @@ impl Cache {
         stamp.pack(&mut bytes);
         let mut rest = Vec::with_capacity(meta.len() + 64);
         put_bytes(&mut rest, &meta);
+        put_number(&mut rest, body.pack());
         put_number(&mut rest, *lines as u64);
         put_number(&mut rest, links.len() as u64);
         links.iter().for_each(|id| put_bytes(&mut rest, id.as_str().as_bytes()));
@@ -245,7 +248,7 @@ mod tests {
         let stamp = file::stamp(path).unwrap();
         let entry = read(Place::Topics, path).unwrap().entry;
         let links = vec![EntryId::parse("ZZZZZZ").unwrap()];
-        let known = Known { meta: entry.into_meta(), lines: 7, links };
+        let known = Known { body: entry.body_facts(), meta: entry.into_meta(), lines: 7, links };
         cache.fresh(Place::Topics, path, stamp, &known).unwrap()
     }
 

@@ -114,29 +114,26 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let inspection = Inspection::of(cx.config, &cx.aims, cx.root, &cx.waiting, cx.today);
     let each = |file: NoteFile| -> Result<(EntryId, Checked), Option<Broken>> {
         let (place, path) = (file.place, &*file.path());
-        let mut record = None;
-        if let Some((Known { meta, lines, links }, known)) = cache.known(place, path) {
-            let share = match place {
-                Place::Topics => inspection.candidate_without_text(&meta, path),
-                Place::Archive => Some(None),
-            };
-            if let Some(share) = share {
-                let text = TextFacts { lines, links, ..TextFacts::default() };
-                return Ok((meta.id.clone(), (facts(&meta, place, path, text, cx), share, Some(known))));
-            }
-            record = Some(known);
+        let share = |meta: &Meta, body| match place {
+            Place::Topics => inspection.candidate(meta, body, path),
+            Place::Archive => None,
+        };
+        if let Some((Known { meta, body, lines, links }, known)) = cache.known(place, path) {
+            let text = TextFacts { lines, links, ..TextFacts::default() };
+            let share = share(&meta, body);
+            return Ok((meta.id.clone(), (facts(&meta, place, path, text, cx), share, Some(known))));
         }
         // Before the file is read: if it changes meanwhile, its next stamp is another one.
-        let stamp = if record.is_none() { file::stamp(path) } else { None };
+        let stamp = file::stamp(path);
         let note = read(place, path)?;
         let text = TextFacts::of(&note, cx);
-        if let Some(stamp) = stamp.filter(|_| text.is_clean()) {
+        let (meta, body) = (note.entry.meta(), note.entry.body_facts());
+        let record = stamp.filter(|_| text.is_clean()).and_then(|stamp| {
             let TextFacts { lines, ref links, .. } = text;
-            let known = Known { meta: note.entry.meta().clone(), lines, links: links.clone() };
-            record = cache.fresh(place, path, stamp, &known);
-        }
-        let share = (place == Place::Topics).then(|| inspection.candidate(&note)).flatten();
-        let meta = note.entry.meta();
+            let known = Known { meta: meta.clone(), body, lines, links: links.clone() };
+            cache.fresh(place, path, stamp, &known)
+        });
+        let share = share(meta, body);
         Ok((meta.id.clone(), (facts(meta, place, path, text, cx), share, record)))
     };
     let both = [Place::Topics, Place::Archive];

@@ -35,7 +35,7 @@ pub(super) fn check(cx: &CheckContext, shares: impl Iterator<Item = Candidate>) 
         }
         let whose = hot.repo.as_ref().map_or(String::new(), |repo| format!(" of {repo}"));
         let what = format!(
-            "hot notes{whose} take {} tokens of {}, so these are only linked: {}",
+            "hot notes{whose} and your own take {} tokens of {}, so these are only linked: {}",
             hot.tokens,
             hot.most,
             named.join(", ")

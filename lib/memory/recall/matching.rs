@@ -7,6 +7,7 @@ use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
+use crate::store::proposal::concerned;
 use crate::store::topics::{Topics, read};
 use jiff::civil::Date;
 use std::collections::BTreeSet;
@@ -37,33 +38,46 @@ pub(crate) struct Shown {
     room: usize,
     with_changes: BTreeSet<EntryId>,
     pub(crate) text: String,
-    pub(crate) ids: Vec<EntryId>,
+    /// Each note with the fingerprint of its text.
+    pub(super) told: Vec<(EntryId, String)>,
 }
 
 impl Shown {
     /// Room for so many bytes.
     pub(crate) fn new(root: &Root, room: usize) -> Result<Shown> {
         let (waiting, _) = Topics::at(root).proposals()?;
-        let with_changes = waiting.into_iter().filter_map(|proposal| proposal.note).collect();
-        Ok(Shown { room, with_changes, text: String::new(), ids: Vec::new() })
+        Ok(Shown { room, with_changes: concerned(&waiting), text: String::new(), told: Vec::new() })
     }
 
     /// `false` if there was no room for it.
     pub(crate) fn add(&mut self, note: &Note, line: Option<&str>) -> bool {
+        self.add_after("", note, line)
+    }
+
+    /// The same, with a sentence of ours before.
+    pub(super) fn add_after(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
         let id = &note.entry.meta().id;
-        let waits = self.with_changes.contains(id) && note.entry.kept().is_some();
-        let left = self.room.saturating_sub(self.text.len() + 1);
+        let waits = self.with_changes.contains(id);
+        let left = self.room.saturating_sub(self.text.len() + sentence.len() + 1);
         let whole = Some(note).filter(|note| note.entry.body().len() <= left);
         let block = whole.map(|note| here::block(note, waits)).filter(|block| block.len() <= left);
         let block = block.unwrap_or_else(|| here::excerpt(note, waits, line));
-        if block.len() > left {
+        let is_said = self.say(&format!("{sentence}{block}"));
+        if is_said {
+            self.told.push((id.clone(), note.entry.told()));
+        }
+        is_said
+    }
+
+    /// A text of ours. `false` if there was no room for it.
+    pub(super) fn say(&mut self, text: &str) -> bool {
+        if self.text.len() + text.len() + 1 > self.room {
             return false;
         }
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.text.push_str(&block);
-        self.ids.push(id.clone());
+        self.text.push_str(text);
         true
     }
 }

@@ -8,9 +8,9 @@ use crate::base::text::hex;
 use crate::memory::recall::reader::Reader;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,8 +29,13 @@ pub(super) struct Session {
     /// A prompt brought it. Gemini CLI loses what a start gave when the session is resumed, and the prompts of that time.
     #[serde(default)]
     pub(super) section_at_prompt: bool,
-    /// The notes that it has had whole, or as much of them as there was room for.
-    pub(super) notes: BTreeSet<EntryId>,
+    /// The notes that it has had whole, or as much of them as there was room for, each with the fingerprint of its text. That is
+    /// empty where it is not known.
+    #[serde(deserialize_with = "given")]
+    pub(super) notes: BTreeMap<EntryId, String>,
+    /// The notes of which it has had a line.
+    #[serde(default)]
+    pub(super) listed: BTreeSet<EntryId>,
     #[serde(skip)]
     path: PathBuf,
 }
@@ -53,6 +58,7 @@ impl Session {
         self.has_section = false;
         self.section_at_prompt = false;
         self.notes.clear();
+        self.listed.clear();
     }
 
     pub(super) fn save(&self, root: &Root) -> Result<()> {
@@ -63,6 +69,20 @@ impl Session {
         }
         Ok(file::install_unsynced(&self.path, format!("{}\n", serde_json::json!(self)).as_bytes(), 0o600)?)
     }
+}
+
+/// Earlier versions kept a list of ids.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<EntryId, String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Texts(BTreeMap<EntryId, String>),
+        Ids(BTreeSet<EntryId>),
+    }
+    Ok(match Given::deserialize(deserializer)? {
+        Given::Texts(notes) => notes,
+        Given::Ids(ids) => ids.into_iter().map(|id| (id, String::new())).collect(),
+    })
 }
 
 /// Other programs make the ids, so they are no names of files.

@@ -7,12 +7,14 @@ use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::search::cache::{Cache, Known, Occurrences};
 use crate::memory::search::closeness::Matches;
-use crate::memory::search::count::{Counts, with_document};
+use crate::memory::search::count::{Counts, Document, with_document};
+use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
 use crate::store::entry::Meta;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::topics::{NoteFile, Topics, read};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -27,6 +29,8 @@ pub(crate) struct Found {
     pub(crate) score: f64,
     /// Of the first notes alone; zero for the others.
     pub(crate) strength: Strength,
+    /// It has a name of the prompt that few other notes have.
+    pub(crate) is_named: bool,
 }
 
 /// A condition on notes.
@@ -188,31 +192,41 @@ pub(crate) fn find(
     let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE)).collect();
     let again = |hit: &Hit| search.again(&all[hit.index]);
     let (close, rest) = hits.split_at(hits.len().min(CLOSE));
-    let mut close: Vec<(Hit, Note, Matches, Strength)> = parallel::map_files(close, |_, hit| {
+    let names = |of: &Document| query.names.in_note(of.title, of.tags, of.summary, of.body);
+    let close = parallel::map_files(close, |_, hit| {
         let note = again(hit)?;
-        let (matches, closeness) = with_document(&note, |document| {
+        let (matches, closeness, names) = with_document(&note, |document| {
             let matches = query.matches(document);
             let closeness = matches.closeness(query, &worth, document.body);
-            (matches, closeness)
+            (matches, closeness, names(document))
         });
         let counts = all[hit.index].counts();
         let score = worth.score(query, counts, &closeness);
-        Some((Hit { score, ..*hit }, note, matches, worth.strength(counts, &closeness)))
-    })
+        Some(Close {
+            hit: Hit { score, ..*hit },
+            note,
+            matches,
+            strength: worth.strength(counts, &closeness),
+            names,
+        })
+    });
     // One that is gone is none.
-    .into_iter()
-    .flatten()
-    .collect();
-    close.sort_by(|(a, ..), (b, ..)| best_first(a, b));
+    let mut close: Vec<Close> = close.into_iter().flatten().collect();
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    close.iter().flat_map(|close| &close.names).for_each(|name| *named.entry(name.clone()).or_default() += 1);
+    close.iter_mut().for_each(|close| close.names.retain(|name| named[name] <= NOTES));
+    close.sort_by(|a, b| b.names.len().cmp(&a.names.len()).then(best_first(&a.hit, &b.hit)));
     close.truncate(most);
     let rest = &rest[..rest.len().min(most - close.len())];
     let rest = parallel::map_files(rest, |_, hit| {
         let note = again(hit)?;
         let matches = with_document(&note, |document| query.matches(document));
-        Some(shown(*hit, note, &matches, &worth, Strength::default()))
+        Some(
+            Close { hit: *hit, note, matches, strength: Strength::default(), names: Vec::new() }
+                .shown(&worth),
+        )
     });
-    let close =
-        close.into_iter().map(|(hit, note, matches, strength)| shown(hit, note, &matches, &worth, strength));
+    let close = close.into_iter().map(|close| close.shown(&worth));
     Ok(Findings { found: close.chain(rest.into_iter().flatten()).collect(), loosened, broken: scan.broken })
 }
 
@@ -241,7 +255,20 @@ pub(crate) fn metadata<T: Send>(
     parallel::with_ahead(|| cache.load(), || topics.scan_with(&[place], look))
 }
 
-fn shown(hit: Hit, note: Note, matches: &Matches, worth: &Worth, strength: Strength) -> Found {
-    let line = with_document(&note, |document| matches.line(document, worth));
-    Found { meta: note.entry.into_meta(), path: note.path, line, score: hit.score, strength }
+/// A note that was looked at closely.
+struct Close {
+    hit: Hit,
+    note: Note,
+    matches: Matches,
+    strength: Strength,
+    names: Vec<String>,
+}
+
+impl Close {
+    fn shown(self, worth: &Worth) -> Found {
+        let Close { hit, note, matches, strength, names } = self;
+        let line = with_document(&note, |document| matches.line(document, worth));
+        let (score, is_named) = (hit.score, !names.is_empty());
+        Found { meta: note.entry.into_meta(), path: note.path, line, score, strength, is_named }
+    }
 }

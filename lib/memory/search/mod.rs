@@ -8,6 +8,7 @@
 //! - `words`: splits text into words, the same way for notes and queries.
 //! - `language`: the stemmer and word lists for English (`english.txt`).
 //! - `query`: the terms of a query, and the variants of each.
+//! - `names`: identifiers, paths and commands of a prompt, and whether a note has them.
 //! - `lexicon`: an index of the variants that rejects most words of a note with one look-up.
 //! - `count`: counts one note against the query.
 //! - `rank`: BM25 with fields over all counts.
@@ -21,6 +22,7 @@ mod count;
 mod find;
 pub(crate) mod language;
 mod lexicon;
+mod names;
 mod query;
 mod rank;
 pub(crate) mod words;
@@ -30,7 +32,6 @@ pub(crate) use crate::memory::search::cache::{Cache, Part};
 pub(crate) use crate::memory::search::count::Document;
 pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, metadata};
 pub(crate) use crate::memory::search::query::Query;
-pub(crate) use crate::memory::search::rank::Strength;
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::rank::Worth;
 

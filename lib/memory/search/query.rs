@@ -8,6 +8,7 @@
 use crate::base::text::border;
 use crate::memory::search::language::{Nearness, is_framing, is_stop_word, prompt_weight, stem, synonyms};
 use crate::memory::search::lexicon::{Lexicon, Target, Variant};
+use crate::memory::search::names::Names;
 use crate::memory::search::words::{WordKind, each};
 use std::collections::{HashMap, VecDeque};
 
@@ -34,6 +35,8 @@ pub(crate) struct Query {
     pub(super) phrases: Vec<Phrase>,
     /// In lower case. A note must have all of them.
     pub(super) tags: Vec<String>,
+    /// Of a prompt.
+    pub(super) names: Names,
 }
 
 /// Words in quotes, which follow each other in a note that has the phrase.
@@ -91,7 +94,8 @@ impl Query {
     /// What a person says to an agent. Most of its words tell the agent what to do, and say little about the subject.
     pub(crate) fn of_prompt(text: &str) -> Query {
         let text = &text[..border(text, LONGEST_TEXT)];
-        Query::of_words(text, Vec::new(), Vec::new(), |word| weight(word) * prompt_weight(word))
+        let words = Query::of_words(text, Vec::new(), Vec::new(), |word| weight(word) * prompt_weight(word));
+        Query { names: Names::of(text), ..words }
     }
 
     /// The query has no words, phrases or tags.
@@ -138,7 +142,13 @@ impl Query {
         }
         let weights = terms.iter().map(|term| term.weight).collect();
         let typo_length = if typed { TYPO_LENGTH } else { usize::MAX };
-        Query { weights, lexicon: Lexicon::new(variants, typed, typo_length), phrases, tags }
+        Query {
+            weights,
+            lexicon: Lexicon::new(variants, typed, typo_length),
+            phrases,
+            tags,
+            names: Names::default(),
+        }
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) struct Strength {
     pub(crate) share: f64,
     /// How many terms match.
     pub(crate) terms: usize,
+    /// Words in the body.
+    pub(crate) words: u32,
 }
 
 /// What a match of each term is worth among all notes.
@@ -155,6 +157,7 @@ impl Worth {
             line: close.line / self.unit,
             share: if self.most > 0.0 { sum / self.most } else { 0.0 },
             terms: all.iter().filter(|worth| **worth > 0.0).count(),
+            words: note.extent.lengths[BODY],
         }
     }
 

@@ -3,21 +3,25 @@
 use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::search::{Cache, Part};
-use crate::memory::section::note::{self, Link};
+use crate::memory::section::note;
 use crate::memory::service::belongs_to;
-use crate::store::entry::{EntryId, Meta, Scope, Tier};
+use crate::store::entry::{BodyFacts, EntryId, Meta, Scope, Tier};
 use crate::store::ledger::Uses;
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
-use crate::store::proposal::Proposal;
+use crate::store::proposal::{Proposal, concerned};
 use crate::store::topics::{NoteFile, Topics, read};
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The estimate of tokens is this many bytes per token.
 pub(super) const BYTES_A_TOKEN: u64 = 4;
+
+/// The least that the heading of a note takes, in bytes.
+const MARGIN: u64 = 20;
 
 /// The number of notes that a section has whole, as links, and not at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,15 +70,9 @@ pub(crate) struct View {
 
 impl View {
     pub(super) fn of(root: &Root, limits: Limits, today: Date, waiting: &[Proposal]) -> View {
-        let with_changes = waiting.iter().filter_map(|proposal| proposal.note.clone()).collect();
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         let uses = Uses::load(root).unwrap_or_default();
-        View { limits, today, with_changes, uses }
-    }
-
-    /// What has less of it goes first where there is no room.
-    fn weight(&self, meta: &Meta) -> (u8, u64) {
-        (meta.rank.unwrap_or_default(), self.uses.get(&meta.id))
+        View { limits, today, with_changes: concerned(waiting), uses }
     }
 }
 
@@ -91,18 +89,19 @@ pub(super) fn waiting_for(audience: Option<&str>, waiting: &[Proposal]) -> usize
 /// What one audience sees, ordered by title.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// Notes as in the section.
-    pub(super) hot: Vec<String>,
+    /// Whole notes, as in the section: first what a person asked for, then the others.
+    pub(super) own: Vec<String>,
+    pub(super) found: Vec<String>,
     /// Lines of a list.
-    pub(super) warm: Vec<String>,
+    pub(super) lines: Vec<String>,
     /// The directory that their paths are relative to.
     pub(super) dir: Option<PathBuf>,
     pub(super) cold: usize,
-    /// How many of the cold notes are warm ones beyond the limit.
+    /// How many of the cold notes are others beyond the limit.
     pub(super) beyond: usize,
     /// How many changes wait for a person.
     pub(super) waiting: usize,
-    /// The size of all hot notes together.
+    /// The size of all hot notes, and of a person's notes that are whole.
     pub(super) hot_bytes: u64,
     /// Titles of hot notes that are listed as warm because the limit is reached.
     pub(super) crowded_out: Vec<String>,
@@ -110,27 +109,101 @@ pub(crate) struct Selection {
 
 impl Selection {
     pub(super) fn counts(&self) -> NoteCounts {
-        NoteCounts { hot: self.hot.len(), warm: self.warm.len(), cold: self.cold }
+        NoteCounts { hot: self.own.len() + self.found.len(), warm: self.lines.len(), cold: self.cold }
+    }
+
+    /// All whole notes.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &String> {
+        self.own.iter().chain(&self.found)
     }
 }
 
-/// What is left of a note after its file was read.
-#[derive(Debug, Clone)]
+/// Whose a note is and how much it matters, the least first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Other,
+    Hot,
+    Kept,
+    Pinned,
+}
+
+/// What has less of it goes first where there is no room.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Weight {
+    group: Group,
+    is_hot: bool,
+    rank: u8,
+    /// How often it was read, as of the last defrag: a read must not change the section.
+    uses: u64,
+    updated_at: i64,
+}
+
+impl Weight {
+    fn of(meta: &Meta, body: BodyFacts, view: &View) -> Weight {
+        let is_hot = meta.pinned || meta.tier == Tier::Hot;
+        let group = match meta.kept(|| body.is_edited) {
+            _ if meta.pinned => Group::Pinned,
+            Some(_) => Group::Kept,
+            None if is_hot => Group::Hot,
+            None => Group::Other,
+        };
+        let uses = if group == Group::Other { 0 } else { view.uses.get(&meta.id) };
+        Weight { group, is_hot, rank: meta.rank.unwrap_or_default(), uses, updated_at: meta.updated_at }
+    }
+}
+
+/// What is known of a note before it is read: only those that may be whole are.
+#[derive(Debug)]
 struct Excerpt {
     /// The sort key. In lower case, so that the order does not depend on a locale.
     order: (String, EntryId),
-    /// What has less of it goes first where there is no room: its rank, and how often it was read.
-    weight: (u8, u64),
-    link: Link,
-    hot: Option<Hot>,
+    weight: Weight,
+    meta: Meta,
+    body_bytes: u64,
+    place: Place,
+    path: PathBuf,
+    waits: bool,
+    /// `None`: it is gone.
+    note: OnceLock<Option<Note>>,
 }
 
-#[derive(Debug, Clone)]
-struct Hot {
-    is_pinned: bool,
-    bytes: u64,
-    /// `None` if it is larger than the limit on its own.
-    block: Option<String>,
+impl Excerpt {
+    fn of(meta: &Meta, body: BodyFacts, place: Place, path: &Path, view: &View) -> Excerpt {
+        Excerpt {
+            order: (meta.title.to_lowercase(), meta.id.clone()),
+            weight: Weight::of(meta, body, view),
+            body_bytes: body.bytes,
+            place,
+            path: path.to_path_buf(),
+            waits: view.with_changes.contains(&meta.id),
+            meta: meta.clone(),
+            note: OnceLock::new(),
+        }
+    }
+
+    fn note(&self) -> Option<&Note> {
+        let read = || read(self.place, &self.path).ok().filter(|note| note.entry.meta().id == self.meta.id);
+        self.note.get_or_init(read).as_ref()
+    }
+
+    /// What it takes as far as that is known without reading it.
+    fn bytes(&self) -> u64 {
+        let heading = note::heading(&self.meta, self.waits).len() as u64;
+        heading.saturating_add(1).saturating_add(self.body_bytes)
+    }
+
+    /// The whole note, if there is room for it.
+    fn block(&self, room: u64) -> Option<String> {
+        // A note of which not even the body fits is not read.
+        if self.body_bytes.saturating_add(MARGIN) > room || self.bytes() > room {
+            return None;
+        }
+        Some(note::block(self.note()?, self.waits)).filter(|block| block.len() as u64 <= room)
+    }
+
+    fn line(&self) -> String {
+        note::line(&self.meta, self.place, &self.path, self.waits, || self.note())
+    }
 }
 
 /// What each audience sees: the notes of a repository, or for `None` the global ones.
@@ -141,8 +214,7 @@ pub(super) fn gather(
     today: Date,
 ) -> Result<(Vec<Selection>, Vec<Broken>)> {
     let gathered = Gathered::of(root, audiences, limits, today)?;
-    let candidates = gathered.candidates.into_iter();
-    let mut selections = selections(candidates, audiences.len(), limits);
+    let mut selections = selections(&gathered.candidates, audiences.len(), limits);
     for (audience, selection) in audiences.iter().zip(&mut selections) {
         selection.waiting = waiting_for(*audience, &gathered.waiting);
     }
@@ -170,23 +242,33 @@ impl Gathered {
         let cache = Cache::open(root, Part::Metadata);
         let look = |file: NoteFile| {
             let path = file.path();
-            if let Some(meta) = cache.known(file.name).and_then(|known| known.meta())
-                && let Some(candidate) = candidate_without_text(&meta, &path, audiences, &view)
+            if let Some(known) = cache.known(file.name)
+                && let Some(meta) = known.meta()
             {
+                let candidate = candidate(&meta, known.body(), &path, audiences, &view);
                 return Ok((meta.id, candidate));
             }
-            let note = read(file.place, &path)?;
-            Ok((note.entry.meta().id.clone(), candidate(&note, audiences, &view)))
+            let entry = read(file.place, &path)?.entry;
+            let candidate = candidate(entry.meta(), entry.body_facts(), &path, audiences, &view);
+            Ok((entry.into_meta().id, candidate))
         };
         let scan = parallel::with_ahead(|| cache.load(), || topics.scan_with(&[Place::Topics], look))?;
-        Ok(Gathered { candidates: scan.found.into_iter().flatten().collect(), waiting, broken: scan.broken })
+        let mut candidates: Vec<Candidate> = scan.found.into_iter().flatten().collect();
+        // Once here is cheaper than at each selection.
+        candidates.sort_by(|a, b| a.order().cmp(&b.order()));
+        Ok(Gathered { candidates, waiting, broken: scan.broken })
     }
 
     /// What the audience of this index sees.
     pub(super) fn select(&self, index: usize, limits: Limits) -> Selection {
-        let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
-        let its = its.map(|candidate| Candidate { audiences: vec![0], excerpt: candidate.excerpt.clone() });
-        selections(its, 1, limits).into_iter().next().unwrap_or_default()
+        select(&self.candidates, index, limits)
+    }
+
+    /// Empty if it is no note of these audiences.
+    pub(super) fn told(&self, id: &EntryId) -> String {
+        let excerpts = self.candidates.iter().filter_map(|candidate| candidate.excerpt.as_ref());
+        let note = excerpts.filter(|excerpt| excerpt.meta.id == *id).find_map(Excerpt::note);
+        note.map(|note| note.entry.told()).unwrap_or_default()
     }
 
     /// How many changes wait for a person.
@@ -199,73 +281,41 @@ impl Gathered {
 pub(crate) struct Candidate {
     /// Indices of its audiences.
     audiences: Vec<usize>,
-    /// `None` for a cold note, which is only counted.
+    /// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
     excerpt: Option<Excerpt>,
 }
 
-pub(crate) fn candidate(found: &Note, audiences: &[Option<&str>], view: &View) -> Option<Candidate> {
-    let wanted = wanted(found.entry.meta(), audiences, view);
-    (!wanted.is_empty()).then(|| Candidate { audiences: wanted, excerpt: excerpt(found, view) })
+impl Candidate {
+    fn order(&self) -> Option<&(String, EntryId)> {
+        self.excerpt.as_ref().map(|excerpt| &excerpt.order)
+    }
 }
 
-/// The same from the metadata alone. `None` if the text is needed, as for a hot note, or for one with a waiting change.
-pub(super) fn candidate_without_text(
+/// A note in use, from its metadata. `None` if no audience sees it: one that no longer holds is for nobody.
+pub(super) fn candidate(
     meta: &Meta,
+    body: BodyFacts,
     path: &Path,
     audiences: &[Option<&str>],
     view: &View,
-) -> Option<Option<Candidate>> {
-    let wanted = wanted(meta, audiences, view);
-    if wanted.is_empty() {
-        return Some(None);
-    }
-    let excerpt = match meta.tier {
-        _ if meta.pinned || view.with_changes.contains(&meta.id) => return None,
-        Tier::Hot => return None,
-        Tier::Cold => None,
-        Tier::Warm => {
-            let link = Link::without_text(meta, path)?;
-            Some(Excerpt { order: order(meta), weight: view.weight(meta), link, hot: None })
-        }
-    };
-    Some(Some(Candidate { audiences: wanted, excerpt }))
-}
-
-/// The indices of the audiences that a note is for. One that no longer holds is for nobody.
-fn wanted(meta: &Meta, audiences: &[Option<&str>], view: &View) -> Vec<usize> {
+) -> Option<Candidate> {
     if meta.is_expired(view.today) {
-        return Vec::new();
+        return None;
     }
-    (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect()
+    let audiences: Vec<_> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
+    let is_cold = meta.tier == Tier::Cold && !meta.pinned;
+    let excerpt = || Excerpt::of(meta, body, Place::Topics, path, view);
+    (!audiences.is_empty()).then(|| Candidate { audiences, excerpt: (!is_cold).then(excerpt) })
 }
 
-fn order(meta: &Meta) -> (String, EntryId) {
-    (meta.title.to_lowercase(), meta.id.clone())
+/// Does the note decide whether all hot ones fit?
+pub(super) fn is_before_others(meta: &Meta, body: BodyFacts) -> bool {
+    meta.tier == Tier::Hot || meta.kept(|| body.is_edited).is_some()
 }
 
 /// What each of `audiences` audiences sees.
-pub(crate) fn selections(
-    candidates: impl Iterator<Item = Candidate>,
-    audiences: usize,
-    limits: Limits,
-) -> Vec<Selection> {
-    let mut all: Vec<(Vec<Excerpt>, usize)> = (0..audiences).map(|_| Default::default()).collect();
-    for Candidate { audiences, excerpt } in candidates {
-        let Some((last, others)) = audiences.split_last() else { continue };
-        for index in others {
-            add(&mut all, *index, excerpt.clone());
-        }
-        add(&mut all, *last, excerpt);
-    }
-    all.into_iter().map(|(notes, cold)| select(notes, cold, limits)).collect()
-}
-
-fn add(all: &mut [(Vec<Excerpt>, usize)], index: usize, excerpt: Option<Excerpt>) {
-    let Some((notes, cold)) = all.get_mut(index) else { return };
-    match excerpt {
-        Some(excerpt) => notes.push(excerpt),
-        None => *cold += 1,
-    }
+pub(crate) fn selections(candidates: &[Candidate], audiences: usize, limits: Limits) -> Vec<Selection> {
+    (0..audiences).map(|index| select(candidates, index, limits)).collect()
 }
 
 fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
@@ -275,78 +325,63 @@ fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
     }
 }
 
-/// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
-fn excerpt(found: &Note, view: &View) -> Option<Excerpt> {
-    let meta = found.entry.meta();
-    let limits = view.limits;
-    let waits = view.with_changes.contains(&meta.id) && found.entry.kept().is_some();
-    let is_hot = meta.pinned || meta.tier == Tier::Hot;
-    if meta.tier == Tier::Cold && !is_hot {
-        return None;
-    }
-    let hot = is_hot.then(|| {
-        let raw = found.entry.body().len() as u64;
-        // One that is much too large is not even sanitized.
-        let block = (raw <= limits.hot_bytes).then(|| note::block(found, waits));
-        let bytes = block.as_ref().map_or(raw, |block| block.len() as u64);
-        Hot { is_pinned: meta.pinned, bytes, block: block.filter(|_| bytes <= limits.hot_bytes) }
-    });
-    Some(Excerpt { order: order(meta), weight: view.weight(meta), link: Link::of(found, waits), hot })
-}
-
 /// How much of a note there is room for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Share {
-    Whole,
+    Whole(String),
     Line(String),
     Not,
 }
 
-fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
+/// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are listed
+/// with a sentence of their text.
+fn select(candidates: &[Candidate], index: usize, limits: Limits) -> Selection {
+    let its = || candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
+    let mut notes: Vec<&Excerpt> = its().filter_map(|candidate| candidate.excerpt.as_ref()).collect();
+    let mut selection = Selection { cold: its().count() - notes.len(), ..Selection::default() };
     notes.sort_by(|a, b| a.order.cmp(&b.order));
-    let mut selection = Selection { cold, ..Selection::default() };
-    let mut room = limits.hot_bytes;
-    // The order in which they get room: pinned, then hot, then warm ones, by rank and then by use.
     let mut by_weight: Vec<usize> = (0..notes.len()).collect();
-    by_weight.sort_by_key(|at| {
-        let note = &notes[*at];
-        Reverse((note.hot.as_ref().map(|hot| hot.is_pinned), note.weight))
-    });
+    by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
     let mut shares = vec![Share::Not; notes.len()];
-    let (mut warm_room, mut warm_left) = (limits.warm_bytes, limits.warm_notes);
-    for at in by_weight {
-        let hot = notes[at].hot.as_ref();
-        selection.hot_bytes += hot.map_or(0, |hot| hot.bytes);
-        shares[at] = match hot {
-            Some(hot) if hot.block.is_some() && hot.bytes <= room => {
-                room -= hot.bytes;
-                Share::Whole
-            }
-            _ if warm_left == 0 => Share::Not,
-            // Hot notes beyond the limit come before warm ones.
-            _ => {
-                let line = notes[at].link.line();
-                let bytes = line.len() as u64 + 1;
-                // The list ends with the first that has no room: what follows matters less, whatever its length.
-                warm_left = if bytes <= warm_room { warm_left - 1 } else { 0 };
-                if bytes <= warm_room {
-                    warm_room -= bytes;
-                    Share::Line(line)
-                } else {
-                    Share::Not
-                }
-            }
+    let mut room = limits.hot_bytes;
+    for at in &by_weight {
+        let note = notes[*at];
+        let block = note.block(room);
+        let bytes = block.as_ref().map(|block| block.len() as u64);
+        room -= bytes.unwrap_or_default();
+        selection.hot_bytes += match note.weight {
+            Weight { is_hot: true, .. } => bytes.unwrap_or_else(|| note.bytes()),
+            Weight { group: Group::Kept, .. } => bytes.unwrap_or_default(),
+            _ => 0,
         };
+        if let Some(block) = block {
+            shares[*at] = Share::Whole(block);
+        }
+    }
+    let (mut room, mut left) = (limits.warm_bytes, limits.warm_notes);
+    for at in by_weight {
+        if left == 0 || shares[at] != Share::Not {
+            continue;
+        }
+        let line = notes[at].line();
+        let bytes = line.len() as u64 + 1;
+        // The list ends with the first that has no room: what follows matters less, whatever its length.
+        left = if bytes <= room { left - 1 } else { 0 };
+        if bytes <= room {
+            room -= bytes;
+            shares[at] = Share::Line(line);
+        }
     }
     for (note, share) in notes.into_iter().zip(shares) {
-        if note.hot.is_some() && share != Share::Whole {
-            selection.crowded_out.push(note.link.title.clone());
+        if note.weight.is_hot && !matches!(share, Share::Whole(_)) {
+            selection.crowded_out.push(note::title(&note.meta));
         }
         match share {
-            Share::Whole => selection.hot.extend(note.hot.and_then(|hot| hot.block)),
+            Share::Whole(block) if note.weight.group >= Group::Kept => selection.own.push(block),
+            Share::Whole(block) => selection.found.push(block),
             Share::Line(line) => {
-                selection.dir.get_or_insert_with(|| note.link.dir());
-                selection.warm.push(line);
+                selection.dir.get_or_insert_with(|| note::dir(note.place, &note.path));
+                selection.lines.push(line);
             }
             Share::Not => {
                 selection.cold += 1;
@@ -357,9 +392,13 @@ fn select(mut notes: Vec<Excerpt>, cold: usize, limits: Limits) -> Selection {
     selection
 }
 
-/// A note that was asked for by its id: shown whatever its audience, and even if it is cold.
-pub(super) fn chosen(found: &Note, view: &View) -> Candidate {
+/// A note that was asked for by its id: shown whatever its audience, and a cold or archived one in a line.
+pub(crate) fn chosen(found: &Note, view: &View) -> Candidate {
     let meta = found.entry.meta();
-    let cold = || Excerpt { order: order(meta), weight: (0, 0), link: Link::of(found, false), hot: None };
-    Candidate { audiences: vec![0], excerpt: Some(excerpt(found, view).unwrap_or_else(cold)) }
+    let mut excerpt = Excerpt::of(meta, found.entry.body_facts(), found.place, &found.path, view);
+    excerpt.note = OnceLock::from(Some(found.clone()));
+    if found.place == Place::Archive || meta.tier == Tier::Cold && !meta.pinned {
+        excerpt.body_bytes = u64::MAX;
+    }
+    Candidate { audiences: vec![0], excerpt: Some(excerpt) }
 }

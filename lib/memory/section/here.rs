@@ -31,8 +31,9 @@ pub(crate) struct Here {
     /// From marker to marker.
     pub(crate) section: String,
     pub(crate) counts: NoteCounts,
-    /// The notes that stand in it whole.
+    /// The notes that stand in it whole, and those of which it has the line.
     pub(crate) whole: Vec<EntryId>,
+    pub(crate) listed: Vec<EntryId>,
 }
 
 /// The notes for a session in one place.
@@ -53,55 +54,76 @@ impl Around {
         Ok(Around { gathered, audiences: audiences.len(), limits: config.agents_md.clone() })
     }
 
+    /// What is known of the text of notes that stand in a section, see [`Entry::told`](crate::store::entry::Entry::told).
+    pub(crate) fn told(&self, ids: Vec<EntryId>) -> Vec<(EntryId, String)> {
+        ids.into_iter().map(|id| (self.gathered.told(&id), id)).map(|(told, id)| (id, told)).collect()
+    }
+
     pub(crate) fn broken(&self) -> &[Broken] {
         &self.gathered.broken
     }
 
-    /// The section without what the reader knows already, in at most `room` bytes.
+    /// The section without what the reader knows already, in at most `room` bytes. The repository's notes come first, except
+    /// that those that hold everywhere have what is left of their share.
     pub(crate) fn section(&self, known: &Known, room: Option<usize>) -> Here {
         let mut all = Selection { waiting: self.gathered.waiting(), ..Selection::default() };
         let mut left = room.map(|room| room.saturating_sub(FRAME));
         for audience in 0..self.audiences {
-            let share = if audience + 1 < self.audiences { REPOSITORY } else { 100 };
-            let selection = self.fitting(audience, known, left.map(|left| left * share / 100));
-            left = left.map(|left| left.saturating_sub(size(&selection.hot) + size(&selection.warm)));
-            all.hot.extend(selection.hot);
-            all.warm.extend(selection.warm);
+            let rest = match audience + 1 < self.audiences {
+                true => left.map(|left| self.size(audience + 1, left * (100 - REPOSITORY) / 100)),
+                false => None,
+            };
+            let mut selection = self.fitting(audience, left.map(|left| left - rest.unwrap_or_default()));
+            left = left.map(|left| left.saturating_sub(size(&selection)));
+            for blocks in [&mut selection.own, &mut selection.found] {
+                blocks.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
+            }
+            selection.lines.retain(|line| {
+                id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
+            });
+            all.own.extend(selection.own);
+            all.found.extend(selection.found);
+            all.lines.extend(selection.lines);
             all.dir = all.dir.or(selection.dir);
             all.cold += selection.cold;
             all.beyond += selection.beyond;
         }
-        let whole = all.hot.iter().filter_map(|block| id_of_block(block)).collect();
-        Here { section: render::section(&all), counts: all.counts(), whole }
+        let whole = all.blocks().filter_map(|block| id_of_block(block)).collect();
+        let listed = all.lines.iter().filter_map(|line| id_of_line(line)).collect();
+        Here { section: render::section(&all), counts: all.counts(), whole, listed }
     }
 
-    /// What an audience sees of what is not known to it, in at most `room` bytes. Hot notes come first, and what they
-    /// leave is for the list.
-    fn fitting(&self, audience: usize, known: &Known, room: Option<usize>) -> Selection {
+    /// How much of so much room an audience needs.
+    fn size(&self, audience: usize, room: usize) -> usize {
+        size(&self.fitting(audience, Some(room))).min(room)
+    }
+
+    /// What an audience sees in at most `room` bytes. First whole notes and lines have a share each; then whole notes get
+    /// what lines do not need, and lines what whole notes leave.
+    fn fitting(&self, audience: usize, room: Option<usize>) -> Selection {
         let AgentsMd { max_hot_tokens, max_warm_tokens, max_warm, .. } = self.limits;
         let within = |most: u64, room: usize| most.min((room / 4) as u64);
         let select = |hot: u64, warm: u64| {
             self.gathered.select(audience, Limits::of(hot, warm).with_warm_notes(max_warm))
         };
-        let mut selection = match room {
-            None => select(max_hot_tokens, max_warm_tokens),
-            Some(room) => {
-                let most = room * HOT / 100;
-                let hot = within(max_hot_tokens, most);
-                let found = select(hot, within(max_warm_tokens, room - most));
-                let left = room - size(&found.hot).min(most);
-                if found.beyond == 0 { found } else { select(hot, within(max_warm_tokens, left)) }
-            }
-        };
-        selection.hot.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
-        selection.warm.retain(|line| {
-            id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
-        });
-        selection
+        let Some(room) = room else { return select(max_hot_tokens, max_warm_tokens) };
+        let share = room * HOT / 100;
+        let first = select(within(max_hot_tokens, share), within(max_warm_tokens, room - share));
+        let hot = room - bytes(&first.lines).min(room - share);
+        let second = select(within(max_hot_tokens, hot), within(max_warm_tokens, room - hot));
+        if second.beyond == 0 {
+            return second;
+        }
+        let left = room - (size(&second) - bytes(&second.lines)).min(hot);
+        select(within(max_hot_tokens, hot), within(max_warm_tokens, left))
     }
 }
 
-fn size(texts: &[String]) -> usize {
+fn size(selection: &Selection) -> usize {
+    [&selection.own, &selection.found, &selection.lines].into_iter().map(|texts| bytes(texts)).sum()
+}
+
+fn bytes(texts: &[String]) -> usize {
     texts.iter().map(|text| text.len() + 1).sum()
 }
 
@@ -121,7 +143,7 @@ pub(crate) fn known_from(section: &str, known: &mut Known) {
 fn id_of_block(block: &str) -> Option<EntryId> {
     let heading = block.lines().next()?;
     let at = heading.rfind("(id__")?;
-    EntryId::whole(heading[at + 1..].split(')').next()?)
+    EntryId::whole(heading[at + 1..].split([',', ')']).next()?)
 }
 
 /// The id at the end of the file's name.
@@ -134,6 +156,12 @@ fn id_of_line(line: &str) -> Option<EntryId> {
 /// A note as it stands in the section, whole.
 pub(crate) fn block(note: &Note, waits: bool) -> String {
     note::block(note, waits)
+}
+
+/// A note by its id and title, in a sentence of ours.
+pub(crate) fn named(note: &Note) -> String {
+    let meta = note.entry.meta();
+    format!("{} ({})", meta.id, sanitize::line(&note::title(meta)))
 }
 
 /// The same in three lines, for a note that is too long: heading, summary, and the line that matters.

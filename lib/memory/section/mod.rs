@@ -1,4 +1,4 @@
-//! The managed section of AGENTS.md files: hot notes whole, warm ones as links, cold ones as a number.
+//! The managed section of AGENTS.md files: as many notes whole as there is room for, others as lines, cold ones as a number.
 //!
 //! Its bytes depend only on the notes, not on when or how often they were read, so a second run changes no file.
 //! *gather* reads and selects the notes, *note*, *sanitize* and *render* turn them into text, *splice* puts the text
@@ -25,7 +25,7 @@ use crate::config::memory::{AgentsMd, MemoryConfig, Target};
 use crate::memory::section::gather::{Limits, Selection, View, gather};
 use crate::memory::section::projects::Due;
 use crate::memory::section::target::{File, Placed};
-use crate::store::entry::{Meta, Tier};
+use crate::store::entry::{BodyFacts, Meta};
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
@@ -50,7 +50,7 @@ pub(crate) struct Outcome {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HotUse {
     pub(super) repo: Option<String>,
-    /// All hot and pinned notes, at four bytes per token.
+    /// All hot and pinned notes, and a person's own that are whole, at four bytes per token.
     pub(super) tokens: u64,
     /// `agentsMd.maxHotTokens`
     pub(super) most: u64,
@@ -214,26 +214,18 @@ impl<'a> Inspection<'a> {
     }
 
     /// What to keep of a note; `None` if no audience sees it.
-    pub(super) fn candidate(&self, note: &Note) -> Option<Candidate> {
-        // Without targets, only the size of hot notes matters.
-        let meta = note.entry.meta();
-        if self.aims.is_empty() && !meta.pinned && meta.tier != Tier::Hot {
+    pub(super) fn candidate(&self, meta: &Meta, body: BodyFacts, path: &Path) -> Option<Candidate> {
+        // Without targets, only what hot notes and those before them take matters.
+        if self.aims.is_empty() && !gather::is_before_others(meta, body) {
             return None;
         }
-        gather::candidate(note, &self.audiences, &self.view)
-    }
-
-    /// The same of a note in use, from its metadata alone. `None` if its text is needed.
-    pub(super) fn candidate_without_text(&self, meta: &Meta, path: &Path) -> Option<Option<Candidate>> {
-        if self.aims.is_empty() && !meta.pinned && meta.tier != Tier::Hot {
-            return Some(None);
-        }
-        gather::candidate_without_text(meta, path, &self.audiences, &self.view)
+        gather::candidate(meta, body, path, &self.audiences, &self.view)
     }
 
     /// Writes nothing.
     pub(super) fn judge(&self, candidates: impl Iterator<Item = Candidate>) -> (Vec<Outcome>, Vec<HotUse>) {
-        let mut selections = gather::selections(candidates, self.audiences.len(), self.view.limits);
+        let candidates: Vec<Candidate> = candidates.collect();
+        let mut selections = gather::selections(&candidates, self.audiences.len(), self.view.limits);
         for (audience, selection) in self.audiences.iter().zip(&mut selections) {
             selection.waiting = gather::waiting_for(*audience, self.waiting);
         }
@@ -340,7 +332,7 @@ fn warn_of_room(selection: &Selection, repo: Option<&str>, config: &MemoryConfig
     }
     let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
     reporter.warn(&format!(
-        "hot notes{whose} take {} tokens, and agentsMd.maxHotTokens is {most}; shown as links: {}",
+        "hot notes{whose} and your own take {} tokens, and agentsMd.maxHotTokens is {most}; shown as links: {}",
         selection.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
         named.join(", ")
     ));
@@ -355,8 +347,8 @@ pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporte
         with_changes: BTreeSet::new(),
         uses: Default::default(),
     };
-    let candidates = notes.iter().map(|note| gather::chosen(note, &view));
-    let selection = gather::selections(candidates, 1, limits(config)).into_iter().next().unwrap_or_default();
+    let candidates: Vec<_> = notes.iter().map(|note| gather::chosen(note, &view)).collect();
+    let selection = gather::selections(&candidates, 1, limits(config)).into_iter().next().unwrap_or_default();
     warn_of_room(&selection, None, config, reporter);
     (render::section(&selection), selection.counts())
 }

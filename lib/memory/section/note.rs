@@ -1,84 +1,98 @@
 //! Renders one note in the section: whole, or as a link. Notes are untrusted data, so all their text is sanitized.
 
 use crate::base::text::{cut, is_hidden};
+use crate::memory::search::language::is_stop_word;
+use crate::memory::section::fences::fence;
 use crate::memory::section::sanitize;
-use crate::store::entry::{Meta, one_line};
+use crate::store::entry::{By, Meta, one_line};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The longest title and the longest summary, in characters.
+/// The longest title, the longest summary, and the longest sentence that stands for one, in characters.
 const TITLE: usize = 200;
 const SUMMARY: usize = 300;
+const SENTENCE: usize = 160;
+/// Only the beginning of a body is searched for a sentence, in bytes.
+const BEGINNING: usize = 4096;
 
 /// The highest level of a note's own headings: below the headings of the section and of the note.
 const DEPTH: usize = 4;
 
 /// What a note bears of which a person has to decide about a change. The change itself is not shown.
 const WAITS: &str = " (a change waits: `memory review`)";
+/// What a note bears whose session had read outside before: a paraphrase cannot be told from knowledge.
+const OUTSIDE: &str = " (after reading the web)";
 
-/// A hot note: a heading, an empty line, the body. Ends with a line end.
+/// The first line of a note: title, id, day and author, and its marks. Ends with a line end.
+pub(super) fn heading(meta: &Meta, waits: bool) -> String {
+    let mut facts = meta.id.to_string();
+    if let Some(day) = day(meta) {
+        let _ = write!(facts, ", {day}");
+    }
+    if let Some(by) = meta.by {
+        let author = if by == By::Person { "you" } else { by.as_str() };
+        let _ = write!(facts, ", {author}");
+    }
+    format!("### {} ({facts}){}\n", sanitize::line(&title(meta)), marks(meta, waits))
+}
+
+/// The day on which it changed last, the same in every time zone. `None` where a person wrote the file and no time.
+fn day(meta: &Meta) -> Option<Date> {
+    let time = Timestamp::from_millisecond(meta.updated_at).ok().filter(|_| meta.updated_at > 0)?;
+    Some(time.to_zoned(TimeZone::UTC).date())
+}
+
+fn marks(meta: &Meta, waits: bool) -> String {
+    let outside = if meta.outside.is_empty() { "" } else { OUTSIDE };
+    format!("{outside}{}", if waits { WAITS } else { "" })
+}
+
+/// A whole note: its heading, an empty line, the body. Ends with a line end.
 pub(super) fn block(note: &Note, waits: bool) -> String {
     let meta = note.entry.meta();
-    let mark = if waits { WAITS } else { "" };
-    let heading = format!("### {} ({}){mark}\n", sanitize::line(&title(meta)), meta.id);
-    let body = sanitize::body(note.entry.body(), DEPTH);
-    match (body.is_empty(), summary(note)) {
-        (false, _) => format!("{heading}\n{body}"),
-        // On its own line, a summary can begin a heading, a list or a fence.
-        (true, Some(summary)) => format!("{heading}\n{}", sanitize::body(summary.as_bytes(), DEPTH)),
-        (true, None) => heading,
-    }
+    let heading = heading(meta, waits);
+    let body = note.entry.body();
+    // On its own line, a summary can begin a heading, a list or a fence.
+    let text = if body.trim_ascii().is_empty() { meta.summary.as_bytes() } else { body };
+    let body = sanitize::body(text, DEPTH);
+    // A short rule is often its own title: once is enough.
+    if words(&body).eq(words(&meta.title)) { heading } else { format!("{heading}\n{body}") }
 }
 
-/// The parts of a warm note's line. It is rendered late, since only a few of thousands of notes are listed.
-#[derive(Debug, Clone)]
-pub(super) struct Link {
-    pub(super) title: String,
+/// `- file name: what the name does not say`, as a line of the list. `note` is read only if the summary says nothing.
+pub(super) fn line<'a>(
+    meta: &Meta,
     place: Place,
-    path: PathBuf,
-    summary: Option<String>,
+    path: &Path,
     waits: bool,
+    note: impl FnOnce() -> Option<&'a Note>,
+) -> String {
+    let name = plain(&path.file_name().unwrap_or_default().to_string_lossy());
+    let first = match place {
+        // Somebody asked for it by its id.
+        Place::Archive => "../archive/",
+        Place::Topics if is_text(&name) => "",
+        Place::Topics => "./",
+    };
+    let text = match description(meta, note) {
+        Some(description) => format!("{name}: {description}"),
+        None => name,
+    };
+    format!("- {first}{}{}", sanitize::line(&text), marks(meta, waits))
 }
 
-impl Link {
-    pub(super) fn of(note: &Note, waits: bool) -> Link {
-        let Note { place, path, entry } = note;
-        Link { title: title(entry.meta()), place: *place, path: path.clone(), summary: summary(note), waits }
-    }
-
-    /// The same of a note in use, without its text. `None` if the summary comes from there.
-    pub(super) fn without_text(meta: &Meta, path: &Path) -> Option<Link> {
-        let summary = Some(cut(&one_line(&meta.summary), SUMMARY).into_owned());
-        let summary = summary.filter(|summary| !summary.is_empty())?;
-        let (title, path) = (title(meta), path.to_path_buf());
-        Some(Link { title, place: Place::Topics, path, summary: Some(summary), waits: false })
-    }
-
-    /// The directory of the notes in use.
-    pub(super) fn dir(&self) -> PathBuf {
-        let dir = self.path.parent().unwrap_or(&self.path);
-        match (self.place, dir.parent()) {
-            (Place::Archive, Some(root)) => Root::at(root).topics(),
-            _ => dir.to_path_buf(),
-        }
-    }
-
-    /// `- file name: summary`
-    pub(super) fn line(&self) -> String {
-        let name = plain(&self.path.file_name().unwrap_or_default().to_string_lossy());
-        let first = match self.place {
-            // Somebody asked for it by its id.
-            Place::Archive => "../archive/",
-            Place::Topics if is_text(&name) => "",
-            Place::Topics => "./",
-        };
-        let mark = if self.waits { WAITS } else { "" };
-        match &self.summary {
-            Some(summary) => format!("- {first}{}{mark}", sanitize::line(&format!("{name}: {summary}"))),
-            None => format!("- {first}{}{mark}", sanitize::line(&name)),
-        }
+/// The directory of the notes in use.
+pub(super) fn dir(place: Place, path: &Path) -> PathBuf {
+    let dir = path.parent().unwrap_or(path);
+    match (place, dir.parent()) {
+        (Place::Archive, Some(root)) => Root::at(root).topics(),
+        _ => dir.to_path_buf(),
     }
 }
 
@@ -90,19 +104,77 @@ pub(super) fn title(meta: &Meta) -> String {
     }
 }
 
-/// The summary on one line, or the first line of the body with a letter or digit.
-fn summary(note: &Note) -> Option<String> {
-    let summary = one_line(&note.entry.meta().summary);
-    let summary = if summary.is_empty() { first_line(note.entry.body()) } else { summary };
-    (!summary.is_empty()).then(|| cut(&summary, SUMMARY).into_owned())
+/// What the title does not say: the summary, or the first sentence of the body that says more.
+fn description<'a>(meta: &Meta, note: impl FnOnce() -> Option<&'a Note>) -> Option<String> {
+    let summary = one_line(&meta.summary);
+    if says_more(&summary, &meta.title) {
+        return Some(cut(&summary, SUMMARY).into_owned());
+    }
+    let body = note().map_or(&[][..], |note| note.entry.body());
+    let beginning = String::from_utf8_lossy(&body[..body.len().min(BEGINNING)]);
+    let sentence = sentences(&beginning).find(|sentence| says_more(sentence, &meta.title));
+    sentence.map(|sentence| cut_at_word(&sentence)).or_else(|| Some(summary).filter(|text| !text.is_empty()))
 }
 
-fn first_line(body: &[u8]) -> String {
-    // The first line may be very long, and only its beginning is shown.
-    let body = String::from_utf8_lossy(&body[..body.len().min(16 * SUMMARY)]);
-    let lines = body.split(['\n', '\r']).map(|line| line.trim_start_matches('\u{feff}').trim());
-    let mut lines = lines.filter(|line| line.chars().any(char::is_alphanumeric));
-    one_line(lines.next().unwrap_or_default().trim_start_matches(['#', '>', '-', '*', ' ']))
+/// The words of a text, without case and punctuation.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+fn says_more(text: &str, title: &str) -> bool {
+    let known: BTreeSet<String> = words(title).collect();
+    words(text).any(|word| !known.contains(&word) && !is_stop_word(&word))
+}
+
+/// The sentences of a text, each on one line. Code in fences is none.
+fn sentences(text: &str) -> impl Iterator<Item = String> {
+    let mut paragraphs = vec![String::new()];
+    let mut open = None;
+    for line in text.lines() {
+        match (open, fence(line.as_bytes())) {
+            (None, Some(found)) => open = Some(found),
+            (Some(first), Some(found)) if found.closes(&first) => open = None,
+            (Some(_), _) => {}
+            (None, None) => {
+                let bare = line.trim_start_matches(|c: char| c.is_whitespace() || "\u{feff}#>-*".contains(c));
+                // A line with a mark begins anew, as an empty one does.
+                if bare.is_empty() || bare.len() < line.trim_start().len() {
+                    paragraphs.push(String::new());
+                }
+                if let Some(last) = paragraphs.last_mut() {
+                    *last += &format!("{} ", bare.trim_end());
+                }
+            }
+        }
+    }
+    paragraphs.into_iter().flat_map(|paragraph| {
+        let mut sentences = vec![];
+        let mut rest = paragraph.trim();
+        while let Some(end) = sentence_end(rest) {
+            sentences.push(one_line(&rest[..end]));
+            rest = rest[end..].trim_start();
+        }
+        sentences.push(one_line(rest));
+        sentences
+    })
+}
+
+/// After a full stop and the like before a space and a capital, or what may begin a sentence in code. Not after what may be
+/// an abbreviation.
+fn sentence_end(text: &str) -> Option<usize> {
+    let ends = text.match_indices(['.', '!', '?']).map(|(at, _)| at + 1);
+    ends.into_iter().find(|end| {
+        let next = text[*end..].strip_prefix(' ').and_then(|rest| rest.chars().next());
+        let last = text[..*end - 1].rsplit(' ').next().unwrap_or_default();
+        next.is_some_and(|c| !c.is_lowercase()) && last.chars().count() > 2 && !last.contains('.')
+    })
+}
+
+fn cut_at_word(text: &str) -> String {
+    let Some((at, _)) = text.char_indices().nth(SENTENCE) else { return text.to_owned() };
+    let end = text[..at].rfind(' ').unwrap_or(at);
+    format!("{}...", text[..end].trim_end_matches([' ', ',', ';', ':']))
 }
 
 /// The path of a directory, as code.

@@ -56,6 +56,50 @@ impl Kept {
     }
 }
 
+/// What decides about a note besides its metadata, for a cache that does not hold its text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct BodyFacts {
+    /// The size of the body.
+    pub(crate) bytes: u64,
+    /// See [`Entry::is_edited`].
+    pub(crate) is_edited: bool,
+}
+
+impl BodyFacts {
+    pub(crate) fn pack(self) -> u64 {
+        self.bytes << 1 | u64::from(self.is_edited)
+    }
+
+    pub(crate) fn unpack(number: u64) -> BodyFacts {
+        BodyFacts { bytes: number >> 1, is_edited: number & 1 == 1 }
+    }
+}
+
+impl Meta {
+    /// See [`Entry::kept`].
+    pub(crate) fn kept(&self, is_edited: impl FnOnce() -> bool) -> Option<Kept> {
+        if self.scope == Scope::Global {
+            Some(Kept::Global)
+        } else if self.pinned {
+            Some(Kept::Pinned)
+        } else if self.is_typed() || is_edited() {
+            Some(Kept::HandWritten)
+        } else if self.is_from(REVIEW) {
+            Some(Kept::Accepted)
+        } else {
+            None
+        }
+    }
+
+    fn is_typed(&self) -> bool {
+        self.sources.is_empty() || self.is_from("manual")
+    }
+
+    fn is_from(&self, harness: &str) -> bool {
+        self.sources.iter().any(|source| source.harness.as_deref() == Some(harness))
+    }
+}
+
 /// A note's file, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -155,6 +199,14 @@ impl Entry {
         hex(&Sha256::new().chain_update(head).chain_update(self.body()).finalize()[..8])
     }
 
+    /// A short hash of what a reader is given of it: title and text, or the summary where there is no text.
+    pub(crate) fn told(&self) -> String {
+        let text =
+            if self.body().trim_ascii().is_empty() { self.meta.summary.as_bytes() } else { self.body() };
+        let told = Sha256::new().chain_update(&self.meta.title).chain_update([0]).chain_update(text);
+        hex(&told.finalize()[..8])
+    }
+
     /// Remembers the text as what we wrote: if it differs later, a person has edited the file, see
     /// [`Entry::is_edited`]. The last step of whoever writes a note for an agent.
     ///
@@ -172,26 +224,16 @@ impl Entry {
 
     /// Why no agent may change what it says, if a person has taken it for their own.
     pub fn kept(&self) -> Option<Kept> {
-        if self.meta.scope == Scope::Global {
-            Some(Kept::Global)
-        } else if self.meta.pinned {
-            Some(Kept::Pinned)
-        } else if self.is_typed() || self.is_edited() {
-            Some(Kept::HandWritten)
-        } else if self.is_from(REVIEW) {
-            Some(Kept::Accepted)
-        } else {
-            None
-        }
+        self.meta.kept(|| self.is_edited())
+    }
+
+    pub(crate) fn body_facts(&self) -> BodyFacts {
+        BodyFacts { bytes: self.body().len() as u64, is_edited: self.is_edited() }
     }
 
     /// By a person from the start?
     pub(crate) fn is_typed(&self) -> bool {
-        self.meta.sources.is_empty() || self.is_from("manual")
-    }
-
-    fn is_from(&self, harness: &str) -> bool {
-        self.meta.sources.iter().any(|source| source.harness.as_deref() == Some(harness))
+        self.meta.is_typed()
     }
 
     /// An error if the front matter is larger than 64 KiB: such a file could not be read again.

@@ -7,7 +7,7 @@ use crate::base::file::{self, Dir, Moment, Stamp};
 use crate::base::packed::{Unpack, checksum};
 use crate::memory::search::count::{Extent, FIELDS};
 use crate::memory::search::words::TOKENIZER;
-use crate::store::entry::{EntryId, Meta, unpack};
+use crate::store::entry::{BodyFacts, EntryId, Meta, unpack};
 use crate::store::place::Root;
 use std::ffi::OsStr;
 use std::io::{Read, Seek, SeekFrom};
@@ -46,6 +46,7 @@ pub(super) struct Head {
     pub(super) stamp: Stamp,
     /// Empty if the metadata has something that cannot be packed.
     pub(super) meta: Range<usize>,
+    pub(super) body: BodyFacts,
     pub(super) extent: Extent,
 }
 
@@ -206,6 +207,10 @@ impl Known<'_> {
         EntryId::whole(Unpack(&self.content.heads[self.head.meta.clone()]).text()?)
     }
 
+    pub(crate) fn body(&self) -> BodyFacts {
+        self.head.body
+    }
+
     /// `None` if only the file can say it.
     pub(crate) fn meta(&self) -> Option<Meta> {
         unpack(&self.content.heads[self.head.meta.clone()])
@@ -244,11 +249,12 @@ fn heads_of(bytes: &[u8], root: &Root) -> Option<Vec<Head>> {
         let name = from.place(bytes)?;
         let stamp = Stamp::unpack(from)?;
         let meta = from.place(bytes)?;
+        let body = BodyFacts::unpack(from.number()?);
         let mut extent = Extent::default();
         for number in extent.lengths.iter_mut().chain([&mut extent.lines]) {
             *number = u32::try_from(from.number()?).ok()?;
         }
-        Some(Head { name, stamp, meta, extent })
+        Some(Head { name, stamp, meta, body, extent })
     })?;
     (from.0.is_empty() && heads.is_sorted_by(|a, b| bytes[a.name.clone()] < bytes[b.name.clone()]))
         .then_some(heads)

@@ -8,7 +8,7 @@ use crate::memory::search::cache::content::{
 };
 use crate::memory::search::count::{Extent, FIELDS, with_document};
 use crate::memory::search::words::TOKENIZER;
-use crate::store::entry::pack;
+use crate::store::entry::{BodyFacts, pack};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics, read};
@@ -20,6 +20,7 @@ const PORTION: usize = 1024;
 /// What the cache needs of a note that was read.
 struct Fresh {
     meta: Vec<u8>,
+    body: BodyFacts,
     extent: Extent,
     words: HashMap<String, [u16; FIELDS]>,
 }
@@ -36,7 +37,8 @@ impl Fresh {
                 times[field] = times[field].saturating_add(1);
             })
         });
-        Fresh { meta: pack(note.entry.meta()).unwrap_or_default(), extent, words }
+        let meta = pack(note.entry.meta()).unwrap_or_default();
+        Fresh { meta, body: note.entry.body_facts(), extent, words }
     }
 }
 
@@ -77,11 +79,12 @@ fn packed(root: &Root, old: &Content) -> Result<Option<Vec<u8>>> {
             match entry {
                 Entry::Known(note) => {
                     let head = &old.notes[note];
-                    put_head(&mut notes, &head.stamp, &old.heads[head.meta.clone()], &head.extent);
+                    let meta = &old.heads[head.meta.clone()];
+                    put_head(&mut notes, &head.stamp, meta, head.body, &head.extent);
                     moved[note] = Some(count);
                 }
-                Entry::Fresh(stamp, Fresh { meta, extent, words }) => {
-                    put_head(&mut notes, &stamp, &meta, &extent);
+                Entry::Fresh(stamp, Fresh { meta, body, extent, words }) => {
+                    put_head(&mut notes, &stamp, &meta, body, &extent);
                     lists.add(count, &words);
                 }
             }
@@ -129,9 +132,10 @@ fn entry(file: NoteFile, old: &Content) -> Option<Entry> {
     Some(Entry::Fresh(stamp, Fresh::of(&note)))
 }
 
-fn put_head(to: &mut Vec<u8>, stamp: &Stamp, meta: &[u8], extent: &Extent) {
+fn put_head(to: &mut Vec<u8>, stamp: &Stamp, meta: &[u8], body: BodyFacts, extent: &Extent) {
     stamp.pack(to);
     put_bytes(to, meta);
+    put_number(to, body.pack());
     for number in extent.lengths.into_iter().chain([extent.lines]) {
         put_number(to, u64::from(number));
     }
