@@ -36,10 +36,10 @@ pub mod consolidate {
     pub use crate::memory::consolidate::plan::{
         Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement,
     };
-    pub use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
+    pub use crate::memory::consolidate::related::{RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        Action, BatchSource, Claimed, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting, Work,
-        Written, share_out,
+        Action, BatchSource, Claimed, Lengths, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting,
+        Work, Written, share_out,
     };
     pub use crate::memory::consolidate::write::write;
     pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};

@@ -14,7 +14,7 @@ pub(super) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
 /// The most turns, and bytes of turns, that wait behind a call without a result. Results come soon or never; one
 /// that comes later becomes a turn of its own.
 const PENDING: usize = 256;
-const PENDING_BYTES: usize = 1 << 20;
+const PENDING_BYTES: usize = 4 << 20;
 
 pub(super) struct TurnSink<'a> {
     each: &'a mut OnTurn<'a>,
@@ -51,7 +51,7 @@ impl<'a> TurnSink<'a> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, output: None };
+        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, brief: None, output: None };
         self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
@@ -65,7 +65,8 @@ impl<'a> TurnSink<'a> {
         at: Option<Timestamp>,
     ) -> Result<()> {
         let shown = tool::call(name, arguments);
-        let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut, output: None };
+        let (text, brief, cut) = (shown.text, shown.brief, shown.cut);
+        let turn = Turn { role: Role::Tool, text, id, at, cut, brief, output: None };
         self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
     }
 
@@ -94,7 +95,7 @@ impl<'a> TurnSink<'a> {
                 let text = format!("{call}\n=>\n{}", shown.text);
                 let id = format!("{key}/result");
                 let output = Some(call.len());
-                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, output };
+                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, brief: None, output };
                 self.put(PendingTurn { turn, key: None, recalls: false })
             }
         }

@@ -49,8 +49,10 @@ pub(crate) struct Turn {
     pub(crate) id: String,
     /// When it was said, if the program recorded that.
     pub(crate) at: Option<Timestamp>,
-    /// How many bytes were cut from `text`. Each cut is marked in it.
+    /// How many bytes were cut from what is shown of it. Each cut is marked.
     pub(crate) cut: usize,
+    /// Of a call with long arguments: what is shown of it. `text` has all of it, up to a cap.
+    pub(crate) brief: Option<String>,
     /// Where a tool's output begins in `text`, in bytes. What stands before it, the agent wrote.
     pub(crate) output: Option<usize>,
 }

@@ -1,6 +1,7 @@
 //! A turn as the model is shown it. Text that stands in a turn must never look like the beginning of another: every
 //! header bears the batch's mark, which no shown text contains, and every line of a tool's input and output is prefixed.
 
+use crate::base::text::{border, cut_mark};
 use crate::harness::recalled::reads_memory;
 use crate::harness::turn::Role;
 use crate::memory::authorship::{Record, Speaker};
@@ -19,6 +20,10 @@ pub struct Passage {
     pub text: String,
     /// Where a tool's output begins in `text`, in bytes; `None`: all of it is what the agent wrote.
     pub output: Option<usize>,
+    /// Of a tool's turn of which `text` shows less: all of it, and where the output begins in that. Of a long turn the
+    /// first part has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<(String, usize)>,
     /// It is a part of a long turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
@@ -27,8 +32,11 @@ pub struct Passage {
 /// What stands before every line of a tool's input and output.
 pub(super) const PREFIX: &str = "| ";
 
+/// Of what the agent said in a turn that was read before, so many bytes are shown at the beginning and at the end.
+const SENTENCE: usize = 240;
+
 /// A header has so many bytes, at most, with the white space around it.
-const HEADER: usize = 80;
+pub(super) const HEADER: usize = 80;
 
 /// Does a line end here? All line separators of Unicode count: a model may take any of them for one.
 fn is_line_end(c: char) -> bool {
@@ -67,6 +75,7 @@ impl Passage {
         if self.bytes() <= longest {
             return vec![self];
         }
+        let mut full = self.full;
         // Every character may be a line end that is prefixed.
         let most = (longest.saturating_sub(HEADER) / 4).max(64);
         let mut parts = Vec::new();
@@ -87,6 +96,7 @@ impl Passage {
                 at: self.at,
                 text,
                 output,
+                full: full.take(),
                 is_part: true,
             });
             done += end;
@@ -99,6 +109,12 @@ impl Passage {
     /// person's. Title and body of a captured note were written apart.
     pub(super) fn record(&self, record: &mut Record, is_shown: bool, is_forgeable: bool, is_note: bool) {
         let turn = is_shown.then_some(self.number);
+        // More was said than is shown, and quotes are taken from what is shown.
+        if let Some((text, at)) = &self.full {
+            let (input, output) = text.split_at(*at);
+            record.add(None, Speaker::ToolInput, input);
+            record.add(None, Speaker::ToolOutput, output);
+        }
         let (input, output) = self.input_and_output();
         match self.role {
             Role::User if !is_forgeable && self.is_part => record.add(turn, Speaker::Pasted, &self.text),
@@ -120,7 +136,7 @@ impl Passage {
 
     /// The notes that the agent cites, in its text or in what it gave a tool. What a tool printed is no citation.
     pub(super) fn cited(&self) -> Vec<EntryId> {
-        let (input, _) = self.input_and_output();
+        let input = self.whole_input();
         match self.role {
             Role::Assistant => mentioned(&self.text).collect(),
             Role::Tool if !commands(input).any(reads_memory) => mentioned(input).collect(),
@@ -130,14 +146,34 @@ impl Passage {
 
     /// The notes that `memory read` has counted here: they are not counted once more.
     pub(super) fn counted(&self) -> Vec<EntryId> {
-        let (input, _) = self.input_and_output();
+        let input = self.whole_input();
         let is_counted = |command: &str| reads_memory(command) && !command.contains("--no-count");
         let counted = commands(input).filter(|command| self.role == Role::Tool && is_counted(command));
         let words = counted.flat_map(|command| command.split(|c: char| !(c.is_alphanumeric() || c == '_')));
         words.filter_map(EntryId::parse).collect()
     }
 
-    /// What the agent wrote, and what a tool answered.
+    /// All that the agent wrote.
+    fn whole_input(&self) -> &str {
+        match &self.full {
+            Some((text, at)) => &text[..*at],
+            None => self.input_and_output().0,
+        }
+    }
+
+    /// What is shown of it once it has been read: of the person all, of the agent the first and the last sentence, of
+    /// tools nothing. A part of what a person pasted is treated like what the agent said.
+    pub(super) fn brief(&self) -> Option<String> {
+        let text = self.text.trim();
+        match self.role {
+            _ if text.is_empty() => None,
+            Role::User if !self.is_part => Some(text.to_owned()),
+            Role::User | Role::Assistant => Some(first_and_last(text)),
+            Role::Reasoning | Role::Tool | Role::Document => None,
+        }
+    }
+
+    /// What the agent wrote, and what a tool answered, as far as they are shown.
     pub(super) fn input_and_output(&self) -> (&str, &str) {
         self.text.split_at(self.output.unwrap_or(self.text.len()))
     }
@@ -152,9 +188,41 @@ fn commands(input: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The first and the last sentence of a text, each as far as it is not too long, with a mark between them.
+fn first_and_last(text: &str) -> String {
+    if text.len() <= 2 * SENTENCE {
+        return text.to_owned();
+    }
+    let ends: Vec<usize> = text
+        .match_indices(['.', '!', '?', '\n', '。', '！', '？'])
+        .map(|(at, mark)| (at + mark.len(), text[at + mark.len()..].chars().next().unwrap_or(' '), mark))
+        .filter(|(_, next, mark)| next.is_whitespace() || matches!(*mark, "\n" | "。" | "！" | "？"))
+        .map(|(at, ..)| at)
+        .collect();
+    let head = ends.iter().copied().find(|end| *end > 3).unwrap_or(text.len());
+    let tail = ends.iter().copied().rev().find(|end| *end + 3 < text.len()).unwrap_or(0);
+    let head = head.min(word_end(text, SENTENCE));
+    let tail = tail.max(word_start(text, text.len() - SENTENCE));
+    let (first, last) = (text[..head].trim_end(), text[tail..].trim_start());
+    format!("{first} {} {last}", cut_mark(0, text.len() - first.len() - last.len()))
+}
+
+/// The end of the last whole word before a place, or the place.
+fn word_end(text: &str, most: usize) -> usize {
+    let end = border(text, most);
+    text[..end].rfind(char::is_whitespace).filter(|word| *word >= end / 2).unwrap_or(end)
+}
+
+/// The start of the first whole word behind a place, or the place.
+fn word_start(text: &str, least: usize) -> usize {
+    let start = border(text, least);
+    let word = text[start..].find(char::is_whitespace).filter(|word| *word <= (text.len() - start) / 2);
+    word.map_or(start, |word| start + word)
+}
+
 /// The last place up to `most` bytes where a line ends, or else a character.
 fn cut(text: &str, most: usize) -> usize {
-    let end = crate::base::text::border(text, most);
+    let end = border(text, most);
     match text[..end].rfind('\n') {
         Some(line) if line >= end / 2 => line + 1,
         _ => end,
@@ -188,6 +256,7 @@ mod tests {
             at: "2026-03-25T09:02:11Z".parse().ok(),
             text: text.to_owned(),
             output: None,
+            full: None,
             is_part: false,
         }
     }
@@ -227,6 +296,26 @@ mod tests {
                 assert!(shown(&passage).len() <= passage.bytes(), "{role} {text:?}");
             }
         }
+    }
+
+    #[test]
+    fn of_a_turn_that_was_read_the_person_s_stays_whole() {
+        let long = format!("It is done. {} Five retries, then it stops.", "And so on, see a.b. ".repeat(100));
+        assert_eq!(passage(Role::User, &long).brief(), Some(long.clone()));
+        let brief = passage(Role::Assistant, &long).brief().unwrap();
+        assert_eq!(brief, "It is done. [… 2002 bytes] Five retries, then it stops.");
+        let flat = passage(Role::Assistant, &"words ".repeat(1000)).brief().unwrap();
+        assert!(
+            flat.len() < 540 && flat.starts_with("words words") && flat.ends_with("words words"),
+            "{flat}"
+        );
+        assert_eq!(passage(Role::Assistant, "Short. And whole. So it is.").brief().unwrap().len(), 27);
+        assert!(passage(Role::Assistant, &"語".repeat(900)).brief().unwrap().len() < 540);
+        for role in [Role::Tool, Role::Reasoning, Role::Document] {
+            assert_eq!(passage(role, &long).brief(), None);
+        }
+        let pasted = Passage { is_part: true, ..passage(Role::User, &long) };
+        assert_eq!(pasted.brief(), Some(brief));
     }
 
     #[test]
