@@ -183,15 +183,13 @@ fn is_routine(line: &str) -> bool {
         "Hit:",
     ];
     const END: &[&str] = &[" ok", " PASSED", " passed", " OK", "... done", "100%"];
-    let has_percent = || line.contains("%]") || line.contains("% |") || line.contains("%|");
-    let is_bar = || line.contains("===") && line.contains('%') || line.contains('█');
-    !is_error(line)
-        && !line.contains("test result:")
-        && (BEGIN.iter().any(|begin| line.starts_with(begin))
-            || END.iter().any(|end| line.ends_with(end)) && line.contains(['.', ':', '/', '_', '('])
-            || line.contains(" PASSED ")
-            || has_percent() && !line.contains(char::is_alphabetic)
-            || is_bar())
+    let ends = || END.iter().any(|end| line.ends_with(end)) && line.contains(['.', ':', '/', '_', '(']);
+    let is_bar = || {
+        line.contains('%') && (line.contains("===") || !line.contains(char::is_alphabetic))
+            || line.contains('█')
+    };
+    let is_step = || BEGIN.iter().any(|begin| line.starts_with(begin)) || line.contains(" PASSED ");
+    (ends() || is_step() || is_bar()) && !is_error(line) && !line.contains("test result:")
 }
 
 /// Does it tell of something that went wrong?
@@ -203,7 +201,16 @@ fn is_error(line: &str) -> bool {
         "ermission denied", "cannot find", "annot ", "undefined reference", "unresolved",
         "egmentation fault", "exit code ", "exit status ", "refused", "timed out", "conflict",
     ];
-    SIGNS.iter().any(|sign| line.contains(sign)) || line.starts_with("E   ") || line.ends_with(" failed")
+    // One pass over the line: a search for each sign would take longer than all else.
+    let bytes = line.as_bytes();
+    let begins = |at: usize, byte: u8| {
+        SIGNS
+            .iter()
+            .any(|sign| sign.as_bytes().first() == Some(&byte) && bytes[at..].starts_with(sign.as_bytes()))
+    };
+    bytes.iter().enumerate().any(|(at, byte)| begins(at, *byte))
+        || line.starts_with("E   ")
+        || line.ends_with(" failed")
 }
 
 /// Of every run of lines that say the same, or of routine ones, nothing is kept but a count.
