@@ -10,8 +10,8 @@
 )]
 
 use axe::consolidate::{
-    self, Claimed, Consolidate, Known, KnownNote, Loaded, Material, Part, Passage, Record, RelatedHints,
-    RelatedLimits, Role, Session, Slice, Speaker,
+    self, Claimed, Consolidate, Known, KnownNote, Loaded, Material, Part, Passage, Record, RelatedLimits,
+    Role, Session, Slice, Speaker,
 };
 use axe::defrag::{self, Defrag, Limits, News, Scanned, Structure, Wanted};
 use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Proposal, ProposalId, Scan};
@@ -132,10 +132,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                 at: None,
                 text,
                 output: None,
-                is_part: false,
-                outside: None,
-                is_answer: false,
-                is_attached: false,
+                ..Passage::default()
             })
         }
         _ => None,
@@ -160,25 +157,27 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     let parts = vec![Part { slices }];
                     consolidate::Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
                 }
-                consolidate::Task::Gather { sources, slices, wanted, made } => {
+                consolidate::Task::Gather { sources, slices, wanted } => {
                     let session = |slice: &Slice| {
                         let source = sources.get(slice.source)?;
                         let entry = queue.get(&source.queue_id)?;
                         Some(Session {
                             queue_id: source.queue_id.clone(),
                             harness: entry.harness.to_string(),
+                            thread_id: entry.thread_id().map(str::to_owned),
                             repo: entry.context.repo.clone(),
                             queued: entry.timestamp,
                             is_note: true,
                             part: (slice.number, slice.of),
                             cut: source.cut,
+                            earlier: Vec::new(),
+                            left_out: 0,
                             passages: said(&source.queue_id).into_iter().collect(),
                         })
                     };
                     let sessions: Vec<Session> = slices.iter().filter_map(session).collect();
-                    let hints = RelatedHints { wanted: &wanted, made: &made };
                     let limits = RelatedLimits { room: 10_000, whole: 8_000 };
-                    let (related, tags) = consolidate::related(notes, &sessions, &hints, limits, redactor)?;
+                    let (related, tags) = consolidate::related(notes, &sessions, &wanted, limits, redactor)?;
                     consolidate::Done::Gathered(Material {
                         now,
                         sessions,
@@ -202,6 +201,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                         at: now,
                         ids: notes.ids()?,
                         notes: ids.iter().filter_map(known).collect(),
+                        made: Default::default(),
                         tags: Default::default(),
                         entries: queue.clone(),
                         record: record.into(),

@@ -41,13 +41,14 @@ pub mod consolidate {
     pub use crate::memory::consolidate::plan::{
         Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement, PlannedWithdrawal,
     };
-    pub use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
+    pub use crate::memory::consolidate::related::{RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        Action, BatchSource, Claimed, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting, Work,
-        Written, share_out,
+        Action, BatchSource, Claimed, Lengths, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting,
+        Work, Written, share_out,
     };
     pub use crate::memory::consolidate::write::write;
     pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};
+    pub use crate::memory::outside::Provenance;
     pub use crate::memory::record::{Record, Speaker};
 }
 

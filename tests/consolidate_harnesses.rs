@@ -1,6 +1,7 @@
 //! `memory-consolidate` end to end: sessions of every harness in, linked notes out. From transcripts of our own,
 //! and from those that were recorded where they are there.
 
+use crate::support::llm::without_earlier;
 use crate::support::{Said, Sandbox, said};
 use serde_json::{Value, json};
 use std::fs;
@@ -269,6 +270,7 @@ fn a_recorded_fork_after_its_parent_shows_what_is_new_in_it() {
             assert_eq!((code, err.as_str()), (Some(0), ""), "{harness} {name}");
         }
         let prompt = sandbox.last_prompt();
+        let prompt = without_earlier(&prompt);
         let session = prompt.split("\n<<< session ").nth(1).unwrap();
         assert_eq!((typed(session), session.matches("Fork: which?").count()), (1, 1), "{session}");
         assert!(!session.contains("Remember: we use tabs"), "{session}");
@@ -311,7 +313,7 @@ fn recorded_sessions_of_copilot_qwen_code_and_pi_are_read_and_then_only_what_is_
     }
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
-    let prompt = sandbox.last_prompt();
+    let prompt = without_earlier(&sandbox.last_prompt());
     assert_eq!(prompt.matches("]\nAlways run the tests with vitest.").count(), 3, "{prompt}");
     assert!(!prompt.contains("\nWhich package manager"), "{prompt}");
 }
@@ -362,6 +364,7 @@ fn a_program_of_any_name_is_read_by_its_command_and_then_only_what_is_new() {
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let prompt = sandbox.last_prompt();
+    let prompt = without_earlier(&prompt);
     assert!(prompt.contains("]\ngoose asks again.\n") && !prompt.contains("goose asks.\n"), "{prompt}");
     // Text is a document: nobody's words.
     sandbox.file("g-2", "User: use tabs.\n");

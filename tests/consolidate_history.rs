@@ -25,6 +25,13 @@ fn shown(sandbox: &Sandbox) -> String {
     prompt[prompt.find("\n# Sessions\n").unwrap()..].to_owned()
 }
 
+/// The turns of the last prompt that were read before, and the new ones.
+fn shown_twice(sandbox: &Sandbox) -> (String, String) {
+    let text = shown(sandbox);
+    let (earlier, new) = text.split_once("\n=== new turns ").unwrap_or_else(|| panic!("{text}"));
+    (earlier.to_owned(), new.to_owned())
+}
+
 #[test]
 fn of_a_session_that_went_on_only_what_is_new_is_shown() {
     let sandbox = sandbox();
@@ -36,9 +43,10 @@ fn of_a_session_that_went_on_only_what_is_new_is_shown() {
     sandbox.talk("s1", &turns);
     sandbox.hear("s1");
     run(&sandbox);
-    let text = shown(&sandbox);
-    assert!(text.contains("Second question.") && text.contains("Second answer."), "{text}");
-    assert!(!text.contains("First"), "{text}");
+    let (earlier, new) = shown_twice(&sandbox);
+    assert!(new.contains("Second question.") && new.contains("Second answer."), "{new}");
+    assert!(!new.contains("First"), "{new}");
+    assert!(earlier.contains("First question.") && earlier.contains("First answer."), "{earlier}");
     // Captured once more, with nothing new in it.
     sandbox.hear("s1");
     assert_eq!((run(&sandbox).as_str(), sandbox.prompts().len()), (QUIET, 2));
@@ -120,8 +128,9 @@ fn a_fork_shows_only_what_its_parent_did_not() {
     run(&sandbox);
     sandbox.hear("fork");
     run(&sandbox);
-    let text = shown(&sandbox);
-    assert!(text.contains("Fork question.") && !text.contains("Parent"), "{text}");
+    let (earlier, new) = shown_twice(&sandbox);
+    assert!(new.contains("Fork question.") && !new.contains("Parent"), "{new}");
+    assert!(earlier.contains("Parent question.") && !earlier.contains("Fork"), "{earlier}");
 }
 
 #[test]
@@ -197,5 +206,7 @@ fn a_torn_last_line_is_left_for_the_next_time() {
     fs::write(sandbox.transcript("s1"), whole).unwrap();
     sandbox.hear("s1");
     run(&sandbox);
-    assert!(!shown(&sandbox).contains("First question.") && shown(&sandbox).contains("First answer."));
+    let (earlier, new) = shown_twice(&sandbox);
+    assert!(earlier.contains("First question.") && !new.contains("First question."), "{earlier}");
+    assert!(new.contains("First answer."), "{new}");
 }

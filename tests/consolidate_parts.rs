@@ -15,13 +15,26 @@ fn long_talk(sandbox: &Sandbox, session: &str, turns: usize, size: usize) -> Str
     sandbox.hear(session)
 }
 
-/// How often each mark was shown, over all prompts in order; the order must be that of the session.
+/// What a prompt shows of turns that were read before, and of new ones.
+fn halves(prompt: &str) -> (&str, &str) {
+    prompt.split_once("\n=== new turns ").unwrap_or(("", prompt))
+}
+
+fn marks(text: &str) -> impl Iterator<Item = String> {
+    text.match_indices("MARK").map(|(at, _)| text[at..at + 9].to_owned())
+}
+
+/// How often each mark was shown as new, over all prompts in order; the order must be that of the session. What a prompt
+/// repeats of earlier turns was new in an earlier one, and stands in order, too.
 fn seen(sandbox: &Sandbox) -> BTreeMap<String, usize> {
     let mut seen = BTreeMap::new();
     let mut order = Vec::new();
     for prompt in sandbox.prompts() {
-        for (at, _) in prompt.match_indices("MARK") {
-            let mark = prompt[at..at + 9].to_owned();
+        let (earlier, new) = halves(&prompt);
+        assert!(earlier.len() <= prompt.len() / 3 + 12_000, "{} of {}", earlier.len(), prompt.len());
+        let repeated: Vec<String> = marks(earlier).collect();
+        assert!(repeated.is_sorted() && repeated.iter().all(|mark| seen.contains_key(mark)), "{repeated:?}");
+        for mark in marks(new) {
             *seen.entry(mark.clone()).or_default() += 1;
             order.push(mark);
         }
@@ -71,7 +84,8 @@ fn a_turn_that_is_larger_than_a_prompt_is_cut_and_all_of_it_is_seen() {
     let (code, _, err) = sandbox.consolidated(&[]);
     assert_eq!((code, sandbox.processed()), (Some(0), vec![id]), "{err}");
     expect_all_once(&sandbox, 3000);
-    let all = sandbox.prompts().concat();
+    let prompts = sandbox.prompts();
+    let all: String = prompts.iter().map(|prompt| halves(prompt).1).collect();
     assert_eq!((all.matches('ä').count(), all.contains('\u{fffd}')), (30_000, false));
 }
 
@@ -108,13 +122,13 @@ fn a_part_that_fails_is_where_the_next_try_begins() {
     let (code, _, err) = said(sandbox.consolidate(&[]).env("AXE_NOW", "2026-02-28T17:00:00Z"));
     assert_eq!((code, sandbox.processed().len()), (Some(0), 1), "{err}");
     let all = sandbox.prompts();
-    let first = |prompt: &str| prompt[prompt.find("MARK").unwrap()..][..9].to_owned();
+    let first = |prompt: &str| marks(halves(prompt).1).next().unwrap();
     assert_eq!(first(&all[2]), first(&all[3]), "the part that failed, again");
     assert_eq!(seen_in(&all[..2]) + seen_in(&all[3..]), 60);
 }
 
 fn seen_in(prompts: &[String]) -> usize {
-    prompts.iter().map(|prompt| prompt.matches("MARK").count()).sum()
+    prompts.iter().map(|prompt| marks(halves(prompt).1).count()).sum()
 }
 
 #[test]

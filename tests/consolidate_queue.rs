@@ -1,6 +1,6 @@
 //! What waits beside an entry that cannot be read, and beside one that is very long, gets its turn.
 
-use crate::support::llm::NOTE_EACH;
+use crate::support::llm::{NOTE_EACH, without_earlier};
 use crate::support::{Sandbox, said};
 use serde_json::json;
 use std::fs;
@@ -208,7 +208,7 @@ fn one_huge_session_does_not_hold_back_five_small_ones() {
         assert_eq!(code, Some(0), "{err}");
     }
     assert!(sandbox.processed().contains(&huge));
-    let shown = sandbox.prompts().concat();
+    let shown: String = sandbox.prompts().iter().map(|prompt| without_earlier(prompt)).collect();
     assert!((0..90).all(|n| shown.matches(&format!("MARK-huge-{n} ")).count() == 1), "every turn once");
 }
 

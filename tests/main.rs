@@ -40,6 +40,7 @@ mod consolidate_harnesses;
 mod consolidate_history;
 mod consolidate_modes;
 mod consolidate_parts;
+mod consolidate_prompt;
 mod consolidate_queue;
 mod consolidate_replies;
 mod consolidate_tries;

@@ -136,6 +136,7 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
         at: "2026-02-28T15:04:05Z".parse().unwrap(),
         ids: BTreeSet::from([shown.clone(), brief.clone()]),
         notes: BTreeMap::from([(shown.clone(), KnownNote { entry: old(shown), is_archived: false })]),
+        made: BTreeSet::new(),
         tags: BTreeSet::new(),
         entries: BTreeMap::from([
             ("q1".to_owned(), entry(Some("github.com/o/r"))),

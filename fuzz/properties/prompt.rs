@@ -64,19 +64,19 @@ fn stays_between_its_marks(short: &str, long: &str) {
         at: None,
         text: long.to_owned(),
         output: None,
-        is_part: false,
-        outside: None,
-        is_answer: false,
-        is_attached: false,
+        ..Passage::default()
     };
     let session = Session {
         queue_id: "q1".to_owned(),
         harness: "codex".to_owned(),
+        thread_id: None,
         repo: None,
         queued: now,
         is_note: false,
         part: (1, 1),
         cut: 0,
+        earlier: vec![passage(Role::User)],
+        left_out: 1,
         passages: [Role::User, Role::Tool].map(passage).into(),
     };
     let related = RelatedNote {
@@ -104,7 +104,7 @@ fn stays_between_its_marks(short: &str, long: &str) {
     let begins = prompt.lines().filter(|line| line.starts_with("<<<") && line.contains(mark)).count();
     assert_eq!((begins, ends), (2, 2), "{prompt}");
     let turns = prompt.lines().filter(|line| line.starts_with("[t") && line.contains(mark)).count();
-    assert_eq!(turns, 2, "{prompt}");
+    assert_eq!(turns, 3, "{prompt}");
     // A tool's lines are prefixed, at most three bytes for one.
-    assert!(prompt.len() <= ask::OWN_WORDS + 4 * long.len() + long.len() + short.len() + 700);
+    assert!(prompt.len() <= ask::OWN_WORDS + 6 * long.len() + short.len() + 1200);
 }

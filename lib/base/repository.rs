@@ -1,4 +1,5 @@
-//! The git repository of a directory, read from git's files, without running git.
+//! The git repository of a directory, read from git's files, without running git; and what stands for one where there
+//! is none.
 
 use crate::base::file;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,15 @@ pub(crate) fn worktrees(top: &Path) -> Vec<PathBuf> {
     tops.extend(common.parent().filter(|_| common.ends_with(".git")).map(Path::to_path_buf));
     tops.retain(|top| top.is_absolute());
     tops
+}
+
+/// Where what is learned in `dir` belongs: the repository that contains it, or else the directory itself, as if it were a
+/// repository of its own on this machine. `None`: there is no such directory.
+pub(crate) fn place_of(dir: &Path) -> Option<Repository> {
+    of(dir).or_else(|| {
+        let top = dir.canonicalize().ok().filter(|dir| dir.is_dir())?;
+        Some(Repository { name: format!("local:{}", top.display()), top })
+    })
 }
 
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.
@@ -193,5 +203,9 @@ mod tests {
         std::fs::write(main.join(".git/config"), "[remote \"origin\"]\nurl = https://u:p@h/o/r\n").unwrap();
         assert_eq!(of(&dir.join("w")).unwrap().name, "h/o/r");
         assert_eq!(of(&dir), None);
+        let folder = format!("local:{}", dir.display());
+        assert_eq!(place_of(&dir), Some(Repository { name: folder, top: dir.clone() }));
+        assert_eq!(place_of(&dir.join("w")), of(&dir.join("w")));
+        assert_eq!(place_of(&dir.join("gone")), None);
     }
 }

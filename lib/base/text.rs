@@ -20,6 +20,85 @@ pub(crate) fn border(text: &str, at: usize) -> usize {
     border
 }
 
+/// The first `head` and the last `tail` bytes of a text that is longer, with a mark between them that says how much was
+/// cut, and how many bytes that was. It is cut where a line ends, and within a line that is too long for that, at a
+/// word.
+pub(crate) fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, usize) {
+    // The mark itself takes about 32 bytes.
+    if text.len() <= head + tail + 32 {
+        return (Cow::Borrowed(text), 0);
+    }
+    let start = &text[..border(text, head)];
+    let ends = |is_end: fn(char) -> bool| start.rfind(is_end).filter(|at| *at >= start.len() / 2);
+    let start = match ends(|c| c == '\n').or_else(|| ends(char::is_whitespace)) {
+        // The white space before the cut stays.
+        Some(at) => &start[..border(start, at) + start[at..].chars().next().map_or(0, char::len_utf8)],
+        None => start,
+    };
+    let mut from = text.len() - tail;
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let end = &text[from..];
+    let begins = |is_end: fn(char) -> bool| end.find(is_end).filter(|at| *at <= end.len() / 2);
+    let end = match begins(|c| c == '\n').map(|at| at + 1).or_else(|| begins(char::is_whitespace)) {
+        Some(at) => &end[at..],
+        None => end,
+    };
+    let cut = &text[start.len()..text.len() - end.len()];
+    let mark = cut_mark(cut.matches('\n').count(), cut.len());
+    let before = if start.is_empty() || start.ends_with(char::is_whitespace) { "" } else { " " };
+    let after = match (cut.ends_with('\n'), end.starts_with(char::is_whitespace) || end.is_empty()) {
+        (true, _) => "\n",
+        (false, true) => "",
+        (false, false) => " ",
+    };
+    (Cow::Owned(format!("{start}{before}{mark}{after}{end}")), cut.len())
+}
+
+/// What stands for so many lines, or for a part of one, that were cut.
+pub(crate) fn cut_mark(lines: usize, bytes: usize) -> String {
+    match lines {
+        0 => format!("[… {bytes} bytes]"),
+        1 => format!("[… 1 line, {bytes} bytes]"),
+        _ => format!("[… {lines} lines, {bytes} bytes]"),
+    }
+}
+
+/// Text without control characters but tabs and line ends: colours of a terminal, bells, NULs. Every return of the
+/// carriage ends a line, as in a progress bar.
+pub(crate) fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_live) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_live) {
+        plain.push_str(&rest[..at]);
+        let c = rest[at..].chars().next().unwrap_or_default();
+        rest = &rest[at + c.len_utf8()..];
+        match c {
+            '\u{1b}' => rest = after_sequence(rest),
+            '\r' if rest.starts_with('\n') => {}
+            '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' => plain.push('\n'),
+            _ => {}
+        }
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+/// What follows a terminal's sequence like `ESC [ 31 m`, of which the escape is read.
+fn after_sequence(rest: &str) -> &str {
+    let Some(inner) = rest.strip_prefix('[') else { return rest };
+    let end = inner.find(|c: char| !matches!(c, ' '..='?'));
+    match end.filter(|end| inner[*end..].starts_with(|c| matches!(c, '@'..='~'))) {
+        Some(end) => &inner[end + 1..],
+        None => rest,
+    }
+}
+
 /// A text file's last line ends with a newline.
 pub(crate) fn whole_lines(body: &str) -> String {
     if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
@@ -182,6 +261,29 @@ mod tests {
     fn disarmed_text_shows_what_is_hidden_and_moves_no_cursor() {
         assert_eq!(disarmed("a\u{1b}[2J\r\nb\u{202e}c\u{200b}"), "a\\u{1b}[2J\\u{d}\nb\\u{202e}c\\u{200b}");
         assert_eq!(disarmed("\tü\u{200d}🦀"), "\tü\u{200d}🦀");
+    }
+
+    #[test]
+    fn long_text_is_cut_where_a_line_ends_or_a_word() {
+        assert_eq!(excerpt("short", 1, 1), (Cow::Borrowed("short"), 0));
+        let lines: String = (0..100).map(|n| format!("line {n:02}\n")).collect();
+        let (short, cut) = excerpt(&lines, 100, 50);
+        assert!(short.starts_with("line 00\n") && short.ends_with("line 99\n"), "{short}");
+        assert!(short.contains(&format!("line 11\n[… 82 lines, {cut} bytes]\nline 94\n")), "{short}");
+        let words = "word ".repeat(100);
+        let (short, cut) = excerpt(&words, 103, 52);
+        assert_eq!(short, format!("{}[… {cut} bytes] {}", "word ".repeat(20), "word ".repeat(10)));
+        let text = "ä".repeat(500);
+        let (short, cut) = excerpt(&text, 101, 101);
+        assert_eq!(short, format!("{0} [… {cut} bytes] {0}", "ä".repeat(50)));
+        assert_eq!(200 + cut, text.len());
+    }
+
+    #[test]
+    fn control_characters_are_left_out_and_lines_stay() {
+        let text = "a\0b\u{1b}[1;31mred\u{1b}[0m\tc\r\n10%\r20%\u{7}\u{1b}]8;;https://x\u{85}y\u{1b}[";
+        assert_eq!(without_controls(text), "abred\tc\n10%\n20%]8;;https://x\ny[");
+        assert_eq!(without_controls("ä\n"), Cow::Borrowed("ä\n"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) const ATTACHED: &str = "attached to the prompt";
 /// The most turns, and bytes of turns, that wait behind a call without a result. Results come soon or never; one
 /// that comes later becomes a turn of its own.
 const PENDING: usize = 256;
-const PENDING_BYTES: usize = 1 << 20;
+const PENDING_BYTES: usize = 4 << 20;
 
 pub(super) struct TurnSink<'a> {
     each: &'a mut OnTurn<'a>,
@@ -54,7 +54,7 @@ impl<'a> TurnSink<'a> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, output: None, call: None };
+        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, brief: None, output: None, call: None };
         self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
@@ -68,8 +68,8 @@ impl<'a> TurnSink<'a> {
         at: Option<Timestamp>,
     ) -> Result<()> {
         let (call, shown) = tool::call(name, arguments);
-        let call = Some(call);
-        let turn = Turn { role: Role::Tool, text: shown.text, id, at, cut: shown.cut, output: None, call };
+        let (text, brief, cut) = (shown.text, shown.brief, shown.cut);
+        let turn = Turn { role: Role::Tool, text, id, at, cut, brief, output: None, call: Some(call) };
         self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
     }
 
@@ -99,7 +99,7 @@ impl<'a> TurnSink<'a> {
                 let id = format!("{key}/result");
                 let output = Some(call.len());
                 let call = Some(ToolCall::default());
-                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, output, call };
+                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, brief: None, output, call };
                 self.put(PendingTurn { turn, key: None, recalls: false })
             }
         }

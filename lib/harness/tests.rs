@@ -144,7 +144,7 @@ fn claude_code_calls_keep_their_order_and_get_their_results() {
     ]);
     let (turns, report) = read_bytes(Format::ClaudeCode, text.as_bytes()).unwrap();
     assert_eq!(turns.len(), 4);
-    assert!(turns[0].text.starts_with("[Bash] command: ls\n=>\nxxx") && turns[0].cut == 6500);
+    assert!(turns[0].text.starts_with("[Bash] command: ls\n=>\nxxx") && turns[0].cut == 0);
     assert_eq!(turns[0].id, "t1");
     assert_eq!(turns[0].at.unwrap().to_string(), "2026-01-02T03:04:05.678Z");
     assert_eq!(turns[1].text, "[Bash] command: memory read id__a1B2c3\n=>\n[notes from memory left out]");

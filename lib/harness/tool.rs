@@ -1,16 +1,17 @@
 //! A tool call and its result as short text.
 
 use crate::base::members::Members;
-use crate::base::text::border;
+use crate::base::text::excerpt;
 use crate::harness::recalled;
 use crate::harness::turn::{ARGUMENT_CAP, ToolCall};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// How many bytes at the start and at the end are kept of one argument, of all arguments, and of a result.
+/// How many bytes at the start and at the end are shown of one argument, and of all arguments.
 const ARGUMENT: (usize, usize) = (1000, 200);
 const ARGUMENTS: (usize, usize) = (2000, 500);
-const RESULT: (usize, usize) = (2000, 500);
+/// So much is kept of an argument, and of a result.
+const WHOLE: (usize, usize) = (192 << 10, 64 << 10);
 
 /// Replaces an image.
 pub(super) const IMAGE: &str = "[image left out]";
@@ -26,7 +27,11 @@ pub(super) enum ToolArguments<'a> {
 
 /// A call or a result as text.
 pub(super) struct ToolText {
+    /// All of it, up to a cap.
     pub(super) text: String,
+    /// What is shown of a call with long arguments.
+    pub(super) brief: Option<String>,
+    /// How many bytes were cut from what is shown.
     pub(super) cut: usize,
     /// The call prints notes, so its result is not new.
     pub(super) recalls: bool,
@@ -39,7 +44,7 @@ pub(super) fn call(name: &str, arguments: ToolArguments) -> (ToolCall, ToolText)
         ToolArguments::Text(text) => text,
     };
     let mut call = ToolCall { name: name.to_owned(), arguments: Vec::new() };
-    let mut shown = ToolText { text: String::new(), cut: 0, recalls: false };
+    let (mut whole, mut brief, mut cut, mut recalls) = (String::new(), String::new(), 0, false);
     match serde_json::from_str::<Members<String>>(json) {
         Ok(Members(pairs)) => {
             for (key, value) in pairs {
@@ -48,60 +53,47 @@ pub(super) fn call(name: &str, arguments: ToolArguments) -> (ToolCall, ToolText)
                 let words = is_list(raw).then(|| quoted(raw)).flatten();
                 call.arguments.push((key.clone(), capped(words.as_deref().unwrap_or(&value))));
                 if ["command", "cmd", "script"].contains(&&*key) {
-                    shown.recalls |= recalled::reads_memory(&value);
+                    recalls |= recalled::reads_memory(&value);
                 }
                 let value = recalled::without_sections(&value);
                 let value = recalled::without_notes(&value);
-                let (value, cut) = shorten(value.trim_end(), ARGUMENT);
-                shown.cut += cut;
-                if !shown.text.is_empty() {
-                    shown.text.push('\n');
+                let (value, _) = excerpt(value.trim_end(), WHOLE.0, WHOLE.1);
+                let (short, less) = excerpt(&value, ARGUMENT.0, ARGUMENT.1);
+                cut += less;
+                for (text, value) in [(&mut whole, &value), (&mut brief, &short)] {
+                    let line = if text.is_empty() { "" } else { "\n" };
+                    text.push_str(&format!("{line}{key}: {value}"));
                 }
-                shown.text.push_str(&format!("{key}: {value}"));
             }
         }
         Err(_) => {
             call.arguments.push((String::new(), capped(json)));
-            shown.recalls = recalled::reads_memory(json);
+            recalls = recalled::reads_memory(json);
             let text = recalled::without_sections(json);
-            shown.text = recalled::without_notes(&text).into_owned();
+            whole = excerpt(&recalled::without_notes(&text), WHOLE.0, WHOLE.1).0.into_owned();
+            brief.clone_from(&whole);
         }
     }
-    let (text, cut) = shorten(&shown.text, ARGUMENTS);
-    shown.text = format!("[{name}] {text}").trim_end().to_owned();
-    shown.cut += cut;
-    (call, shown)
+    let (short, less) = excerpt(&brief, ARGUMENTS.0, ARGUMENTS.1);
+    cut += less;
+    let line = |arguments: &str| format!("[{name}] {arguments}").trim_end().to_owned();
+    let brief = (short != whole).then(|| line(&short));
+    (call, ToolText { text: line(&whole), brief, cut, recalls })
 }
 
 fn capped(value: &str) -> String {
     value[..border(value, ARGUMENT_CAP)].to_owned()
 }
 
-/// A result without notes from memory, shortened to its start and end.
+/// A result without notes from memory.
 pub(super) fn result(text: &str, recalls: bool) -> ToolText {
     if recalls {
-        return ToolText { text: recalled::NOTES_LEFT_OUT.to_owned(), cut: 0, recalls };
+        return ToolText { text: recalled::NOTES_LEFT_OUT.to_owned(), brief: None, cut: 0, recalls };
     }
     let text = recalled::without_sections(text);
     let text = recalled::without_notes(&text);
-    let (text, cut) = shorten(text.trim_end(), RESULT);
-    ToolText { text: text.into_owned(), cut, recalls }
-}
-
-/// The first `head` and the last `tail` bytes of `text` with a mark between them, and the number of bytes that were
-/// cut. Characters are never split.
-fn shorten(text: &str, (head, tail): (usize, usize)) -> (Cow<'_, str>, usize) {
-    // The mark itself takes about 32 bytes.
-    if text.len() <= head + tail + 32 {
-        return (Cow::Borrowed(text), 0);
-    }
-    let head = border(text, head);
-    let mut tail = text.len() - tail;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    let cut = tail - head;
-    (Cow::Owned(format!("{}\n[… {cut} bytes cut]\n{}", &text[..head], &text[tail..])), cut)
+    let (text, cut) = excerpt(text.trim_end(), WHOLE.0, WHOLE.1);
+    ToolText { text: text.into_owned(), brief: None, cut, recalls }
 }
 
 /// The text of a string, a list of strings as one line, anything else as JSON.
@@ -153,22 +145,25 @@ mod tests {
     }
 
     #[test]
-    fn long_text_keeps_its_start_and_end_and_counts_the_rest() {
-        let text = format!("{}{}{}", "ä".repeat(999), "x".repeat(5000), "ö".repeat(300));
-        let (short, cut) = shorten(&text, (1999, 501));
-        assert!(short.contains(&format!("[… {cut} bytes cut]")), "{short}");
-        assert!(short.starts_with("ää") && short.ends_with("öö"));
-        let mark = format!("\n[… {cut} bytes cut]\n").len();
-        assert_eq!(short.len() - mark + cut, text.len());
-        assert_eq!(shorten("short", (1, 1)), (Cow::Borrowed("short"), 0));
+    fn of_a_large_argument_less_is_shown_and_all_is_kept() {
+        let content = "x".repeat(100_000);
+        let call = shown("Write", &format!(r#"{{"path":"a","content":"{content}"}}"#));
+        let brief = call.brief.unwrap();
+        assert!(brief.len() < 3000 && call.cut > 98_000, "{} {}", brief.len(), call.cut);
+        assert!(call.text.contains(&content));
+        assert_eq!(shown("Read", r#"{"path":"a"}"#).brief, None);
+        let many: Vec<String> = (0..9).map(|n| format!("\"k{n}\":\"{}\"", "y ".repeat(500))).collect();
+        let call = shown("Ask", &format!("{{{}}}", many.join(",")));
+        assert!(call.brief.unwrap().len() < 2600 && call.text.len() > 9000);
     }
 
     #[test]
-    fn a_large_argument_and_a_large_result_are_cut() {
-        let call = shown("Write", &format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(100_000)));
-        assert!(call.text.len() < 3000 && call.cut > 98_000, "{} {}", call.text.len(), call.cut);
-        let result = result(&"y".repeat(100_000), false);
-        assert!(result.text.len() < 2600 && result.cut == 97_500, "{} {}", result.text.len(), result.cut);
+    fn of_a_huge_result_start_and_end_are_kept() {
+        let kept = result(&"a line\n".repeat(30_000), false);
+        assert_eq!((kept.text.len(), kept.cut), (209_999, 0));
+        let kept = result(&"a line\n".repeat(300_000), false);
+        assert!(kept.text.len() < 270_000 && kept.cut > 1_800_000, "{} {}", kept.text.len(), kept.cut);
+        assert!(kept.text.lines().all(|line| line == "a line" || line.starts_with("[… ")));
     }
 
     #[test]

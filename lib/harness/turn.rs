@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// What a person typed.
@@ -18,6 +18,7 @@ pub enum Role {
     /// What the model thought, where the program keeps it.
     Reasoning,
     /// A part of a file that is not a session.
+    #[default]
     Document,
 }
 
@@ -49,8 +50,10 @@ pub(crate) struct Turn {
     pub(crate) id: String,
     /// When it was said, if the program recorded that.
     pub(crate) at: Option<Timestamp>,
-    /// How many bytes were cut from `text`. Each cut is marked in it.
+    /// How many bytes were cut from what is shown of it. Each cut is marked.
     pub(crate) cut: usize,
+    /// Of a call with long arguments: what is shown of it. `text` has all of it, up to a cap.
+    pub(crate) brief: Option<String>,
     /// Where a tool's output begins in `text`, in bytes. What stands before it, the agent wrote.
     pub(crate) output: Option<usize>,
     /// Of a tool: what was called. `text` shows it shortened.

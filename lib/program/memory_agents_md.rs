@@ -9,7 +9,7 @@ use crate::config::memory::Target;
 use crate::harness::shell::AgentShell;
 use crate::memory::section::projects::agents_md;
 use crate::memory::section::{self, NoteCounts, Outcome, Standing};
-use crate::program::notes::{Errors, Store, for_each, ids_on_stdin, repository_here};
+use crate::program::notes::{Errors, Store, for_each, ids_on_stdin, place_here};
 use crate::store::persistence::Note;
 use crate::store::place::Root;
 use serde_json::json;
@@ -154,9 +154,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         return print_notes(&store, args.json, &reporter, stdout);
     }
     let Store { config, root, .. } = store;
-    let here = if args.is_project { Some(here("--project", env)?) } else { None };
+    let here = if args.is_project { Some(place_here(env)?) } else { None };
     let repo = match (&args.repo, &here) {
-        (Some(dot), _) if dot == "." => Some(self::here("--repo", env)?.name),
+        (Some(dot), _) if dot == "." => Some(place_here(env)?.name),
         (repo, here) => repo.clone().or_else(|| here.as_ref().map(|here| here.name.clone())),
     };
     let wanted: Vec<PathBuf> = match &here {
@@ -197,10 +197,6 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
     }
     tell(outcomes, args.json, stdout)
-}
-
-fn here(flag: &str, env: &Env) -> Result<Repository> {
-    repository_here(flag, "cd into one, or name a file with --target", env)
 }
 
 /// From now on the file is refreshed with the others, if a person wants it.

@@ -11,7 +11,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
-use crate::base::{stderr, stdin};
+use crate::base::{repository, stderr, stdin};
 use crate::config::memory::{self, Redact};
 use crate::harness::shell::AgentShell;
 use crate::memory::capture::{self, HookEvent};
@@ -106,8 +106,8 @@ pub(super) const ABOUT: About = About {
             "AGENTS",
             "In the shell of an agent, which is recognized by variables like CLAUDECODE, a note is the agent's, not yours: \
          its harness is the agent's name, and without --scope it is for the current repository. What it says for \
-         all repositories waits for memory-review. So does, with --direct, a note from outside any repository: \
-         the path of the waiting change is printed, and with --json {\"notes\": [], \"proposals\": […]}.",
+         all repositories waits for memory-review. Where with --direct a whole note waits, the path of the waiting \
+         change is printed, and with --json {\"notes\": [], \"proposals\": […]}.",
         ),
     ],
 };
@@ -267,13 +267,7 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             }
         }
         What::Note(note) => {
-            let context = capture::context(here());
-            if note.scope == Some(Scope::Repo) && context.repo.is_none() {
-                return Err(Error::usage(
-                    "option \"--scope repo\": the current directory is in no git repository",
-                )
-                .hint("cd into it, or leave --scope out for a global note"));
-            }
+            let mut context = capture::context(here());
             let direct = note.direct;
             let harness = harness_here(note.harness, env);
             let scope = match note.scope {
@@ -282,6 +276,13 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
                 None if harness != Harness::Manual && context.repo.is_some() => Scope::Repo,
                 None => Scope::Global,
             };
+            // A folder without git is where sessions learn something; a person's note is about more than that.
+            if harness == Harness::Manual
+                && scope == Scope::Global
+                && here().is_none_or(|dir| repository::of(&dir).is_none())
+            {
+                context.repo = None;
+            }
             let entry = entry(inline(note, scope, reporter)?, harness, context, env);
             entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })

@@ -8,7 +8,7 @@ use crate::base::stderr;
 use crate::base::text::{disarmed, one_line};
 use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
 use crate::memory::service::{Filter, belongs_to};
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, repository_here, wanted_tag};
+use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, place_here, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::{Proposal, ProposalId, concerned};
@@ -141,7 +141,7 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     if args.filter.repo.as_deref() == Some(".") {
-        args.filter.repo = Some(repository_here("--repo", "name one, as host/owner/name", env)?.name);
+        args.filter.repo = Some(place_here(env)?.name);
     }
     let is_narrow = !args.all && args.filter.repo.is_none();
     let view = View {

@@ -14,7 +14,7 @@ use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, READERS, Reader, Shown}
 use crate::memory::search::{Cache, Part, Query};
 use crate::memory::section::NoteCounts;
 use crate::memory::section::here::{Around, Here, Known};
-use crate::program::notes::{Listed, Store, repository_here};
+use crate::program::notes::{Listed, Store, place_here};
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::proposal::{ProposalId, concerned};
@@ -176,9 +176,9 @@ fn by_hand(args: &Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
     let repo = match args.repo.as_deref() {
-        Some(".") => Some(repository_here("--repo", "name one, as host/owner/name", env)?.name),
+        Some(".") => Some(place_here(env)?.name),
         Some(repo) => Some(repo.to_owned()),
-        None => repository::of(&env.current_dir()?).map(|repository| repository.name),
+        None => repository::place_of(&env.current_dir()?).map(|repository| repository.name),
     };
     match args.words.is_empty() {
         true => section(args, &store, repo.as_deref(), env, &reporter, stdout),

@@ -275,12 +275,11 @@ fn not_ids(why: &str) -> Error {
         .hint("pipe in ids, or what memory-list --json or memory-consolidate --json prints")
 }
 
-/// The current directory's repository, which `flag` refers to. `otherwise` is the hint if there is none.
-pub(super) fn repository_here(flag: &str, otherwise: &str, env: &Env) -> Result<Repository> {
-    repository::of(&env.current_dir()?).ok_or_else(|| {
-        Error::usage(format!("option \"{flag}\": the current directory is in no git repository"))
-            .hint(otherwise)
-    })
+/// The current directory's repository; without one, the directory itself.
+pub(super) fn place_here(env: &Env) -> Result<Repository> {
+    let dir = env.current_dir()?;
+    repository::place_of(&dir)
+        .ok_or_else(|| Error::io(format!("the current directory \"{}\" is gone", dir.display())))
 }
 
 pub(crate) fn parse_id(word: &str) -> Result<EntryId> {

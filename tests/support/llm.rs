@@ -92,6 +92,16 @@ def do(*operations, **more):
 /// One note for each session.
 pub(crate) const NOTE_EACH: &str = "say([note('From ' + id[-8:], id) for id in ids])";
 
+/// A prompt without what it repeats of turns that were read before.
+pub(crate) fn without_earlier(prompt: &str) -> String {
+    let mut parts = prompt.split("\n=== earlier turns");
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        text.push_str(part.split_once("\n=== new turns").unwrap_or_else(|| panic!("{part}")).1);
+    }
+    text
+}
+
 /// The interpreter itself, as a wrapper may need variables that a sandbox does not set.
 fn python() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();

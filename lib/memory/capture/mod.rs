@@ -230,7 +230,7 @@ fn is_there(path: &Path) -> Result<bool> {
 /// The context of a session. A directory whose name an entry cannot contain is left out, because a session without a
 /// directory is better than none.
 pub(crate) fn context(cwd: Option<PathBuf>) -> Context {
-    let repo = cwd.as_deref().and_then(repository::of).map(|repository| repository.name);
+    let repo = cwd.as_deref().and_then(repository::place_of).map(|repository| repository.name);
     let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);
     Context {
         cwd: cwd.filter(|cwd| cwd.is_absolute() && cwd.to_str().is_some_and(is_fine)),

@@ -313,8 +313,9 @@ struct ReadSession {
     shown: usize,
 }
 
-/// What stands around a turn in a prompt takes so many bytes, about.
+/// What stands around a turn in a prompt takes so many bytes, about, and what is shown of a tool's output at most.
 const AROUND_TURN: usize = 90;
+const SHOWN_OUTPUT: usize = 2500;
 
 fn read(format: Format, path: &Path) -> Result<ReadSession> {
     let (mut has_person, mut is_ours, mut shown) = (false, false, 0);
@@ -322,7 +323,9 @@ fn read(format: Format, path: &Path) -> Result<ReadSession> {
         if turn.role == Role::User && !std::mem::replace(&mut has_person, true) {
             is_ours = bears_an_id(&turn.text);
         }
-        shown += turn.text.len() + AROUND_TURN;
+        let output = turn.output.map_or(0, |at| turn.text.len() - at);
+        let input = turn.brief.as_ref().map_or(turn.text.len() - output, String::len);
+        shown += input + output.min(SHOWN_OUTPUT) + AROUND_TURN;
         Ok(())
     })?;
     let (session_id, cwd, is_sub_agent) = (report.session_id, report.cwd, report.is_sub_agent);

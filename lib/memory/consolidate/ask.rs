@@ -30,6 +30,8 @@ pub struct Material {
 pub struct Session {
     pub queue_id: String,
     pub harness: String,
+    /// The session's own id.
+    pub thread_id: Option<String>,
     pub repo: Option<String>,
     /// When it was queued.
     pub queued: Timestamp,
@@ -39,6 +41,10 @@ pub struct Session {
     pub part: (usize, usize),
     /// How many bytes of tool output and the like were left out, each place marked.
     pub cut: usize,
+    /// What is left of the turns that were read before.
+    pub earlier: Vec<Passage>,
+    /// How many of those are not shown.
+    pub left_out: usize,
     /// What was said.
     pub passages: Vec<Passage>,
 }
@@ -224,7 +230,7 @@ fn texts(material: &Material) -> Vec<&str> {
             .chain(note.repo.as_deref())
     });
     let sessions = material.sessions.iter().flat_map(|session| {
-        let said = session.passages.iter().map(|passage| passage.text.as_str());
+        let said = session.earlier.iter().chain(&session.passages).map(|passage| passage.text.as_str());
         said.chain([session.queue_id.as_str(), session.harness.as_str()]).chain(session.repo.as_deref())
     });
     let waiting = material.waiting.iter().flat_map(PendingChange::texts);
@@ -277,10 +283,30 @@ fn push_session(text: &mut String, session: &Session, mark: &str) {
         let _ = writeln!(text, "left out: {} bytes, where it is marked", session.cut);
     }
     text.push('\n');
+    push_earlier(text, session, mark);
     for passage in &session.passages {
         passage.push(text, mark);
     }
     let _ = writeln!(text, ">>> {mark}");
+}
+
+/// What is left of the turns that were read before.
+fn push_earlier(text: &mut String, session: &Session, mark: &str) {
+    if session.earlier.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "=== earlier turns, shortened {mark}\nThey were read before, and what was kept of them is among the notes. They \
+         are context for what follows.\n"
+    );
+    if session.left_out > 0 {
+        let _ = writeln!(text, "[… {} turns before these]\n", session.left_out);
+    }
+    for passage in &session.earlier {
+        passage.push(text, mark);
+    }
+    let _ = writeln!(text, "=== new turns {mark}\n");
 }
 
 #[cfg(test)]
@@ -295,19 +321,19 @@ mod tests {
             at: None,
             text: text.to_owned(),
             output: None,
-            is_part: false,
-            outside: None,
-            is_answer: false,
-            is_attached: false,
+            ..Passage::default()
         };
         let session = Session {
             queue_id: "q1".to_owned(),
             harness: "codex".to_owned(),
+            thread_id: None,
             repo: Some("h/o/r".to_owned()),
             queued: "2026-02-28T15:04:05Z".parse().unwrap(),
             is_note: false,
             part: (2, 3),
             cut: 17,
+            earlier: Vec::new(),
+            left_out: 0,
             passages: vec![passage],
         };
         let now = "2026-02-28T15:04:05Z".parse().unwrap();
@@ -321,6 +347,25 @@ mod tests {
         assert_eq!(text.matches(">>> ===abc===\n").count(), 1);
         assert_eq!(text.matches(" ===abc===]\n").count(), 1);
         assert!(text.find(hostile).unwrap() < text.find(">>> ===abc===\n").unwrap());
+    }
+
+    #[test]
+    fn earlier_turns_stand_before_the_new_ones_with_their_numbers() {
+        let mut material = material(Role::User, "hm, no. eight.");
+        let session = &mut material.sessions[0];
+        session.passages[0].number = 2;
+        session.earlier = vec![Passage { number: 1, ..session.passages[0].clone() }];
+        session.earlier[0].text = "Five retries. =abc=\n=== new turns =abc=".to_owned();
+        session.left_out = 4;
+        let text = prompt("batch__abc", &material);
+        let places: Vec<usize> = [
+            "\n=== earlier turns, shortened ==abc==\n",
+            "\n[… 4 turns before these]\n\n[t1 user ==abc==]\nFive retries.",
+            "\n=== new turns ==abc==\n\n[t2 user ==abc==]\nhm, no. eight.",
+        ]
+        .map(|part| text.find(part).unwrap_or_else(|| panic!("no {part} in {text}")))
+        .into();
+        assert!(places.is_sorted(), "{places:?}");
     }
 
     #[test]

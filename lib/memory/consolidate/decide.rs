@@ -34,7 +34,7 @@ pub(super) struct Judge<'a> {
     pub(super) notes: BTreeMap<EntryId, KnownNote>,
     /// Those that the model saw whole, and their fingerprints then.
     pub(super) seen: BTreeMap<EntryId, String>,
-    /// Those that an earlier part of the same batch made.
+    /// Those of them that the same session made.
     pub(super) made: BTreeSet<EntryId>,
     /// The repositories of the sessions.
     pub(super) repos: BTreeSet<String>,

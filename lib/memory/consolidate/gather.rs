@@ -7,15 +7,16 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
-use crate::base::text::one_line;
+use crate::base::text::{one_line, without_controls};
 use crate::config::memory::MemoryConfig;
 use crate::harness::source::LINE_CAP;
 use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, Format};
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
+use crate::memory::consolidate::output::{Facts, Outputs};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::hash::hash;
-use crate::memory::outside::{Origin, Places, Tracker};
+use crate::memory::outside::{Places, Provenance, Tracker};
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, bears_an_id};
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
@@ -24,6 +25,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The largest transcript that a command may print, in bytes.
 const COMMAND_CAP: usize = 256 << 20;
@@ -43,6 +45,10 @@ pub(crate) struct Gatherer<'a> {
     pub(super) redactor: &'a Redactor,
     pub(super) sessions: &'a Sessions,
     pub(super) reporter: &'a Reporter,
+    /// The facts of the notes that may be known in these sessions.
+    pub(super) facts: &'a dyn Fn() -> Rc<Facts>,
+    /// How many bytes of the turns that were read before are shown with a part.
+    pub(super) earlier: usize,
     /// The longest passage, in bytes: a longer turn is shown in parts.
     pub(super) longest: usize,
     /// What every command of ours gets in its environment.
@@ -58,7 +64,8 @@ impl Gatherer<'_> {
             Retrieval::Inline { title, body, .. } => {
                 // Of the person, or, captured in an agent's shell, of that agent.
                 let role = if is_persons(entry) { Role::User } else { Role::Assistant };
-                let text = self.redactor.cleaned(&format!("{title}\n\n{body}"));
+                let text = without_controls(&format!("{title}\n\n{body}")).into_owned();
+                let text = self.redactor.cleaned(&text);
                 let hash = hash(&text);
                 let mut writer = HistoryWriter::new(&batch.file(&history_name(queue_id)), self.longest)?;
                 let note = Passage {
@@ -67,13 +74,12 @@ impl Gatherer<'_> {
                     at: Some(entry.timestamp),
                     text,
                     output: None,
+                    full: None,
                     is_part: false,
-                    outside: None,
-                    is_answer: false,
-                    is_attached: false,
+                    from: Provenance::Inside,
                 };
-                writer.turn(note, hash, 0)?;
                 writer.history.is_note = true;
+                writer.turn(note, hash, 0)?;
                 return Ok(Gathered::History(writer.finish()?));
             }
             Retrieval::AmpThread { thread_id } => {
@@ -177,6 +183,7 @@ impl Gatherer<'_> {
         let mut is_first_prompt = true;
         let mut is_ours = false;
         let mut is_unwritten = false;
+        let mut outputs = Outputs::default();
         let key = session_key(entry);
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
@@ -185,11 +192,11 @@ impl Gatherer<'_> {
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
                     is_ours = bears_an_id(&turn.text);
                 }
-                let cut = turn.cut;
                 // The id of a document's part says how far it was read, which the reader must know.
                 let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
-                let origin = tracker.of(&turn);
-                writer.turn(self.shown(turn, origin), hash, cut).inspect_err(|_| is_unwritten = true)
+                let from = tracker.of(&turn);
+                let (passage, cut) = self.shown(turn, from, &mut outputs);
+                writer.turn(passage, hash, cut).inspect_err(|_| is_unwritten = true)
             })
         });
         let report = match read {
@@ -226,6 +233,7 @@ impl Gatherer<'_> {
         // Their headings may stand in a tool's output, too.
         history.is_forgeable = matches!(format, Format::AmpMarkdown | Format::Plain);
         (history.session, history.parent) = (key, parent);
+        history.earlier_room = self.earlier;
         Ok(Gathered::History(history))
     }
 
@@ -239,26 +247,20 @@ impl Gatherer<'_> {
         Tracker::new(format, places, repo, transcript)
     }
 
-    /// A turn as the model sees it.
-    fn shown(&self, turn: Turn, origin: Origin) -> Passage {
+    /// A turn as the model sees it, and how many bytes of it were cut.
+    fn shown(&self, turn: Turn, from: Provenance, outputs: &mut Outputs) -> (Passage, usize) {
+        let Turn { role, at, mut cut, brief, .. } = turn;
         let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
-        let clean = |text: &str| self.redactor.redact(text).text.into_owned();
-        let mut text = clean(input);
-        let at = turn.output.map(|_| text.len());
-        text.push_str(&clean(output));
-        let Origin { outside, is_answer, is_attached } = origin;
-        let (role, output) = (turn.role, at);
-        Passage {
-            number: 0,
-            role,
-            at: turn.at,
-            text,
-            output,
-            is_part: false,
-            outside,
-            is_answer,
-            is_attached,
-        }
+        let clean = |text: &str| self.redactor.redact(&without_controls(text)).text.into_owned();
+        let (input, output) = (clean(input), clean(output));
+        let condensed = outputs.condensed(&input, &output, self.facts);
+        cut += condensed.as_ref().map_or(0, |(_, less)| *less);
+        let has_less = brief.is_some() || condensed.is_some();
+        let mut text = brief.map_or_else(|| input.clone(), |brief| clean(&brief));
+        let output_at = turn.output.map(|_| text.len());
+        text.push_str(condensed.as_ref().map_or(&output, |(text, _)| text));
+        let full = has_less.then(|| (input.clone() + &output, input.len()));
+        (Passage { role, at, text, output: output_at, full, from, ..Passage::default() }, cut)
     }
 
     /// Which turns nobody has seen yet: those after the last one that was read, and of these not those that the

@@ -2,13 +2,14 @@
 //! the next, so that a run reads each passage once and not once more for every part behind it.
 
 use crate::base::error::{Error, Result};
-use crate::memory::consolidate::history::{History, facts_name, history_name};
+use crate::memory::consolidate::history::{Digest, History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::work::Stretch;
 use crate::memory::record::Record;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -18,6 +19,16 @@ const KEPT: usize = 8;
 /// What this run has read of its batches, by batch.
 #[derive(Debug, Default)]
 pub(crate) struct Heard(BTreeMap<String, Reading>);
+
+/// What a prompt shows of a session.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// What is left of the turns that were read before.
+    pub(super) earlier: Vec<Passage>,
+    /// How many of those turns are not shown.
+    pub(super) left_out: usize,
+    pub(super) passages: Vec<Passage>,
+}
 
 /// The sessions that one call shows, each read up to some passage.
 #[derive(Debug, Default)]
@@ -43,21 +54,27 @@ pub(super) struct Session {
 }
 
 impl Heard {
-    /// The passages of these stretches, in their order; turns are numbered through.
-    pub(super) fn passages(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<Vec<Vec<Passage>>> {
+    /// What these stretches show, in their order; turns are numbered through.
+    pub(super) fn shown(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<Vec<Shown>> {
         let reading = self.reading(batch, stretches)?;
+        let digests = reading.digests(stretches);
         let mut numbers = Numbers::default();
         let mut all = Vec::new();
-        for (session, stretch) in reading.sessions.iter().zip(stretches) {
-            let (from, to) = session.history.span(stretch.from, stretch.to);
-            let mut passages = Vec::new();
+        for ((Session { history, path, .. }, stretch), digest) in
+            reading.sessions.iter().zip(stretches).zip(digests)
+        {
+            let (mut earlier, mut passages) = (Vec::new(), Vec::new());
             numbers.next_session();
-            session.history.read(&session.path, from..to, |passage, is_shown| {
+            history.read(path, digest.passages, |passage, _| {
+                let text = passage.brief().unwrap_or_default();
+                earlier.push(Passage { text, full: None, ..numbers.number(passage) });
+            })?;
+            history.read(path, history.span(stretch.from, stretch.to), |passage, is_shown| {
                 if is_shown {
-                    passages.push(numbers.number(passage));
+                    passages.push(Passage { full: None, ..numbers.number(passage) });
                 }
             })?;
-            all.push(passages);
+            all.push(Shown { earlier, left_out: digest.left_out, passages });
         }
         Ok(all)
     }
@@ -113,6 +130,22 @@ impl Reading {
         Ok(Reading { sessions: stretches.iter().map(session).collect::<Result<_>>()?, ..Reading::default() })
     }
 
+    /// What is shown of the turns before each stretch. Those that another session of this call shows are not repeated.
+    fn digests(&self, stretches: &[Stretch]) -> Vec<Digest> {
+        let pairs = || self.sessions.iter().zip(stretches).enumerate();
+        let mut shown: HashMap<&str, usize> = HashMap::new();
+        for (of, (session, stretch)) in pairs() {
+            let span = session.history.span(stretch.from, stretch.to);
+            shown.extend(session.history.turns_in(span).map(|turn| (turn, of)));
+        }
+        pairs()
+            .map(|(of, (session, stretch))| {
+                let first = session.history.span(stretch.from, stretch.to).start;
+                session.history.digest(first, |turn| shown.get(turn).is_some_and(|other| *other != of))
+            })
+            .collect()
+    }
+
     /// Reads on to the end of these stretches.
     fn hear(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<()> {
         let mut pairs = self.sessions.iter().zip(stretches);
@@ -120,33 +153,47 @@ impl Reading {
             return Ok(());
         }
         let mut pairs = self.sessions.iter().zip(stretches);
-        if pairs.any(|(session, stretch)| session.history.span(stretch.from, stretch.to).0 < session.next) {
+        if pairs.any(|(session, stretch)| session.history.span(stretch.from, stretch.to).start < session.next)
+        {
             *self = Reading::new(batch, stretches)?;
         }
+        let digests = self.digests(stretches);
         let record = Rc::make_mut(&mut self.record);
         record.forget_shown();
         let mut numbers = Numbers::default();
-        for (session, stretch) in self.sessions.iter_mut().zip(stretches) {
-            session.hear(stretch, record, &mut numbers)?;
+        for ((session, stretch), digest) in self.sessions.iter_mut().zip(stretches).zip(digests) {
+            session.hear(stretch, digest, record, &mut numbers)?;
         }
         Ok(())
     }
 }
 
 impl Session {
-    fn hear(&mut self, stretch: &Stretch, record: &mut Record, numbers: &mut Numbers) -> Result<()> {
+    fn hear(
+        &mut self,
+        stretch: &Stretch,
+        digest: Digest,
+        record: &mut Record,
+        numbers: &mut Numbers,
+    ) -> Result<()> {
         let Session { history, path, earlier, cited, .. } = self;
-        let (from, to) = history.span(stretch.from, stretch.to);
+        let Range { start: from, end: to } = history.span(stretch.from, stretch.to);
+        let (is_forgeable, is_note) = (history.is_forgeable, history.is_note);
         earlier.append(cited);
         numbers.next_session();
-        let mut index = self.next;
-        history.read(path, self.next..to, |passage, is_shown| {
-            let is_here = is_shown && index >= from;
-            index += 1;
+        history.read(path, self.next..from, |passage, _| {
+            earlier.extend(passage.counted().into_iter().chain(passage.cited()));
+            passage.record(record, false, is_forgeable, is_note);
+        })?;
+        // What is shown of it once more may be quoted. It is told again only now: who said something first is known.
+        history.read(path, digest.passages, |passage, _| {
+            numbers.number(passage).record(record, true, is_forgeable, is_note);
+        })?;
+        history.read(path, from..to, |passage, is_here| {
             earlier.extend(passage.counted());
             if is_here { &mut *cited } else { &mut *earlier }.extend(passage.cited());
             let passage = if is_here { numbers.number(passage) } else { passage };
-            passage.record(record, is_here, history.is_forgeable, history.is_note);
+            passage.record(record, is_here, is_forgeable, is_note);
         })?;
         self.next = to;
         self.here = Some(stretch.clone());
@@ -202,17 +249,7 @@ mod tests {
                 _ => (Role::Assistant, " [[id__AAAAAA]]"),
             };
             let text = format!("word {number}{note}");
-            let turn = Passage {
-                number,
-                role,
-                at: None,
-                text,
-                output: None,
-                is_part: false,
-                outside: None,
-                is_answer: false,
-                is_attached: false,
-            };
+            let turn = Passage { number, role, text, ..Passage::default() };
             writer.turn(turn, format!("hash{number}"), 0).unwrap();
         }
         batch.write_json(&facts_name("q"), &writer.finish().unwrap()).unwrap();
@@ -241,7 +278,8 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[0] = b'x';
         std::fs::write(&path, &bytes).unwrap();
-        let texts: Vec<(usize, String)> = heard.passages(&batch, &stretch(3, 6)).unwrap()[0]
+        let texts: Vec<(usize, String)> = heard.shown(&batch, &stretch(3, 6)).unwrap()[0]
+            .passages
             .iter()
             .map(|passage| (passage.number, passage.text.clone()))
             .collect();

@@ -2,7 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::passage::{HEADER, Passage};
+use crate::memory::consolidate::work::Lengths;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -33,6 +34,9 @@ pub(crate) struct History {
     pub(super) cut: usize,
     /// The format does not tell a person's turn from text that a tool printed.
     pub(super) is_forgeable: bool,
+    /// How many bytes of the turns that were read before are shown with a part.
+    #[serde(default)]
+    pub(super) earlier_room: usize,
     /// It is a captured note: a title, and a body under it.
     #[serde(default)]
     pub(super) is_note: bool,
@@ -48,40 +52,97 @@ pub(super) struct PassageFacts {
     pub(super) turn: usize,
     /// It is new: the model is to see it.
     pub(super) is_shown: bool,
+    /// How many bytes it takes among the turns that were read before, at most; 0: it is left out there.
+    #[serde(default)]
+    pub(super) brief: usize,
 }
 
+/// What is shown of the turns before a stretch: the last of them that fit.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Digest {
+    /// The indices of the passages.
+    pub(super) passages: Vec<usize>,
+    /// How many turns of the person and the agent did not fit.
+    pub(super) left_out: usize,
+}
+
+/// What stands around the turns that were read before takes so many bytes, at most.
+pub(super) const DIGEST_FRAME: usize = 400;
+
 impl History {
-    /// How many bytes each passage takes that is to be shown.
-    pub(super) fn lengths(&self) -> Vec<usize> {
-        self.shown().map(|passage| passage.bytes).collect()
+    /// How many bytes each passage takes that is to be shown, and what is shown before a part that begins with it.
+    pub(super) fn lengths(&self) -> Lengths {
+        let (mut lengths, mut before) = (Lengths::default(), 0);
+        for passage in &self.passages {
+            if passage.is_shown {
+                let earlier = if before == 0 { 0 } else { self.earlier_room.min(before + DIGEST_FRAME) };
+                lengths.passages.push(passage.bytes);
+                lengths.earlier.push(earlier);
+            }
+            before += passage.brief;
+        }
+        lengths
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.shown().map(|passage| passage.bytes).sum()
     }
 
+    /// What is shown of the passages before the one with the index `before`. Turns that `is_elsewhere` are shown as
+    /// another session's.
+    pub(super) fn digest(&self, before: usize, is_elsewhere: impl Fn(&str) -> bool) -> Digest {
+        let mut room = self.earlier_room.saturating_sub(DIGEST_FRAME);
+        let mut digest = Digest::default();
+        let mut is_full = false;
+        let mut last_left_out = None;
+        let earlier = self.passages.iter().enumerate().take(before).rev();
+        let said = earlier.filter(|(_, passage)| passage.brief > 0);
+        for (index, passage) in
+            said.filter(|(_, passage)| !self.turns.get(passage.turn).is_some_and(|turn| is_elsewhere(turn)))
+        {
+            is_full |= passage.brief > room;
+            if !is_full {
+                room -= passage.brief;
+                digest.passages.push(index);
+            } else if last_left_out.replace(passage.turn) != Some(passage.turn) {
+                digest.left_out += 1;
+            }
+        }
+        digest.passages.reverse();
+        digest
+    }
+
+    /// The hashes of the turns that are shown in a span of passages.
+    pub(super) fn turns_in(&self, span: Range<usize>) -> impl Iterator<Item = &str> {
+        let shown = self.passages.get(span).unwrap_or_default().iter().filter(|passage| passage.is_shown);
+        shown.filter_map(|passage| self.turns.get(passage.turn)).map(String::as_str)
+    }
+
     /// The indices of all passages from the shown one `from` to the end of the shown one before `to`.
-    pub(super) fn span(&self, from: usize, to: usize) -> (usize, usize) {
+    pub(super) fn span(&self, from: usize, to: usize) -> Range<usize> {
         let places = self.passages.iter().enumerate().filter(|(_, passage)| passage.is_shown);
         let mut places = places.map(|(index, _)| index).take(to).skip(from);
-        let Some(first) = places.next() else { return (self.passages.len(), self.passages.len()) };
-        (first, places.last().unwrap_or(first) + 1)
+        let Some(first) = places.next() else { return self.passages.len()..self.passages.len() };
+        first..places.last().unwrap_or(first) + 1
     }
 
     /// Calls `each` with these passages, and whether each is to be shown.
     pub(super) fn read(
         &self,
         path: &Path,
-        indices: Range<usize>,
+        indices: impl IntoIterator<Item = usize>,
         mut each: impl FnMut(Passage, bool),
     ) -> Result<()> {
-        let passages = self.passages.get(indices.clone()).unwrap_or_default();
-        let start = indices.start.checked_sub(1).and_then(|before| self.passages.get(before));
-        let mut file = fs_err::File::open(path)?;
-        file.seek(SeekFrom::Start(start.map_or(0, |before| before.end)))?;
-        let mut file = BufReader::new(file);
-        let mut line = Vec::new();
-        for facts in passages {
+        let mut file = BufReader::new(fs_err::File::open(path)?);
+        let (mut at, mut line) = (0, Vec::new());
+        for index in indices {
+            let Some(facts) = self.passages.get(index) else { break };
+            let before = index.checked_sub(1).and_then(|before| self.passages.get(before));
+            let start = before.map_or(0, |before| before.end);
+            if start != at {
+                file.seek(SeekFrom::Start(start))?;
+            }
+            at = facts.end;
             line.clear();
             file.read_until(b'\n', &mut line)?;
             let passage = serde_json::from_slice(&line)
@@ -130,7 +191,15 @@ impl HistoryWriter {
             self.file.write_all(&line)?;
             self.file.write_all(b"\n")?;
             self.end += line.len() as u64 + 1;
-            let facts = PassageFacts { end: self.end, bytes: passage.bytes(), turn: index, is_shown: true };
+            // The parts of a captured note are no conversation.
+            let brief = passage.brief().filter(|_| !self.history.is_note);
+            let facts = PassageFacts {
+                end: self.end,
+                bytes: passage.bytes(),
+                turn: index,
+                is_shown: true,
+                brief: brief.map_or(0, |text| HEADER + text.len()),
+            };
             self.history.passages.push(facts);
         }
         Ok(())

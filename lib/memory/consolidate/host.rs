@@ -3,29 +3,34 @@
 use crate::base::error::{Error, Result};
 use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
-use crate::memory::consolidate::heard::Heard;
+use crate::memory::consolidate::heard::{Heard, Shown};
+use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::judge::Known;
-use crate::memory::consolidate::pending::{self, Shown, pending};
+use crate::memory::consolidate::output::{Facts, add_facts};
+use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::pending::{self, ForWhom, pending};
 use crate::memory::consolidate::plan::{Change, KnownNote};
-use crate::memory::consolidate::queue::{Fetched, Queue, entries, split, waiting};
-use crate::memory::consolidate::related::{RelatedHints, RelatedLimits, related};
+use crate::memory::consolidate::queue::{FRAME, Fetched, Queue, Room, entries, split, waiting};
+use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
 use crate::memory::consolidate::work::{BatchSource, Outcome, Slice, Stretch, Waiting, Written};
 use crate::memory::consolidate::write::write;
 use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task};
 use crate::memory::pipeline::runner::{Host, Rank, Run, TakeUp};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section;
-use crate::memory::service::count_use;
+use crate::memory::service::{belongs_to, count_use};
 use crate::store::batch::{Batch, Batches};
-use crate::store::entry::EntryId;
+use crate::store::entry::{Entry, EntryId, Scope};
 use crate::store::history as commits;
 use crate::store::journal::Waiting as Claim;
-use crate::store::journal::entry::Retrieval;
+use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
 use jiff::Timestamp;
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// The least room for sessions in a prompt, in bytes.
 const LEAST_ROOM: usize = 1000;
@@ -51,15 +56,15 @@ pub(crate) struct ConsolidateHost<'a, P> {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Room for sessions in one prompt, and for existing notes, in bytes.
-pub(super) fn room(max: usize) -> Result<(usize, usize)> {
+/// How a prompt of at most `max` bytes is shared out.
+pub(super) fn room(max: usize) -> Result<Room> {
     let free = max.saturating_sub(OWN_WORDS);
     let (sessions, related) = (free - free / 4, free / 4);
     if sessions < LEAST_ROOM {
         return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for a session"))
             .hint(format!("set it to {} or more", OWN_WORDS + 2 * LEAST_ROOM)));
     }
-    Ok((sessions, related))
+    Ok(Room { sessions, earlier: sessions / 4, related })
 }
 
 impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
@@ -78,12 +83,15 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(match task {
             Task::LoadQueue => Done::Loaded(self.load(run)?),
             Task::FetchHistory { sources } => {
-                let Fetched { sources, parts, verdicts } = self.queue.fetch(sources, room(max)?.0, run)?;
+                let repos = repos(&sources, run)?;
+                let facts = OnceCell::new();
+                let facts = || Rc::clone(facts.get_or_init(|| facts_of(&self.notes, &repos).into()));
+                let Fetched { sources, parts, verdicts } =
+                    self.queue.fetch(sources, room(max)?, &facts, run)?;
                 Done::Fetched { sources, parts, verdicts }
             }
-            Task::Gather { sources, slices, wanted, made } => {
-                let hints = RelatedHints { wanted: &wanted, made: &made };
-                Done::Gathered(self.gather(&sources, &slices, &hints, run)?)
+            Task::Gather { sources, slices, wanted } => {
+                Done::Gathered(self.gather(&sources, &slices, &wanted, run)?)
             }
             Task::LookUp { sources, slices, notes, changes } => {
                 let found = self.look_up(&sources, &slices, (&notes, &changes), run)?;
@@ -197,37 +205,46 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         &mut self,
         sources: &[BatchSource],
         slices: &[Slice],
-        hints: &RelatedHints,
+        wanted: &[EntryId],
         run: &Run,
     ) -> Result<Material> {
         let entries = entries(sources, run)?;
-        let all = self.heard.passages(run.batch()?, &stretches(sources, slices))?;
+        let all = self.heard.shown(run.batch()?, &stretches(sources, slices))?;
         let mut sessions = Vec::new();
-        for (part, passages) in slices.iter().zip(all) {
+        let mut used = 0;
+        for (part, Shown { earlier, left_out, passages }) in slices.iter().zip(all) {
             let Some(source) = sources.get(part.source) else { continue };
             let Some(entry) = entries.get(&source.queue_id) else { continue };
+            let repo = entry.context.repo.as_ref().map_or(0, String::len);
+            used += FRAME + DIGEST_FRAME + repo;
+            used += earlier.iter().chain(&passages).map(Passage::bytes).sum::<usize>();
             sessions.push(Session {
                 queue_id: source.queue_id.clone(),
                 harness: entry.harness.name().to_owned(),
+                thread_id: entry.thread_id().map(str::to_owned),
                 repo: entry.context.repo.clone(),
                 queued: entry.timestamp,
                 is_note: matches!(entry.retrieval, Retrieval::Inline { .. }),
                 part: (part.number, part.of),
                 cut: source.cut,
+                earlier,
+                left_out,
                 passages,
             });
         }
-        let room = room(self.machine.max_prompt_bytes)?.1;
+        // What the sessions leave of their room is for notes and for what waits.
+        let room = room(self.machine.max_prompt_bytes)?;
         let (proposals, _) = self.notes.proposals()?;
-        let room_for_changes = if proposals.is_empty() { 0 } else { (room / 2).min(pending::ROOM) };
-        let limits = RelatedLimits { room: room - room_for_changes, whole: self.max_note_bytes };
-        let (related, tags) = related(&self.notes, &sessions, hints, limits, self.machine.redactor)?;
-        let shown = Shown {
+        let room_for_changes = if proposals.is_empty() { 0 } else { (room.related / 2).min(pending::ROOM) };
+        let room = room.related - room_for_changes + room.sessions.saturating_sub(used);
+        let limits = RelatedLimits { room, whole: self.max_note_bytes };
+        let (related, tags) = related(&self.notes, &sessions, wanted, limits, self.machine.redactor)?;
+        let whom = ForWhom {
             repos: sessions.iter().filter_map(|session| session.repo.as_deref()).collect(),
             is_outside: sessions.iter().any(|session| session.repo.is_none()),
             notes: related.iter().map(|note| &note.id).collect(),
         };
-        let waiting = pending(&proposals, &shown, room_for_changes, self.machine.redactor);
+        let waiting = pending(&proposals, &whom, room_for_changes, self.machine.redactor);
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
@@ -251,10 +268,17 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             Place::Archive => Vec::new(),
         })?;
         // One that nobody has, as a model may name it, would be looked for in every file.
-        let notes = notes.iter().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
+        let notes: BTreeMap<EntryId, KnownNote> =
+            notes.iter().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
+        let made = notes
+            .iter()
+            .filter(|(_, note)| entries.values().any(|entry| is_made_by(&note.entry, entry)))
+            .map(|(id, _)| id.clone())
+            .collect();
         let (proposals, _) = self.notes.proposals()?;
         let is_shown = |proposal: &&Proposal| changes.contains(&proposal.id);
         Ok(Known {
+            made,
             waiting: proposals.iter().filter(is_shown).cloned().collect(),
             proposals,
             at: run.env.now(),
@@ -325,6 +349,33 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             run.reporter.warn(&error.line());
         }
     }
+}
+
+/// Was the note made in this session, in whatever run, and is it nobody's own since?
+fn is_made_by(note: &Entry, entry: &QueueEntry) -> bool {
+    let thread = entry.thread_id();
+    note.kept().is_none() && is_of_session(note.meta(), entry.harness.name(), thread, entry.timestamp)
+}
+
+/// The repositories of these entries.
+fn repos(sources: &[BatchSource], run: &Run) -> Result<BTreeSet<String>> {
+    let repos = entries(sources, run)?.into_values().filter_map(|entry| entry.context.repo);
+    Ok(repos.collect())
+}
+
+/// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say
+/// so.
+fn facts_of<P: Persistence>(notes: &P, repos: &BTreeSet<String>) -> Facts {
+    let scan = notes.scan(&[Place::Topics], |note| {
+        let meta = note.entry.meta();
+        let mut facts = Facts::new();
+        if meta.scope == Scope::Global || repos.iter().any(|repo| belongs_to(meta, repo)) {
+            let body = String::from_utf8_lossy(note.entry.body());
+            add_facts(&format!("{}\n\n{}\n\n{body}", meta.title, meta.summary), &mut facts);
+        }
+        facts
+    });
+    scan.map_or_else(|_| Facts::new(), |scan| scan.found.into_iter().flatten().collect())
 }
 
 fn stretches(sources: &[BatchSource], slices: &[Slice]) -> Vec<Stretch> {

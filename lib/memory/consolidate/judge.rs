@@ -27,6 +27,8 @@ pub struct Known {
     pub ids: BTreeSet<EntryId>,
     /// The notes that were shown, as they are now.
     pub notes: BTreeMap<EntryId, KnownNote>,
+    /// Those of them that these sessions made, in whatever run, and that no person has made their own since.
+    pub made: BTreeSet<EntryId>,
     /// The tags in use.
     pub tags: BTreeSet<String>,
     /// The claimed entries, by queue id.
@@ -84,12 +86,12 @@ pub(crate) fn judged(
             .filter(|id| !work.updatable.contains_key(id))
             .map(|id| format!("the model wants to see {id}, and is not asked again")),
     );
-    let Known { at, ids, notes, tags, entries, record, waiting, mut proposals } = known;
+    let Known { at, ids, notes, made, tags, entries, record, waiting, mut proposals } = known;
     let record = with_waiting(record, &waiting);
     let mut judge = Judge {
         notes,
         seen: work.updatable.clone(),
-        made: work.made(),
+        made,
         repos: entries.values().filter_map(|entry| entry.context.repo.clone()).collect(),
         is_outside: entries.values().any(|entry| entry.context.repo.is_none()),
         sources: entries.iter().map(|(id, entry)| (id.clone(), Origin::of(entry))).collect(),

@@ -11,6 +11,7 @@ mod history;
 pub(crate) mod host;
 pub(crate) mod judge;
 mod line;
+mod output;
 pub(crate) mod passage;
 pub(crate) mod pending;
 pub(crate) mod plan;
@@ -120,8 +121,6 @@ pub enum Task {
         slices: Vec<Slice>,
         /// The notes that are to be shown whole.
         wanted: Vec<EntryId>,
-        /// The notes that earlier parts of the batch made.
-        made: Vec<EntryId>,
     },
     /// Read what a reply is held against: these notes as they are now, and who said what in the slices.
     LookUp {
@@ -249,8 +248,7 @@ fn effect(state: &State) -> Effect<Task> {
         State::RunAgent { question: Some(question), .. } => return Effect::Ask(question.clone()),
         State::RunAgent { work, question: None } => {
             let wanted = work.second_look.as_ref().map(|look| look.wanted.clone()).unwrap_or_default();
-            let made = work.made().into_iter().collect();
-            Task::Gather { sources: work.sources.clone(), slices: work.slices().to_vec(), wanted, made }
+            Task::Gather { sources: work.sources.clone(), slices: work.slices().to_vec(), wanted }
         }
         State::ParseOutput { work, .. } => Task::LookUp {
             sources: work.sources.clone(),

@@ -1,8 +1,10 @@
 //! A turn as the model is shown it. Text that stands in a turn must never look like the beginning of another: every
 //! header bears the batch's mark, which no shown text contains, and every line of a tool's input and output is prefixed.
 
+use crate::base::text::{border, cut_mark};
 use crate::harness::recalled::reads_memory;
 use crate::harness::turn::Role;
+use crate::memory::outside::Provenance;
 use crate::memory::record::{Record, Speaker};
 use crate::store::entry::{EntryId, mentioned};
 use jiff::Timestamp;
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
 /// A turn of a session, or a part of a long one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
     /// The turn's number in the prompt, from 1. Parts of one turn have the same. In the history's file: in the session.
     pub number: usize,
@@ -19,25 +21,26 @@ pub struct Passage {
     pub text: String,
     /// Where a tool's output begins in `text`, in bytes; `None`: all of it is what the agent wrote.
     pub output: Option<usize>,
+    /// Of a tool's turn of which `text` shows less: all of it, and where the output begins in that. Of a long turn the
+    /// first part has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<(String, usize)>,
     /// It is a part of a long turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
-    /// A tool printed it from outside the repository: the hosts, as far as they are known, or the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outside: Option<Vec<String>>,
-    /// The output is an answer that the person chose or typed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_answer: bool,
-    /// The output is what the person attached to a prompt.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_attached: bool,
+    /// Where a tool's output comes from.
+    #[serde(default, skip_serializing_if = "Provenance::is_inside")]
+    pub from: Provenance,
 }
 
 /// What stands before every line of a tool's input and output.
 pub(super) const PREFIX: &str = "| ";
 
+/// Of what the agent said in a turn that was read before, so many bytes are shown at the beginning and at the end.
+const SENTENCE: usize = 240;
+
 /// A header has so many bytes, at most, with the white space around it.
-const HEADER: usize = 80;
+pub(super) const HEADER: usize = 80;
 
 /// Does a line end here? All line separators of Unicode count: a model may take any of them for one.
 fn is_line_end(c: char) -> bool {
@@ -58,7 +61,7 @@ impl Passage {
 
     /// Adds it to a prompt.
     pub(super) fn push(&self, prompt: &mut String, mark: &str) {
-        let outside = if self.outside.is_some() { " outside" } else { "" };
+        let outside = if matches!(self.from, Provenance::Outside(_)) { " outside" } else { "" };
         let _ = write!(prompt, "[t{} {}{outside}", self.number, self.role);
         if let Some(at) = self.at {
             let _ = write!(prompt, " {}", at.strftime("%Y-%m-%d %H:%M"));
@@ -77,6 +80,7 @@ impl Passage {
         if self.bytes() <= longest {
             return vec![self];
         }
+        let mut full = self.full;
         // Every character may be a line end that is prefixed.
         let most = (longest.saturating_sub(HEADER) / 4).max(64);
         let mut parts = Vec::new();
@@ -97,10 +101,9 @@ impl Passage {
                 at: self.at,
                 text,
                 output,
+                full: full.take(),
                 is_part: true,
-                outside: self.outside.clone(),
-                is_answer: self.is_answer,
-                is_attached: self.is_attached,
+                from: self.from.clone(),
             });
             done += end;
             rest = &rest[end..];
@@ -112,6 +115,11 @@ impl Passage {
     /// person's. Title and body of a captured note were written apart.
     pub(super) fn record(&self, record: &mut Record, is_shown: bool, is_forgeable: bool, is_note: bool) {
         let turn = is_shown.then_some(self.number);
+        // More was said than is shown, and quotes are taken from what is shown.
+        if let Some((text, at)) = &self.full {
+            let (input, output) = text.split_at(*at);
+            self.record_call(record, None, input, output);
+        }
         let (input, output) = self.input_and_output();
         match self.role {
             Role::User if !is_forgeable && self.is_part => record.add(turn, Speaker::Pasted, &self.text),
@@ -125,21 +133,27 @@ impl Passage {
             // Whose it is cannot be told.
             Role::User | Role::Document => record.add(turn, Speaker::Pasted, &self.text),
             Role::Assistant | Role::Reasoning => record.add(turn, Speaker::Agent, &self.text),
-            Role::Tool => {
-                record.add(turn, Speaker::ToolInput, input);
-                match &self.outside {
-                    Some(hosts) => record.read_outside(turn, output, hosts),
-                    None if self.is_answer => record.add(turn, Speaker::Person, output),
-                    None if self.is_attached => record.add(turn, Speaker::Pasted, output),
-                    None => record.add(turn, Speaker::ToolOutput, output),
-                }
-            }
+            Role::Tool => self.record_call(record, turn, input, output),
+        }
+    }
+
+    fn record_call(&self, record: &mut Record, turn: Option<usize>, input: &str, output: &str) {
+        let (gave, shows) = match &self.from {
+            Provenance::Inside | Provenance::Outside(_) => (Speaker::ToolInput, Speaker::ToolOutput),
+            Provenance::Written => (Speaker::Written, Speaker::ToolOutput),
+            Provenance::Answer => (Speaker::ToolInput, Speaker::Person),
+            Provenance::Attached => (Speaker::ToolInput, Speaker::Pasted),
+        };
+        record.add(turn, gave, input);
+        match &self.from {
+            Provenance::Outside(hosts) => record.read_outside(turn, output, hosts),
+            _ => record.add(turn, shows, output),
         }
     }
 
     /// The notes that the agent cites, in its text or in what it gave a tool. What a tool printed is no citation.
     pub(super) fn cited(&self) -> Vec<EntryId> {
-        let (input, _) = self.input_and_output();
+        let input = self.whole_input();
         match self.role {
             Role::Assistant => mentioned(&self.text).collect(),
             Role::Tool if !commands(input).any(reads_memory) => mentioned(input).collect(),
@@ -149,14 +163,34 @@ impl Passage {
 
     /// The notes that `memory read` has counted here: they are not counted once more.
     pub(super) fn counted(&self) -> Vec<EntryId> {
-        let (input, _) = self.input_and_output();
+        let input = self.whole_input();
         let is_counted = |command: &str| reads_memory(command) && !command.contains("--no-count");
         let counted = commands(input).filter(|command| self.role == Role::Tool && is_counted(command));
         let words = counted.flat_map(|command| command.split(|c: char| !(c.is_alphanumeric() || c == '_')));
         words.filter_map(EntryId::parse).collect()
     }
 
-    /// What the agent wrote, and what a tool answered.
+    /// All that the agent wrote.
+    fn whole_input(&self) -> &str {
+        match &self.full {
+            Some((text, at)) => &text[..*at],
+            None => self.input_and_output().0,
+        }
+    }
+
+    /// What is shown of it once it has been read: of the person all, of the agent the first and the last sentence, of
+    /// tools nothing. A part of what a person pasted is treated like what the agent said.
+    pub(super) fn brief(&self) -> Option<String> {
+        let text = self.text.trim();
+        match self.role {
+            _ if text.is_empty() => None,
+            Role::User if !self.is_part => Some(text.to_owned()),
+            Role::User | Role::Assistant => Some(first_and_last(text)),
+            Role::Reasoning | Role::Tool | Role::Document => None,
+        }
+    }
+
+    /// What the agent wrote, and what a tool answered, as far as they are shown.
     pub(super) fn input_and_output(&self) -> (&str, &str) {
         self.text.split_at(self.output.unwrap_or(self.text.len()))
     }
@@ -171,9 +205,41 @@ fn commands(input: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The first and the last sentence of a text, each as far as it is not too long, with a mark between them.
+fn first_and_last(text: &str) -> String {
+    if text.len() <= 2 * SENTENCE {
+        return text.to_owned();
+    }
+    let ends: Vec<usize> = text
+        .match_indices(['.', '!', '?', '\n', '。', '！', '？'])
+        .map(|(at, mark)| (at + mark.len(), text[at + mark.len()..].chars().next().unwrap_or(' '), mark))
+        .filter(|(_, next, mark)| next.is_whitespace() || matches!(*mark, "\n" | "。" | "！" | "？"))
+        .map(|(at, ..)| at)
+        .collect();
+    let head = ends.iter().copied().find(|end| *end > 3).unwrap_or(text.len());
+    let tail = ends.iter().copied().rev().find(|end| *end + 3 < text.len()).unwrap_or(0);
+    let head = head.min(word_end(text, SENTENCE));
+    let tail = tail.max(word_start(text, text.len() - SENTENCE));
+    let (first, last) = (text[..head].trim_end(), text[tail..].trim_start());
+    format!("{first} {} {last}", cut_mark(0, text.len() - first.len() - last.len()))
+}
+
+/// The end of the last whole word before a place, or the place.
+fn word_end(text: &str, most: usize) -> usize {
+    let end = border(text, most);
+    text[..end].rfind(char::is_whitespace).filter(|word| *word >= end / 2).unwrap_or(end)
+}
+
+/// The start of the first whole word behind a place, or the place.
+fn word_start(text: &str, least: usize) -> usize {
+    let start = border(text, least);
+    let word = text[start..].find(char::is_whitespace).filter(|word| *word <= (text.len() - start) / 2);
+    word.map_or(start, |word| start + word)
+}
+
 /// The last place up to `most` bytes where a line ends, or else a character.
 fn cut(text: &str, most: usize) -> usize {
-    let end = crate::base::text::border(text, most);
+    let end = border(text, most);
     match text[..end].rfind('\n') {
         Some(line) if line >= end / 2 => line + 1,
         _ => end,
@@ -207,10 +273,9 @@ mod tests {
             at: "2026-03-25T09:02:11Z".parse().ok(),
             text: text.to_owned(),
             output: None,
+            full: None,
             is_part: false,
-            outside: None,
-            is_answer: false,
-            is_attached: false,
+            from: Provenance::Inside,
         }
     }
 
@@ -223,7 +288,7 @@ mod tests {
     #[test]
     fn a_header_has_number_role_time_and_mark() {
         assert_eq!(shown(&passage(Role::User, "Hello\n")), "[t12 user 2026-03-25 09:02 =MARK=]\nHello\n\n");
-        let outside = Passage { outside: Some(Vec::new()), ..passage(Role::Tool, "x") };
+        let outside = Passage { from: Provenance::Outside(Vec::new()), ..passage(Role::Tool, "x") };
         assert_eq!(shown(&outside), "[t12 tool outside 2026-03-25 09:02 =MARK=]\n| x\n\n");
         let untimed = Passage { at: None, ..passage(Role::Assistant, "Hi") };
         assert_eq!(shown(&untimed), "[t12 assistant =MARK=]\nHi\n\n");
@@ -254,13 +319,33 @@ mod tests {
     }
 
     #[test]
+    fn of_a_turn_that_was_read_the_person_s_stays_whole() {
+        let long = format!("It is done. {} Five retries, then it stops.", "And so on, see a.b. ".repeat(100));
+        assert_eq!(passage(Role::User, &long).brief(), Some(long.clone()));
+        let brief = passage(Role::Assistant, &long).brief().unwrap();
+        assert_eq!(brief, "It is done. [… 2002 bytes] Five retries, then it stops.");
+        let flat = passage(Role::Assistant, &"words ".repeat(1000)).brief().unwrap();
+        assert!(
+            flat.len() < 540 && flat.starts_with("words words") && flat.ends_with("words words"),
+            "{flat}"
+        );
+        assert_eq!(passage(Role::Assistant, "Short. And whole. So it is.").brief().unwrap().len(), 27);
+        assert!(passage(Role::Assistant, &"語".repeat(900)).brief().unwrap().len() < 540);
+        for role in [Role::Tool, Role::Reasoning, Role::Document] {
+            assert_eq!(passage(role, &long).brief(), None);
+        }
+        let pasted = Passage { is_part: true, ..passage(Role::User, &long) };
+        assert_eq!(pasted.brief(), Some(brief));
+    }
+
+    #[test]
     fn a_long_turn_is_split_into_parts_with_its_number_and_nothing_is_lost() {
         let text = format!("{}\n{}", "ä".repeat(700), "line of output\n".repeat(300));
-        let outside = Some(vec!["a.example".to_owned()]);
-        let whole = Passage { output: Some(1401), outside, ..passage(Role::Tool, &text) };
+        let from = Provenance::Outside(vec!["a.example".to_owned()]);
+        let whole = Passage { output: Some(1401), from, ..passage(Role::Tool, &text) };
         let parts = whole.clone().split(1000);
         assert!(parts.len() > 4 && parts.iter().all(|part| part.number == 12 && part.bytes() <= 1000));
-        assert!(parts.iter().all(|part| part.outside == whole.outside));
+        assert!(parts.iter().all(|part| part.from == whole.from));
         assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), text);
         let said: (String, String) = parts
             .iter()

@@ -51,7 +51,7 @@ pub(super) fn is_of(proposal: &Proposal, is_repo: impl Fn(&str) -> bool, is_outs
 }
 
 /// The sessions that a prompt shows, and the notes.
-pub(super) struct Shown<'a> {
+pub(super) struct ForWhom<'a> {
     pub(super) repos: BTreeSet<&'a str>,
     /// One of the sessions is outside of any repository.
     pub(super) is_outside: bool,
@@ -62,7 +62,7 @@ pub(super) struct Shown<'a> {
 /// room is shown by title, and the oldest not at all.
 pub(super) fn pending(
     proposals: &[Proposal],
-    Shown { repos, is_outside, notes }: &Shown,
+    ForWhom { repos, is_outside, notes }: &ForWhom,
     mut room: usize,
     redactor: &Redactor,
 ) -> Vec<PendingChange> {

@@ -6,7 +6,8 @@ use crate::memory::consolidate::gather::{Gathered, Gatherer};
 use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::history::facts_name;
 use crate::memory::consolidate::line::Line;
-use crate::memory::consolidate::work::{BatchSource, Claimed, Part, Stretch, Verdict, share_out};
+use crate::memory::consolidate::output::Facts;
+use crate::memory::consolidate::work::{BatchSource, Claimed, Lengths, Part, Stretch, Verdict, share_out};
 use crate::memory::pipeline::runner::Run;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
@@ -15,11 +16,23 @@ use crate::store::journal::{Journal, Read};
 use crate::store::ledger::{NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// How many entries are claimed at once, at most.
 pub(super) const CLAIMED: usize = 32;
 /// What stands around a session in the prompt takes so many bytes, at most.
 pub(super) const FRAME: usize = 250;
+
+/// How many bytes there are in a prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// For sessions.
+    pub(crate) sessions: usize,
+    /// Of that for the turns of each that were read before.
+    pub(crate) earlier: usize,
+    /// For existing notes, at least.
+    pub(crate) related: usize,
+}
 
 /// The queue, as one run sees it.
 pub(crate) struct Queue {
@@ -99,9 +112,16 @@ impl Queue {
         Ok(Some(claimed))
     }
 
-    /// Reads the histories of what was claimed into the batch. What no longer fits into one call goes back for the next
-    /// batch.
-    pub(super) fn fetch(&mut self, sources: Vec<BatchSource>, room: usize, run: &Run) -> Result<Fetched> {
+    /// Reads the histories of what was claimed into the batch, given the facts of the notes that are known in them. What
+    /// no longer fits into one call goes back for the next batch.
+    pub(super) fn fetch(
+        &mut self,
+        sources: Vec<BatchSource>,
+        all: Room,
+        facts: &dyn Fn() -> Rc<Facts>,
+        run: &Run,
+    ) -> Result<Fetched> {
+        let room = all.sessions;
         let batch = run.batch()?;
         let entries = entries(&sources, run)?;
         let mut tries = Tries::load(run.root)?;
@@ -112,7 +132,7 @@ impl Queue {
         let mut verdicts = BTreeMap::new();
         let mut used = 0;
         let mut kept: Vec<BatchSource> = Vec::new();
-        let mut lengths: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut lengths: BTreeMap<String, Lengths> = BTreeMap::new();
         for mut source in sources {
             let id = source.queue_id.clone();
             let Some(entry) = entries.get(&id) else { continue };
@@ -132,7 +152,7 @@ impl Queue {
                         tries.save(run.root)?;
                         is_counted = true;
                     }
-                    let gathered = gatherer(run, &sessions, room).gather(entry, batch, &id)?;
+                    let gathered = gatherer(run, &sessions, all, facts).gather(entry, batch, &id)?;
                     tries.end_reading(&id);
                     Some(gathered)
                 }
@@ -140,9 +160,9 @@ impl Queue {
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
             match gathered {
                 Some(Gathered::History(history))
-                    if kept.is_empty() || used + history.bytes() + frame <= room =>
+                    if kept.is_empty() || used + history.lengths().whole() + frame <= room =>
                 {
-                    used += history.bytes() + frame;
+                    used += history.lengths().whole() + frame;
                     source.bytes = history.bytes();
                     source.cut = history.cut;
                     if let Some(key) = &history.session {
@@ -172,8 +192,8 @@ impl Queue {
         if is_counted {
             tries.save(run.root)?;
         }
-        let lengths: Vec<&[usize]> =
-            kept.iter().map(|source| lengths.get(&source.queue_id).map_or(&[][..], Vec::as_slice)).collect();
+        let lengths: Vec<Lengths> =
+            kept.iter().map(|source| lengths.remove(&source.queue_id).unwrap_or_default()).collect();
         let parts = share_out(&lengths, room);
         Ok(Fetched { sources: kept, parts, verdicts })
     }
@@ -306,9 +326,16 @@ fn has_llm(run: &Run) -> bool {
 /// A longer turn is cut into passages, in bytes.
 const LONGEST: usize = 16 << 10;
 
-fn gatherer<'a>(run: &'a Run, sessions: &'a Sessions, room: usize) -> Gatherer<'a> {
+fn gatherer<'a>(
+    run: &'a Run,
+    sessions: &'a Sessions,
+    room: Room,
+    facts: &'a dyn Fn() -> Rc<Facts>,
+) -> Gatherer<'a> {
     Gatherer {
-        longest: LONGEST.min(room / 2),
+        facts,
+        earlier: room.earlier,
+        longest: LONGEST.min(room.sessions / 2),
         config: run.config,
         redactor: run.redactor,
         sessions,

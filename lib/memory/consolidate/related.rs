@@ -4,6 +4,9 @@
 //! of a few dozen words is a query of its own, and a note is as near as its nearest stretch: the person's stretches
 //! count most, then the agent's, last what tools printed. Words weigh the more the fewer notes have them. Who corrects
 //! much in one session must not be heard in part: the notes that are nearest to each of the person's stretches come first.
+//!
+//! A correction in other words, or in another language, finds nothing. So all other notes that hold here follow, the
+//! newest first: whole while there is room, then by title and summary.
 
 use crate::base::error::Result;
 use crate::base::text::border;
@@ -14,12 +17,16 @@ use crate::memory::search::{language, words};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope};
 use crate::store::persistence::{Persistence, Place};
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// What stands around a note in the prompt takes so many bytes, at most.
+/// What stands around a note in the prompt takes so many bytes, at most; around one of which only a line is shown; and
+/// around all of those.
 const FRAME: usize = 250;
+const LINE: usize = 24;
+const LIST: usize = 250;
 /// So many notes are shown by title and summary.
-const BRIEF: usize = 30;
+const BRIEF: usize = 400;
 /// So many tags are shown, those in most use, and so many bytes of them.
 const TAGS: usize = 60;
 const TAG_BYTES: usize = 2000;
@@ -46,15 +53,6 @@ pub struct RelatedLimits {
     pub room: usize,
     /// The bytes of the notes that are shown whole, together.
     pub whole: usize,
-}
-
-/// What to look for besides the sessions' words.
-#[derive(Debug, Default)]
-pub struct RelatedHints<'a> {
-    /// The notes that the model wants to see whole.
-    pub wanted: &'a [EntryId],
-    /// The notes that were made in the same batch.
-    pub made: &'a [EntryId],
 }
 
 /// What the sessions say, as queries.
@@ -218,60 +216,60 @@ fn is_named(repo: &str, names: &HashSet<String>) -> bool {
     names.contains(name) || names.contains(&format!("{owner}/{name}"))
 }
 
-/// The notes that have to do with these sessions, the nearest first, and the tags in use. Notes of other repositories
-/// take part where the sessions name the repository.
+/// A note that may be shown.
+struct Candidate {
+    meta: Meta,
+    /// How long its text is, in bytes.
+    length: usize,
+    /// The model wants to see it whole.
+    is_wanted: bool,
+    /// One of the sessions made or changed it.
+    is_own: bool,
+    score: f64,
+}
+
+/// Was the note made or changed in this session, in whatever run? One without an id is known by when it was queued.
+pub(super) fn is_of_session(meta: &Meta, harness: &str, thread_id: Option<&str>, queued: Timestamp) -> bool {
+    let queued = queued.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    meta.sources.iter().any(|source| {
+        source.harness.as_deref() == Some(harness)
+            && source.thread_id.as_deref() == thread_id
+            && (thread_id.is_some() || source.at.as_deref() == Some(&*queued))
+    })
+}
+
+/// The notes that hold where these sessions were, and the tags in use. First those that the model wants to see and those
+/// of the sessions themselves, then the nearest, then the newest. Notes of other repositories take part where the
+/// sessions name the repository.
 ///
 /// # Errors
 /// The store cannot be read.
 pub fn related<P: Persistence>(
     notes: &P,
     sessions: &[Session],
-    hints: &RelatedHints,
+    wanted: &[EntryId],
     limits: RelatedLimits,
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
-    let stretches = Stretches::of(sessions);
-    let names = names(sessions);
     let repos: BTreeSet<&str> = sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
-    let is_outside = sessions.iter().any(|session| session.repo.is_none());
-    let is_near = |meta: &Meta| {
-        let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
-        meta.scope == Scope::Global
-            || repos.iter().any(|repo| belongs_to(meta, repo))
-            || named().any(|repo| is_named(repo, &names))
-            // What was learned outside of any repository belongs together.
-            || is_outside && named().next().is_none()
-    };
-    let scan = notes.scan(&[Place::Topics], |note| {
-        let meta = note.entry.meta();
-        (is_near(meta) || hints.wanted.contains(&meta.id)).then(|| {
-            let counts = stretches.count(meta, &String::from_utf8_lossy(note.entry.body()));
-            (counts, meta.clone())
-        })
-    })?;
-    let (counts, metas): (Vec<_>, Vec<Meta>) = scan.found.into_iter().flatten().unzip();
-    let tags = tags_in_use(&metas);
-    let mut near: Vec<(f64, &Meta)> = stretches.scores(&counts).into_iter().zip(&metas).collect();
-    for (score, meta) in &mut near {
-        if hints.made.contains(&meta.id) {
-            // What an earlier part of the same batch gave has to do with what goes on in it.
-            *score += FIRST;
-        }
-        if hints.wanted.contains(&meta.id) {
-            *score = f64::INFINITY;
-        }
-    }
-    near.retain(|(score, _)| *score > 0.0);
-    near.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.id.cmp(&y.id)));
+    let (mut near, tags) = candidates(notes, sessions, wanted, &repos)?;
+    near.sort_by(|a, b| {
+        let first = |note: &Candidate| (note.is_wanted, note.is_own);
+        first(b)
+            .cmp(&first(a))
+            .then_with(|| b.score.total_cmp(&a.score))
+            .then_with(|| b.meta.updated_at.cmp(&a.meta.updated_at))
+            .then_with(|| a.meta.id.cmp(&b.meta.id))
+    });
 
     let clean = |text: &str| redactor.cleaned(text);
-    let mut room = limits.room;
+    let mut room = limits.room.saturating_sub(LIST);
     let mut whole = limits.whole;
     let mut listed = 0;
     let mut shown = Vec::new();
-    for (score, meta) in near {
-        let is_wanted = score.is_infinite();
-        if !is_wanted && listed >= BRIEF {
+    for Candidate { meta, length, is_wanted, is_own, .. } in near {
+        let is_due = is_wanted || is_own;
+        if !is_due && listed >= BRIEF {
             break;
         }
         // People write notes past the queue, too, so secrets are taken out here as well.
@@ -281,33 +279,76 @@ pub fn related<P: Persistence>(
             summary: clean(&meta.summary),
             tags: meta.tags.clone(),
             scope: meta.scope,
-            repo: other_repo(meta, &repos),
+            repo: other_repo(&meta, &repos),
             until: meta.until,
             body: None,
             fingerprint: String::new(),
         };
-        let head = FRAME
-            + note.title.len()
-            + note.summary.len()
-            + note.tags.iter().map(|tag| tag.len() + 1).sum::<usize>();
-        if head > room {
+        let line = LINE + note.title.len() + note.summary.len();
+        let head = FRAME + line + note.tags.iter().map(|tag| tag.len() + 1).sum::<usize>();
+        if line > room {
             break;
         }
         // One that is gone since, or broken, is not to be updated.
-        let read = if whole > 0 || is_wanted { notes.own(&meta.id)? } else { None };
+        let is_worth_reading = (length <= whole || is_due) && head + length <= room;
+        let read = if is_worth_reading { notes.own(&meta.id)? } else { None };
         if let Some(read) = read {
             let body = clean(&String::from_utf8_lossy(read.entry.body()));
-            if head + body.len() <= room && (body.len() <= whole || is_wanted) {
-                room -= body.len();
+            if head + body.len() <= room && (body.len() <= whole || is_due) {
+                room -= head + body.len();
                 whole = whole.saturating_sub(body.len());
                 (note.body, note.fingerprint) = (Some(body), read.entry.fingerprint());
             }
         }
-        listed += usize::from(note.body.is_none());
-        room -= head;
+        if note.body.is_none() {
+            listed += 1;
+            room -= line;
+        }
         shown.push(note);
     }
     Ok((shown, tags))
+}
+
+/// The notes that may be shown, from reading all of them once, and the tags in use.
+fn candidates<P: Persistence>(
+    notes: &P,
+    sessions: &[Session],
+    wanted: &[EntryId],
+    repos: &BTreeSet<&str>,
+) -> Result<(Vec<Candidate>, Vec<String>)> {
+    let stretches = Stretches::of(sessions);
+    let names = names(sessions);
+    let is_outside = sessions.iter().any(|session| session.repo.is_none());
+    let is_own = |meta: &Meta| {
+        sessions.iter().any(|session| {
+            is_of_session(meta, &session.harness, session.thread_id.as_deref(), session.queued)
+        })
+    };
+    let is_near = |meta: &Meta| {
+        let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
+        meta.scope == Scope::Global
+            || repos.iter().any(|repo| belongs_to(meta, repo))
+            || named().any(|repo| is_named(repo, &names))
+            // What was learned outside of any repository belongs together.
+            || is_outside && named().next().is_none()
+            || is_own(meta)
+    };
+    let scan = notes.scan(&[Place::Topics], |note| {
+        let meta = note.entry.meta();
+        let is_wanted = wanted.contains(&meta.id);
+        (is_near(meta) || is_wanted).then(|| {
+            let body = note.entry.body();
+            let counts = stretches.count(meta, &String::from_utf8_lossy(body));
+            let (length, is_own) = (body.len(), is_own(meta));
+            (counts, Candidate { meta: meta.clone(), length, is_wanted, is_own, score: 0.0 })
+        })
+    })?;
+    let (counts, mut all): (Vec<_>, Vec<Candidate>) = scan.found.into_iter().flatten().unzip();
+    for (note, score) in all.iter_mut().zip(stretches.scores(&counts)) {
+        note.score = score;
+    }
+    let tags = tags_in_use(all.iter().map(|note| &note.meta));
+    Ok((all, tags))
 }
 
 /// The repository of a note that is none of the sessions'.
@@ -318,9 +359,9 @@ fn other_repo(meta: &Meta, repos: &BTreeSet<&str>) -> Option<String> {
 }
 
 /// The tags in most use.
-fn tags_in_use(notes: &[Meta]) -> Vec<String> {
+fn tags_in_use<'a>(notes: impl Iterator<Item = &'a Meta>) -> Vec<String> {
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    for tag in notes.iter().flat_map(|meta| &meta.tags) {
+    for tag in notes.flat_map(|meta| &meta.tags) {
         *uses.entry(tag).or_default() += 1;
     }
     let mut tags: Vec<(&str, usize)> = uses.into_iter().collect();

@@ -78,6 +78,7 @@ impl Script {
                         .into_iter()
                         .map(|id| (id, KnownNote { entry: wrong_note(), is_archived: false }))
                         .collect(),
+                    made: BTreeSet::new(),
                     tags: BTreeSet::new(),
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
                     record: record.into(),

@@ -193,12 +193,6 @@ impl Work {
         }
     }
 
-    /// The notes that earlier parts made.
-    pub(super) fn made(&self) -> BTreeSet<EntryId> {
-        let made = self.written.iter().filter(|note| note.action == Action::Create);
-        made.map(|note| note.id.clone()).collect()
-    }
-
     /// The notes that the part under way shows, whole or by title.
     pub(super) fn shown_notes(&self) -> Vec<EntryId> {
         self.updatable.keys().chain(&self.listed).cloned().collect()
@@ -284,22 +278,38 @@ pub struct Claimed {
     pub has_llm: bool,
 }
 
+/// How many bytes a history takes in prompts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lengths {
+    /// Each of its passages.
+    pub passages: Vec<usize>,
+    /// For each passage: what is shown of the turns before it where a part begins with it.
+    pub earlier: Vec<usize>,
+}
+
+impl Lengths {
+    /// How many bytes the whole history takes in one prompt.
+    pub fn whole(&self) -> usize {
+        self.earlier.first().unwrap_or(&0) + self.passages.iter().sum::<usize>()
+    }
+}
+
 /// Shares histories out over calls with `room` bytes each: whole ones together while they fit, one that is larger alone
-/// in as many slices as it needs. Of each history, `lengths` has the bytes of its passages; none is longer than `room`.
-pub fn share_out(lengths: &[&[usize]], room: usize) -> Vec<Part> {
+/// in as many slices as it needs. No passage is longer than `room`, with what is shown before it.
+pub fn share_out(lengths: &[Lengths], room: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut used = 0;
-    for (source, passages) in lengths.iter().enumerate() {
-        if passages.is_empty() {
+    for (source, lengths) in lengths.iter().enumerate() {
+        if lengths.passages.is_empty() {
             continue;
         }
-        let length: usize = passages.iter().sum();
+        let length = lengths.whole();
         if length > room {
-            parts.extend(slices(source, passages, room));
+            parts.extend(slices(source, lengths, room));
             used = room;
             continue;
         }
-        let whole = Slice { source, from: 0, to: passages.len(), number: 1, of: 1 };
+        let whole = Slice { source, from: 0, to: lengths.passages.len(), number: 1, of: 1 };
         match parts.last_mut() {
             Some(part) if used + length <= room => {
                 part.slices.push(whole);
@@ -314,17 +324,18 @@ pub fn share_out(lengths: &[&[usize]], room: usize) -> Vec<Part> {
     parts
 }
 
-fn slices(source: usize, passages: &[usize], room: usize) -> Vec<Part> {
+fn slices(source: usize, lengths: &Lengths, room: usize) -> Vec<Part> {
+    let earlier = |index: usize| lengths.earlier.get(index).copied().unwrap_or(0);
     let mut ends = Vec::new();
-    let (mut from, mut used) = (0, 0);
-    for (index, length) in passages.iter().enumerate() {
+    let (mut from, mut used) = (0, earlier(0));
+    for (index, length) in lengths.passages.iter().enumerate() {
         if index > from && used + length > room {
             ends.push((from, index));
-            (from, used) = (index, 0);
+            (from, used) = (index, earlier(index));
         }
         used += length;
     }
-    ends.push((from, passages.len()));
+    ends.push((from, lengths.passages.len()));
     let of = ends.len();
     let numbered = ends.into_iter().enumerate();
     numbered
@@ -337,7 +348,11 @@ mod tests {
     use super::*;
 
     fn shared(lengths: &[&[usize]]) -> Vec<Vec<(usize, usize, usize)>> {
-        let parts = share_out(lengths, 100);
+        let lengths: Vec<Lengths> = lengths
+            .iter()
+            .map(|passages| Lengths { passages: passages.to_vec(), earlier: Vec::new() })
+            .collect();
+        let parts = share_out(&lengths, 100);
         parts
             .iter()
             .map(|part| part.slices.iter().map(|slice| (slice.source, slice.from, slice.to)).collect())
@@ -358,7 +373,11 @@ mod tests {
             shared(&[&[10], &[30, 60, 70, 20, 20], &[10]]),
             [vec![(0, 0, 1)], vec![(1, 0, 2)], vec![(1, 2, 4)], vec![(1, 4, 5)], vec![(2, 0, 1)]]
         );
-        let parts = share_out(&[&[33; 100]], 100);
+        let flat = |earlier| Lengths { passages: vec![33; 100], earlier };
+        let parts = share_out(&[flat(Vec::new())], 100);
         assert_eq!((parts.len(), parts[33].slices[0].to, parts[33].slices[0].of), (34, 100, 34));
+        // What was read before takes its room.
+        let parts = share_out(&[flat((0..100).map(|n| 25.min(n)).collect())], 100);
+        assert_eq!((parts.len(), parts[0].slices[0].to, parts[1].slices[0].to), (50, 3, 5));
     }
 }

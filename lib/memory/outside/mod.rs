@@ -21,6 +21,7 @@ use crate::harness::tools::{self, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -41,15 +42,27 @@ const PATHS: &[&str] = &[
 const COMMANDS: &[&str] = &["", "cmd", "command", "script"];
 const DIRECTORIES: &[&str] = &["cwd", "dir_path", "directory", "workdir", "working_directory"];
 
-/// Where a turn comes from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Origin {
-    /// `Some`: a tool printed it from outside; the hosts, as far as they are known, or the tool.
-    pub(crate) outside: Option<Vec<String>>,
-    /// The output is an answer that the person chose or typed.
-    pub(crate) is_answer: bool,
-    /// The output is what the person attached.
-    pub(crate) is_attached: bool,
+/// Where the output of a turn comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// The repository and its own programs.
+    #[default]
+    Inside,
+    /// Elsewhere: the hosts, as far as they are known, or the tool.
+    Outside(Vec<String>),
+    /// The person chose or typed it as an answer.
+    Answer,
+    /// The person attached it to a prompt.
+    Attached,
+    /// The agent wrote what it gave the tool into files of the repository.
+    Written,
+}
+
+impl Provenance {
+    pub(crate) fn is_inside(&self) -> bool {
+        *self == Provenance::Inside
+    }
 }
 
 /// What is known of a session as it goes on.
@@ -87,19 +100,21 @@ impl Tracker {
     }
 
     /// Where the next turn of the session comes from.
-    pub(crate) fn of(&mut self, turn: &Turn) -> Origin {
-        let (Role::Tool, Some(call)) = (turn.role, &turn.call) else { return Origin::default() };
+    pub(crate) fn of(&mut self, turn: &Turn) -> Provenance {
+        let (Role::Tool, Some(call)) = (turn.role, &turn.call) else { return Provenance::Inside };
         let kind = tools::kind(self.format, &call.name);
         let output = turn.output.map_or("", |at| turn.text.get(at..).unwrap_or_default());
         let outside = match kind {
-            ToolKind::Question => return Origin { is_answer: true, ..Origin::default() },
-            ToolKind::Attached => return Origin { is_attached: true, ..Origin::default() },
+            ToolKind::Question => return Provenance::Answer,
+            ToolKind::Attached => return Provenance::Attached,
             ToolKind::Own => None,
             ToolKind::Write => {
+                let mut is_here = true;
                 for path in self.paths(call) {
+                    is_here &= self.places.outside(&path).is_none();
                     self.places.write(path);
                 }
-                None
+                return if is_here { Provenance::Written } else { Provenance::Inside };
             }
             ToolKind::Shell | ToolKind::Running | ToolKind::Read | ToolKind::Search
                 if self.places.is_strange =>
@@ -123,7 +138,7 @@ impl Tracker {
             seen.extend(hosts.iter().cloned());
             *seen = named(std::mem::take(seen));
         }
-        Origin { outside, ..Origin::default() }
+        outside.map_or(Provenance::Inside, Provenance::Outside)
     }
 
     fn shell(&mut self, call: &ToolCall, output: &str) -> Option<Vec<String>> {

@@ -20,12 +20,12 @@ const QUIET: &[&str] = &[
     "realpath", "read", "readlink", "return", "rm", "rmdir", "seq", "set", "shift", "sleep", "stat", "test",
     "touch", "trap", "true", "type", "ulimit", "umask", "uname", "unset", "wait", "wc", "which", "whoami",
 ];
-/// Programs that fetch a package and run it.
-const FETCH_AND_RUN: &[&str] = &["bunx", "npx", "pnpx", "uvx"];
+/// Programs that fetch a package and run it, if the project does not have it.
+const FETCH_AND_RUN: &[&str] = &["bunx", "npx", "pnpx"];
 /// Programs that ask the network with some of their commands: what is installed, downloaded, looked up.
 const MANAGERS: &[&str] = &[
     "apk", "apt", "apt-cache", "apt-get", "brew", "bun", "bundle", "cabal", "cargo", "composer", "conda",
-    "cpan", "cpanm", "dart", "deno", "dnf", "dotnet", "flutter", "gem", "go", "helm", "hf",
+    "cpan", "cpanm", "dart", "deno", "dnf", "dotnet", "flutter", "gem", "go", "hf",
     "huggingface-cli", "luarocks", "mamba", "micromamba", "mix", "npm", "ollama", "opam", "pdm", "pip",
     "pip2", "pip3", "pipenv", "pipx", "pnpm", "pod", "poetry", "port", "rustup", "snap", "stack", "swift",
     "uv", "winget", "yarn", "yum", "zypper",
@@ -251,13 +251,21 @@ pub(super) fn reads_files(code: &str) -> bool {
 }
 
 /// Does this command of a package manager, or of containers, ask the network? `words` are no options.
+fn is_elsewhere(words: &[&str]) -> bool {
+    let package = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
+    words.iter().any(|word| ["-y", "--yes", "-p", "--package", "-c"].contains(word) || word.starts_with("--package="))
+        || package.get(1..).is_some_and(|rest| rest.contains('@'))
+        || package.rsplit('/').next().is_some_and(|name| name.starts_with("create-"))
+}
+
 pub(super) fn fetches(name: &str, words: &[&str]) -> bool {
     let first = words.first().copied().unwrap_or_default();
     let second = words.get(1).copied().unwrap_or_default();
     if has(FETCH_AND_RUN, name) {
-        return true;
+        return is_elsewhere(words);
     }
     match name {
+        "uvx" => true,
         "pipx" => ["run", "install", "upgrade"].contains(&first),
         // Without a word it installs.
         "yarn" if first.is_empty() => true,

@@ -3,6 +3,13 @@
 #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
 use super::*;
+
+fn outside_of(from: Provenance) -> Option<Vec<String>> {
+    match from {
+        Provenance::Outside(hosts) => Some(hosts),
+        _ => None,
+    }
+}
 use std::fs;
 
 const OWN: &str = "github.com/o/r";
@@ -29,7 +36,7 @@ fn last_of(commands: &[&str]) -> Option<Vec<String>> {
     let mut tracker = tracker(Format::ClaudeCode);
     let mut last = None;
     for command in commands {
-        last = tracker.of(&bash(command)).outside;
+        last = outside_of(tracker.of(&bash(command)));
     }
     last
 }
@@ -138,6 +145,9 @@ const INSIDE: &[(&str, &str)] = &[
     ("bash scripts/x.sh", "a script of the repository"),
     ("ssh-keygen -l -f key.pub", "not ssh"),
     ("npx --no-install tsc", "what is installed"),
+    ("npx vitest run", "a program of the project"),
+    ("npx @scope/tool x", "a program of the project"),
+    ("curl -s http://connect:8083/connectors", "a service of the project"),
     ("cd /tmp && echo ok && pwd", "prints nothing from there"),
     ("pip list", "asks nobody"),
     ("go vet ./... && go build ./...", "local"),
@@ -246,7 +256,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("go mod download", &["go"]),
     ("brew info x", &["brew"]),
     ("sudo apt-get -y install x", &["apt-get"]),
-    ("npx cowsay hi", &["npx"]),
+    ("npx -y cowsay hi", &["npx"]),
+    ("npx cowsay@1.5 hi", &["npx"]),
+    ("npx create-app x", &["npx"]),
     ("uvx ruff", &["uvx"]),
     ("pipx run x", &["pipx"]),
     ("docker pull alpine", &["docker"]),
@@ -369,7 +381,7 @@ fn what_was_brought_from_outside_is_outside_when_it_is_read() {
 fn a_search_is_from_where_it_found_something() {
     let mut tracker = tracker(Format::ClaudeCode);
     tracker.of(&bash("curl -o docs/x.md https://a.example/x"));
-    let mut found = |turn: Turn| tracker.of(&turn).outside;
+    let mut found = |turn: Turn| outside_of(tracker.of(&turn));
     let grep = |command: &str, output: &str| turn("Bash", &[("command", command)], output);
     assert_eq!(found(grep("grep -rn foo .", "./src/a.rs:3:foo")), None);
     assert_eq!(found(grep("grep -rn foo .", "./src/a.rs:3:foo\n./docs/x.md:1:foo")).unwrap(), ["a.example"]);
@@ -421,20 +433,20 @@ fn tools_are_known_by_their_program() {
         let expected: Option<Vec<String>> =
             expected.map(|hosts| hosts.into_iter().map(str::to_owned).collect());
         let found = tracker(format).of(&turn(name, arguments, ""));
-        assert_eq!(found, Origin { outside: expected, ..Origin::default() }, "{name} {arguments:?}");
+        assert_eq!(found, expected.map_or(Provenance::Inside, Provenance::Outside), "{name} {arguments:?}");
     }
     let asked = tracker(Format::ClaudeCode).of(&turn("AskUserQuestion", &[], "Yes"));
-    assert_eq!(asked, Origin { is_answer: true, ..Origin::default() });
+    assert_eq!(asked, Provenance::Answer);
     let attached = tracker(Format::Pi).of(&turn("attached to the prompt", &[("", "")], "x"));
-    assert_eq!(attached, Origin { is_attached: true, ..Origin::default() });
+    assert_eq!(attached, Provenance::Attached);
 }
 
 #[test]
 fn what_runs_on_may_show_what_was_asked_before() {
     let mut tracker = tracker(Format::ClaudeCode);
-    assert_eq!(tracker.of(&turn("BashOutput", &[("bash_id", "1")], "")).outside, None);
+    assert_eq!(outside_of(tracker.of(&turn("BashOutput", &[("bash_id", "1")], ""))), None);
     tracker.of(&bash("curl https://a.example &"));
-    assert_eq!(tracker.of(&turn("BashOutput", &[("bash_id", "1")], "")).outside.unwrap(), ["a.example"]);
+    assert_eq!(outside_of(tracker.of(&turn("BashOutput", &[("bash_id", "1")], ""))).unwrap(), ["a.example"]);
 }
 
 #[test]
@@ -442,7 +454,7 @@ fn only_some_shells_stay_in_a_directory() {
     let second = |format, name: &str, first: &str| {
         let mut tracker = tracker(format);
         tracker.of(&turn(name, &[("command", first)], ""));
-        tracker.of(&turn(name, &[("command", "cat README.md")], "")).outside
+        outside_of(tracker.of(&turn(name, &[("command", "cat README.md")], "")))
     };
     assert_eq!(second(Format::ClaudeCode, "Bash", "cd node_modules/x"), Some(Vec::new()));
     assert_eq!(second(Format::ClaudeCode, "Bash", "cd /etc"), None, "it goes back");
@@ -453,7 +465,7 @@ fn only_some_shells_stay_in_a_directory() {
 fn a_directory_for_a_while_is_no_repository_unless_it_is_a_checkout() {
     let source = |cwd: &Path, repo: Option<&str>, command: &str| {
         let places = Places::new(Some(cwd), repo, Some(Path::new("/home/u")), None);
-        Tracker::new(Format::ClaudeCode, places, repo, None).of(&bash(command)).outside
+        outside_of(Tracker::new(Format::ClaudeCode, places, repo, None).of(&bash(command)))
     };
     assert_eq!(source(Path::new("/home/u/Downloads/x"), None, "make"), Some(Vec::new()));
     assert_eq!(source(Path::new("/tmp/x"), None, "cat README.md"), Some(Vec::new()));
@@ -500,14 +512,14 @@ fn with_agents(agents: &[(&str, &str)]) -> (tempfile::TempDir, Tracker) {
 #[test]
 fn a_report_is_from_where_its_agent_read() {
     let report = |tracker: &mut Tracker, call: &str, name: &str, arguments: &[(&str, &str)]| {
-        tracker.of(&Turn { id: call.to_owned(), ..turn(name, arguments, "report") }).outside
+        outside_of(tracker.of(&Turn { id: call.to_owned(), ..turn(name, arguments, "report") }))
     };
     let (_dir, mut tracker) = with_agents(&[("a", "ls src"), ("b", "curl -o page.md https://a.example")]);
     assert_eq!(report(&mut tracker, "call-a", "Agent", &[]), None);
-    assert_eq!(tracker.of(&bash("cat page.md")).outside, None, "nobody has read that agent's file yet");
+    assert_eq!(outside_of(tracker.of(&bash("cat page.md"))), None, "nobody has read that agent's file yet");
     assert_eq!(report(&mut tracker, "call-b", "Agent", &[]).unwrap(), ["a.example"]);
     assert_eq!(
-        tracker.of(&bash("cat page.md")).outside.unwrap(),
+        outside_of(tracker.of(&bash("cat page.md"))).unwrap(),
         ["a.example"],
         "it worked in the same place"
     );
@@ -534,7 +546,7 @@ fn origins(format: Format, file: &Path) -> Vec<(String, Option<Vec<String>>)> {
                 call.name.contains(' ') && !call.name.contains("shell"),
                 "{call:?}"
             );
-            found.push((call.name, origin.outside));
+            found.push((call.name, outside_of(origin)));
         }
         Ok(())
     })

@@ -66,7 +66,7 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
     let mut session = Session::load(at.root, reader, id);
     let before = session.clone();
     let cwd = heard.cwd.clone().map_or_else(|| at.env.current_dir(), Ok)?;
-    let repo = repository::of(&cwd).map(|repository| repository.name);
+    let repo = repository::place_of(&cwd).map(|repository| repository.name);
     let is_start = matches!(heard.event, Event::Start { .. });
     let text = match &heard.event {
         Event::Other => String::new(),

@@ -14,11 +14,13 @@ const WORD_BYTES: usize = 500;
 /// So many words make a run. Of scripts without blanks, two characters count as a word.
 const RUN_WORDS: usize = 4;
 /// So many words of a run must say something: "in the same way" is nobody's.
-const RUN_CONTENT: usize = 2;
+const RUN_CONTENT: usize = 3;
 /// Shorter numbers are no names.
 const LONG_NUMBER: usize = 6;
 /// Shorter words are no names of packages.
 const PACKAGE_BYTES: usize = 3;
+/// So many letters make a spelled word a name.
+const SPELLED: usize = 6;
 /// A word with so many digits is looked up when it is asked who said it.
 const SOME_DIGITS: usize = 3;
 
@@ -26,6 +28,8 @@ const SOME_DIGITS: usize = 3;
 pub(super) enum ClaimKind {
     /// Of another machine.
     Address,
+    /// What is to be installed.
+    Package,
     Name,
 }
 
@@ -37,6 +41,8 @@ pub(super) struct Claim {
     pub(super) text: String,
     /// Its own key, and then those of its parts.
     pub(super) keys: Vec<String>,
+    /// It is a name of code, which is compared as it stands.
+    pub(super) is_identifier: bool,
 }
 
 /// The letters and digits of a text, in lower case.
@@ -111,34 +117,35 @@ fn parts(token: &str) -> impl Iterator<Item = &str> {
     rest.into_iter().chain(pieces).filter(|part| is_name(part))
 }
 
-/// Calls `each` with the key of everything in a text that has a name.
-pub(super) fn each_key(text: &str, mut each: impl FnMut(&str)) {
+/// `retry_budget`, `advanceTimers`, `pgx.Conn`: a name of code, neither an address nor a package.
+fn is_identifier(token: &str) -> bool {
+    token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c)) && !is_far(token)
+}
+
+/// Calls `each` with the key of everything in a text that has a name, and whether it is an identifier.
+pub(super) fn each_key(text: &str, mut each: impl FnMut(&str, bool)) {
     for token in tokens(text) {
         let token = &token[..crate::base::text::border(token, WORD_BYTES)];
         if let Some(flag) = flag_key(token) {
-            each(&flag);
+            each(&flag, false);
         }
         if token.bytes().all(|byte| byte.is_ascii_lowercase()) {
             if token.len() >= PACKAGE_BYTES {
-                each(token);
+                each(token, false);
             }
         } else if is_name(token) || digits(token) >= SOME_DIGITS {
-            each(&key_of(token));
-            parts(token).for_each(|part| each(&key_of(part)));
-            token
-                .split(['=', ':'])
-                .filter(|part| digits(part) >= SOME_DIGITS)
-                .for_each(|part| each(&key_of(part)));
-            for number in token.split(|c: char| !c.is_ascii_digit()).filter(|part| part.len() >= SOME_DIGITS)
-            {
-                each(number);
-            }
+            each(&key_of(token), is_identifier(token));
+            parts(token).for_each(|part| each(&key_of(part), is_identifier(part)));
+            let pairs = token.split(['=', ':']).filter(|part| digits(part) >= SOME_DIGITS);
+            pairs.for_each(|part| each(&key_of(part), false));
+            let numbers = token.split(|c: char| !c.is_ascii_digit()).filter(|part| part.len() >= SOME_DIGITS);
+            numbers.for_each(|number| each(number, false));
         }
     }
 }
 
-/// Calls `each` with the hash of every run of four words, and the words themselves from the first to the last.
-pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnMut(u64, &[(u64, bool)])) {
+/// Calls `each` with the hash of every run of four words.
+pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnMut(u64)) {
     // The last words: their hashes, and whether each is half a word.
     let mut last: Vec<(u64, bool)> = Vec::with_capacity(2 * RUN_WORDS + 1);
     each_word(text, |word, is_half| {
@@ -146,16 +153,22 @@ pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnM
             last.remove(0);
         }
         last.push((hasher.hash_one(word), is_half));
-        let mut halves = 0;
-        for start in (0..last.len()).rev() {
-            halves += if last[start].1 { 1 } else { 2 };
-            if halves >= 2 * RUN_WORDS {
-                let run = &last[start..];
-                each(run_key(hasher, run), run);
-                break;
-            }
+        if let Some(start) = run_start(last.iter().map(|(_, is_half)| *is_half)) {
+            each(run_key(hasher, &last[start..]));
         }
     });
+}
+
+/// Where the run begins that ends with the last of these words, which are whole or half; `None`: there are too few.
+fn run_start(halves: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator) -> Option<usize> {
+    let mut length = 0;
+    for (at, is_half) in halves.enumerate().rev() {
+        length += if is_half { 1 } else { 2 };
+        if length >= 2 * RUN_WORDS {
+            return Some(at);
+        }
+    }
+    None
 }
 
 fn run_key(hasher: &impl BuildHasher, run: &[(u64, bool)]) -> u64 {
@@ -204,54 +217,92 @@ fn say_spelled(spelled: &mut String, each: &mut dyn FnMut(&str, bool)) {
     spelled.clear();
 }
 
-/// The claims of one field of a note: names in their order. What is only a word with a hyphen in prose is none.
+/// Calls `each` with every word that is spelled: letters that stand alone, three and more in a row.
+fn each_spelled(text: &str, mut each: impl FnMut(&str)) {
+    let mut spelled = String::new();
+    for token in text.split_whitespace().chain(["  "]) {
+        let mut letters = token.chars().filter(|c| c.is_alphanumeric());
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) => spelled.extend(letter.to_lowercase()),
+            (None, _) if token != "  " => {}
+            _ => {
+                if spelled.len() >= SPELLED {
+                    each(&spelled);
+                }
+                spelled.clear();
+            }
+        }
+    }
+}
+
+/// The names in one field of a note, in their order; also those that are spelled with blanks, with marks of code between
+/// their letters, or with escapes. What is only a word with a hyphen in prose is none.
 pub(super) fn names(field: &str) -> Vec<Claim> {
     let seen = plain(field);
+    let mut found = names_in(&seen);
+    let unmarked: String = seen.chars().filter(|c| !"`*\"'".contains(*c)).collect();
+    for text in unveiled(&seen).into_iter().chain((unmarked.len() < seen.len()).then_some(unmarked)) {
+        let more = names_in(&text);
+        found.extend(more.into_iter().filter(|claim| !claim.is_identifier));
+    }
+    each_spelled(&seen, |word| {
+        found.push(Claim { kind: ClaimKind::Name, text: word.to_owned(), keys: vec![word.to_owned()], is_identifier: false });
+    });
+    found
+}
+
+fn names_in(text: &str) -> Vec<Claim> {
     let mut found = Vec::new();
-    for piece in pieces(&seen) {
+    for piece in pieces(text) {
         let is_code = piece.kind != PieceKind::Prose;
         let mut installs = 0;
-        for token in tokens(piece.text) {
-            if EntryId::whole(token).is_some() {
-                continue;
-            }
+        for token in tokens(piece.text).filter(|token| EntryId::whole(token).is_none()) {
             // What is to be installed is a name, whatever it looks like.
-            if installs > 0
-                && token.len() >= PACKAGE_BYTES
-                && token.bytes().all(|byte| byte.is_ascii_lowercase())
-                && !INSTALLS.contains(&token)
-            {
-                found.push(Claim {
-                    kind: ClaimKind::Name,
-                    text: token.to_owned(),
-                    keys: vec![token.to_owned()],
-                });
-            }
-            installs = if INSTALLERS.contains(&token) { PACKAGES } else { installs.saturating_sub(1) };
+            let is_package = installs > 0 && is_package(token);
+            installs = match token.to_lowercase().as_str() {
+                word if INSTALLERS.contains(&word) => PACKAGES,
+                word if INSTALL.contains(&word) => PACKAGES.max(installs) - 1,
+                _ => installs.saturating_sub(1),
+            };
             let flag = flag_key(token);
             let value = token.strip_prefix('-').and_then(|flag| flag.split_once('=')).map(|(_, value)| value);
-            let is_named = |token: &str| is_name(token) && (is_code || !is_compound(token));
-            for token in [Some(token).filter(|_| flag.is_none()), value]
-                .into_iter()
-                .flatten()
-                .filter(|token| is_named(token))
-            {
-                let kind = kind_of(token);
-                let parts: Vec<&str> = match kind {
-                    ClaimKind::Address => host_parts(token).collect(),
-                    _ => parts(token).collect(),
-                };
-                let keys = std::iter::once(token).chain(parts).map(key_of).collect();
-                found.push(Claim { kind, text: token.to_owned(), keys });
+            let is_named = |token: &&str| is_package || is_name(token) && (is_code || !is_compound(token));
+            for token in [Some(token).filter(|_| flag.is_none()), value].into_iter().flatten().filter(is_named) {
+                found.push(claim(token, is_package));
             }
             found.extend(flag.map(|key| Claim {
                 kind: ClaimKind::Name,
                 text: token.to_owned(),
                 keys: vec![key],
+                is_identifier: false,
             }));
         }
     }
     found
+}
+
+fn claim(token: &str, is_package: bool) -> Claim {
+    let kind = match is_far(token) {
+        true => ClaimKind::Address,
+        false if is_package => ClaimKind::Package,
+        false => ClaimKind::Name,
+    };
+    let parts: Vec<&str> = match kind {
+        ClaimKind::Address => host_parts(token).collect(),
+        ClaimKind::Package => token.split(['@', '=']).filter(|part| !part.is_empty()).collect(),
+        ClaimKind::Name => parts(token).collect(),
+    };
+    let keys = std::iter::once(token).chain(parts).map(key_of).collect();
+    Claim { kind, text: token.to_owned(), keys, is_identifier: kind == ClaimKind::Name && is_identifier(token) }
+}
+
+/// May it name a package?
+fn is_package(token: &str) -> bool {
+    token.len() >= PACKAGE_BYTES
+        && token.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
+        && token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@/=".contains(c))
+        && !INSTALLS.contains(&token)
+        && !is_stop_word(token)
 }
 
 /// The names of a field that are written with letters that only look like theirs, or with something invisible in them.
@@ -270,20 +321,18 @@ pub(super) fn disguised(field: &str) -> Vec<String> {
 }
 
 /// Programs that install what is named after them, within so many words.
-const INSTALLERS: [&str; 24] = [
-    "pip", "pip3", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "cargo", "gem", "go",
-    "brew", "apt", "apt-get", "dnf", "yum", "apk", "pacman", "conda", "poetry", "composer",
+const INSTALLERS: [&str; 22] = [
+    "pip", "pip3", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "gem", "brew", "apt", "apt-get",
+    "dnf", "yum", "apk", "pacman", "conda", "poetry", "composer",
 ];
-const PACKAGES: usize = 4;
-/// What these are told to do.
-const INSTALLS: [&str; 14] = [
-    "install", "add", "get", "run", "test", "build", "dev", "global", "tool", "exec", "require", "check",
-    "the", "and",
+/// The same in words.
+const INSTALL: [&str; 5] = ["install", "installiere", "instala", "installieren", "instalar"];
+const PACKAGES: usize = 3;
+/// What these programs are told to do.
+const INSTALLS: [&str; 18] = [
+    "install", "add", "get", "run", "test", "build", "dev", "global", "tool", "exec", "require", "check", "start", "lint",
+    "publish", "audit", "vitest", "sync",
 ];
-
-fn kind_of(token: &str) -> ClaimKind {
-    if is_far(token) { ClaimKind::Address } else { ClaimKind::Name }
-}
 
 /// An address without its scheme, and its host.
 fn host_parts(token: &str) -> impl Iterator<Item = &str> {
@@ -301,20 +350,15 @@ pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<(u64, String)>
     let mut found = Vec::new();
     each_word(&seen, |word, is_half| words.push((hasher.hash_one(word), word.to_owned(), is_half)));
     for end in 1..=words.len() {
-        let mut halves = 0;
-        for start in (0..end).rev() {
-            halves += if words[start].2 { 1 } else { 2 };
-            if halves >= 2 * RUN_WORDS {
-                let run = &words[start..end];
-                let content = run.iter().filter(|(_, word, is_half)| *is_half || !is_stop_word(word)).count();
-                if content >= RUN_CONTENT {
-                    let hashes: Vec<(u64, bool)> =
-                        run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
-                    let text = run.iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
-                    found.push((run_key(hasher, &hashes), text));
-                }
-                break;
-            }
+        // No run is longer than twice as many halves.
+        let near = &words[end.saturating_sub(2 * RUN_WORDS)..end];
+        let Some(start) = run_start(near.iter().map(|(_, _, is_half)| *is_half)) else { continue };
+        let run = &near[start..];
+        let content = run.iter().filter(|(_, word, is_half)| *is_half || !is_stop_word(word)).count();
+        if content >= RUN_CONTENT {
+            let hashes: Vec<(u64, bool)> = run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
+            let text = run.iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
+            found.push((run_key(hasher, &hashes), text));
         }
     }
     found

@@ -47,6 +47,8 @@ pub enum Speaker {
     Agent,
     /// What the agent gave a tool.
     ToolInput,
+    /// What the agent wrote into files of the repository: from then on, the repository has the identifiers in it.
+    Written,
     /// What the repository and its own programs show.
     ToolOutput,
     /// What a tool shows of the web, of dependencies, of files beyond the repository.
@@ -57,7 +59,7 @@ impl Speaker {
     pub(crate) fn by(self) -> By {
         match self {
             Speaker::Person | Speaker::Pasted => By::Person,
-            Speaker::Agent | Speaker::ToolInput => By::Agent,
+            Speaker::Agent | Speaker::ToolInput | Speaker::Written => By::Agent,
             Speaker::ToolOutput | Speaker::Outside => By::Tool,
         }
     }
@@ -175,17 +177,19 @@ impl Record {
             input.clear();
         }
         let at = self.outside.len();
-        let mut note = |key: u64| {
+        let mut note = |key: u64, is_identifier: bool| {
             let known = given.entry(key).or_default();
             match speaker {
                 Speaker::Person | Speaker::Pasted => known.by |= by::PERSON,
-                Speaker::Agent | Speaker::ToolInput => {
+                Speaker::Agent | Speaker::ToolInput | Speaker::Written => {
                     if known.by & by::AGENT == 0 {
                         known.agent_at = at;
                         known.by |= if at == 0 { by::AGENT_FIRST } else { 0 };
                     }
                     known.by |= by::AGENT;
-                    if speaker == Speaker::ToolInput {
+                    if speaker == Speaker::Written && is_identifier {
+                        known.by |= by::INSIDE;
+                    } else if speaker != Speaker::Agent {
                         input.insert(key);
                     }
                 }
@@ -200,8 +204,8 @@ impl Record {
                 }
             }
         };
-        each_key(text, |key| note(hasher.hash_one(key)));
-        each_run(text, hasher, |run, _| note(run));
+        each_key(text, |key, is_identifier| note(hasher.hash_one(key), is_identifier));
+        each_run(text, hasher, |run| note(run, false));
     }
 
     fn given(&self, key: &str) -> Given {
@@ -250,7 +254,7 @@ impl Record {
         }
         let (mut known, mut known_runs) = (HashSet::new(), HashSet::new());
         for field in old.into_iter().flat_map(NoteText::fields) {
-            each_key(&plain(field), |key| {
+            each_key(&plain(field), |key, _| {
                 known.insert(key.to_owned());
             });
             known_runs.extend(runs(field, &self.hasher).into_iter().map(|(run, _)| run));
@@ -287,27 +291,24 @@ impl Record {
     }
 
     /// A name is from outside if it, or a part of it, stands in what came from there, and nobody inside gave it. Of an
-    /// address nobody must have shown it: pages have many ways to spell one.
+    /// address or a package somebody inside must have given it: pages have many ways to spell one.
     fn is_foreign(&self, claim: &Claim, known: &HashSet<String>) -> bool {
         let Some(whole) = claim.keys.first() else { return false };
         let firsts = by::PERSON | by::INSIDE | by::AGENT_FIRST;
         let is_given = |key: &String| known.contains(key) || self.given(key).by & firsts != 0;
-        if claim.kind == ClaimKind::Address && !claim.keys.iter().any(is_given) {
+        if claim.kind != ClaimKind::Name && !claim.keys.iter().any(is_given) {
             return true;
         }
         let from_outside = |key: &String| {
             let given = self.given(key);
-            let place = match key.len() >= LOOSE && !key.starts_with('-') {
-                true => memchr::memmem::find(self.outside.as_bytes(), key.as_bytes()),
-                false => None,
-            };
+            let is_loose = key.len() >= LOOSE && !key.starts_with('-') && !claim.is_identifier;
+            let find = |key: &str| memchr::memmem::find(self.outside.as_bytes(), key.as_bytes());
+            let backwards = || find(&key.chars().rev().collect::<String>());
+            let place = if is_loose { find(key).or_else(backwards) } else { None };
             let place = place.or_else(|| (given.by & by::OUTSIDE != 0).then_some(given.outside_at));
             place.is_some_and(|place| !known.contains(key) && !is_known(given, place))
         };
-        let is_whole_known = {
-            let given = self.given(whole);
-            given.by & (by::PERSON | by::INSIDE) != 0
-        };
+        let is_whole_known = self.given(whole).by & (by::PERSON | by::INSIDE) != 0;
         !is_whole_known && claim.keys.iter().any(from_outside)
     }
 
@@ -400,7 +401,7 @@ fn fact_keys(text: &str) -> Vec<String> {
 /// The names in a text that are in none of the others: addresses, paths, flags, identifiers.
 pub(crate) fn names_not_in(text: &NoteText, others: &str) -> Vec<String> {
     let mut known = HashSet::new();
-    each_key(&plain(others), |key| {
+    each_key(&plain(others), |key, _| {
         known.insert(key.to_owned());
     });
     let new = text.fields().flat_map(names).filter(|claim| !claim.keys.iter().any(|key| known.contains(key)));

@@ -38,7 +38,7 @@ pub(crate) enum State {
 pub(crate) fn state(project: &Project) -> State {
     let Project { top, repo, .. } = project;
     // In a directory that is not a checkout any more, the repository around it is another.
-    let Some(here) = repository::of(top).filter(|here| here.top == *top) else { return State::Missing };
+    let Some(here) = repository::place_of(top).filter(|here| here.top == *top) else { return State::Missing };
     if here.name != *repo {
         return State::Other(here.name);
     }

@@ -102,7 +102,7 @@ impl QueueEntry {
     }
 
     /// The thread or session id that a note made from this entry names as its source.
-    pub(crate) fn thread_id(&self) -> Option<&str> {
+    pub fn thread_id(&self) -> Option<&str> {
         match &self.retrieval {
             Retrieval::AmpThread { thread_id }
             | Retrieval::OpencodeSession { thread_id }

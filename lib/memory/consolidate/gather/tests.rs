@@ -45,6 +45,8 @@ impl Bench {
             redactor: &self.redactor,
             sessions: &self.sessions,
             reporter: &Reporter::new(false),
+            facts: &|| Facts::new().into(),
+            earlier: 4000,
             longest: 16 << 10,
             vars: Vec::new(),
             env: &crate::base::env::pretend(&[]),
@@ -53,10 +55,10 @@ impl Bench {
             Gathered::History(history) => {
                 let mut texts = Vec::new();
                 let path = batch.file(&history_name("q"));
-                let (from, to) = history.span(0, usize::MAX);
+                let span = history.span(0, usize::MAX);
                 let each = |passage: Passage, is_shown: bool| texts.extend(is_shown.then_some(passage.text));
-                history.read(&path, from..to, each).unwrap();
-                assert_eq!(texts.len(), history.lengths().len());
+                history.read(&path, span, each).unwrap();
+                assert_eq!(texts.len(), history.lengths().passages.len());
                 Ok(Some((history, texts)))
             }
             Gathered::Nothing(_) => Ok(None),
@@ -68,7 +70,7 @@ impl Bench {
     fn read(&mut self, session: &str, lines: &[String]) -> String {
         let Some((history, texts)) = self.gather(session, lines).unwrap() else { return String::new() };
         let key = history.session.clone().unwrap();
-        let shown = history.lengths().len();
+        let shown = history.lengths().passages.len();
         // In two steps, as two calls would take note of it.
         for (from, to) in [(0, shown / 2), (shown / 2, shown)] {
             self.sessions.read(&key, history.parent.as_deref(), &history.turns_ending_in(from, to));
@@ -168,7 +170,7 @@ fn a_huge_turn_is_shown_in_passages_and_is_consumed_with_its_last() {
     let huge = "ä".repeat(300_000) + &"line\n".repeat(5000);
     let (history, texts) = bench.gather("s", &[turn("s", "s", &huge)]).unwrap().unwrap();
     assert!(texts.len() > 100 && texts.concat() == huge);
-    assert!(history.lengths().iter().all(|length| *length <= 16 << 10));
+    assert!(history.lengths().passages.iter().all(|length| *length <= 16 << 10));
     assert_eq!(history.turns_ending_in(0, texts.len() - 1), Vec::<String>::new());
     assert_eq!(history.turns_ending_in(3, texts.len()), history.turns);
 }
