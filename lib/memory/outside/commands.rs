@@ -2,7 +2,7 @@
 
 use crate::base::repository::name_of_url;
 use crate::memory::outside::addresses::{host_of, hosts, is_loopback};
-use crate::memory::outside::places::Places;
+use crate::memory::outside::places::{DEEP, Places};
 use crate::memory::outside::programs::{self, LISTERS, SHELLS};
 use crate::memory::outside::shell::{self, Redirect, SimpleCommand, UNKNOWN, Word, assignment};
 use std::collections::HashMap;
@@ -505,7 +505,13 @@ impl Shell<'_> {
                     self.dir = self.places.start.clone();
                 }
             }
-            Some(word) => self.dir = self.places.resolve(&self.dir, &word.text),
+            Some(word) => {
+                let dir = self.places.resolve(&self.dir, &word.text);
+                // `cd src` again and again fails, and must not make paths longer and longer.
+                if dir.components().count() <= DEEP {
+                    self.dir = dir;
+                }
+            }
             None if call.words.len() == 1 && call.name == "cd" => {
                 self.dir = self.places.resolve(&self.dir, "~")
             }

@@ -21,7 +21,7 @@ const TEMPORARY: &[&str] =
 const WORKTREES: usize = 200;
 
 /// No file of a repository lies deeper.
-const DEEP: usize = 100;
+pub(super) const DEEP: usize = 100;
 /// Among more things that were brought, nobody looks for those below a directory.
 const SEARCHED: usize = 1000;
 
