@@ -126,14 +126,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
     let said = |id: &str| match queue.get(id).map(|entry| &entry.retrieval) {
         Some(Retrieval::Inline { title, body, .. }) => {
             let text = format!("{title}\n\n{body}");
-            Some(Passage {
-                number: 1,
-                role: Role::User,
-                at: None,
-                text,
-                output: None,
-                ..Passage::default()
-            })
+            Some(Passage { number: 1, role: Role::User, at: None, text, output: None, ..Passage::default() })
         }
         _ => None,
     };

@@ -54,7 +54,8 @@ impl<'a> TurnSink<'a> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn = Turn { role, text: text.into_owned(), id, at, cut: 0, brief: None, output: None, call: None };
+        let turn =
+            Turn { role, text: text.into_owned(), id, at, cut: 0, brief: None, output: None, call: None };
         self.put(PendingTurn { turn, key: None, recalls: false })
     }
 

@@ -1,7 +1,7 @@
 //! A tool call and its result as short text.
 
 use crate::base::members::Members;
-use crate::base::text::excerpt;
+use crate::base::text::{border, excerpt};
 use crate::harness::recalled;
 use crate::harness::turn::{ARGUMENT_CAP, ToolCall};
 use serde_json::value::RawValue;

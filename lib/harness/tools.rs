@@ -10,12 +10,14 @@ pub(crate) enum ToolKind {
     Shell,
     /// Shows what earlier calls left running, or their output.
     Running,
-    /// Shows a file, or the place in it that was changed.
+    /// Shows a file.
     Read,
     /// Searches files, and shows what it found in them.
     Search,
-    /// Writes a whole file.
+    /// Writes whole files, or applies a patch.
     Write,
+    /// Changes a part of a file, and may show the place.
+    Edit,
     /// Shows nothing but names of files and the agent's own words: listings, plans, patches.
     Own,
     /// Lets another agent work, or brings its report.
@@ -30,12 +32,13 @@ pub(crate) enum ToolKind {
 
 type Table = &'static [(ToolKind, &'static [&'static str])];
 
-use ToolKind::{Own, Question, Read, Running, Search, Shell, SubAgent, Write};
+use ToolKind::{Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write};
 
 const CLAUDE_CODE: Table = &[
     (Shell, &["Bash", "PowerShell"]),
     (Running, &["BashOutput", "KillBash", "KillShell", "Monitor"]),
-    (Read, &["Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read"]),
+    (Read, &["NotebookRead", "Read"]),
+    (Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
     (Search, &["Grep"]),
     (Write, &["Write"]),
     (
@@ -54,13 +57,15 @@ const CODEX: Table = &[
     (Running, &["write_stdin"]),
     (Read, &["read_file", "view_image"]),
     (Search, &["grep_files"]),
-    (Own, &["apply_patch", "list_dir", "update_plan"]),
+    (Write, &["apply_patch"]),
+    (Own, &["list_dir", "update_plan"]),
     (SubAgent, &["close_agent", "resume_agent", "send_input", "spawn_agent", "wait", "wait_agent"]),
     (Question, &["request_user_input"]),
 ];
 const GEMINI: Table = &[
     (Shell, &["run_shell_command"]),
-    (Read, &["read_file", "read_many_files", "replace"]),
+    (Read, &["read_file", "read_many_files"]),
+    (Edit, &["replace"]),
     (Search, &["grep_search", "search_file_content"]),
     (Write, &["write_file"]),
     (
@@ -75,7 +80,8 @@ const GEMINI: Table = &[
 ];
 const QWEN_CODE: Table = &[
     (Shell, &["run_shell_command"]),
-    (Read, &["edit", "notebook_edit", "read_file", "read_many_files", "replace"]),
+    (Read, &["read_file", "read_many_files"]),
+    (Edit, &["edit", "notebook_edit", "replace"]),
     (Search, &["grep_search", "search_file_content"]),
     (Write, &["write_file"]),
     (
@@ -97,47 +103,44 @@ const COPILOT: Table = &[
             "write_bash", "write_powershell",
         ],
     ),
-    (Read, &["edit", "show_file", "str_replace", "view"]),
+    (Read, &["show_file", "view"]),
+    (Edit, &["edit", "str_replace"]),
     (Search, &["grep", "rg"]),
-    (Write, &["create"]),
-    (Own, &["apply_patch", "exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
+    (Write, &["apply_patch", "create"]),
+    (Own, &["exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
     (SubAgent, &["list_agents", "read_agent", "task", "write_agent"]),
     (Question, &["ask_user"]),
 ];
 const OPENCODE: Table = &[
     (Shell, &["bash"]),
-    (Read, &["edit", "multiedit", "read"]),
+    (Read, &["read"]),
+    (Edit, &["edit", "multiedit"]),
     (Search, &["grep"]),
-    (Write, &["write"]),
-    (
-        Own,
-        &[
-            "apply_patch", "glob", "invalid", "list", "patch", "plan_enter", "plan_exit", "todoread",
-            "todowrite",
-        ],
-    ),
+    (Write, &["apply_patch", "patch", "write"]),
+    (Own, &["glob", "invalid", "list", "plan_enter", "plan_exit", "todoread", "todowrite"]),
     (SubAgent, &["task"]),
     (Question, &["question"]),
 ];
 const PI: Table = &[
     // The second: a command that the person ran.
     (Shell, &["bash", "user's shell"]),
-    (Read, &["edit", "read"]),
+    (Read, &["read"]),
+    (Edit, &["edit"]),
     (Search, &["grep"]),
     (Write, &["write"]),
     (Own, &["find", "ls"]),
 ];
 const CURSOR: Table = &[
     (Shell, &["Bash", "Shell", "run_terminal_cmd", "run_terminal_command"]),
-    (Read, &["Edit", "MultiEdit", "Read", "StrReplace", "edit_file", "read_file", "search_replace"]),
+    (Read, &["Read", "read_file"]),
+    (Edit, &["Edit", "MultiEdit", "StrReplace", "edit_file", "search_replace"]),
     (Search, &["Grep", "SemanticSearch", "codebase_search", "grep", "grep_search"]),
-    (Write, &["Write", "write"]),
+    (Write, &["apply_patch", "ApplyPatch", "Write", "write"]),
     (
         Own,
         &[
-            "ApplyPatch", "CreatePlan", "Delete", "Glob", "LS", "ReadLints", "TodoWrite", "apply_patch",
-            "create_plan", "delete_file", "file_search", "glob_file_search", "list_dir", "read_lints",
-            "todo_write",
+            "CreatePlan", "Delete", "Glob", "LS", "ReadLints", "TodoWrite", "create_plan", "delete_file",
+            "file_search", "glob_file_search", "list_dir", "read_lints", "todo_write",
         ],
     ),
     (SubAgent, &["Task", "task"]),
@@ -145,7 +148,8 @@ const CURSOR: Table = &[
 ];
 const AMP: Table = &[
     (Shell, &["Bash"]),
-    (Read, &["Read", "edit_file", "format_file", "undo_edit"]),
+    (Read, &["Read"]),
+    (Edit, &["edit_file", "format_file", "undo_edit"]),
     (Search, &["Grep"]),
     (Write, &["create_file"]),
     (Own, &["Glob", "get_diagnostics", "glob", "list_directory", "todo_read", "todo_write"]),
@@ -154,10 +158,11 @@ const AMP: Table = &[
 /// Somebody's own program, or one that we have no reader for: the names that are usual.
 const USUAL: Table = &[
     (Shell, &["bash", "exec_command", "run_shell_command", "shell"]),
-    (Read, &["edit", "read", "read_file", "view"]),
+    (Read, &["read", "read_file", "view"]),
+    (Edit, &["edit"]),
     (Search, &["grep"]),
-    (Write, &["create", "write", "write_file"]),
-    (Own, &["apply_patch", "glob", "list", "list_directory", "ls", "todowrite"]),
+    (Write, &["apply_patch", "create", "write", "write_file"]),
+    (Own, &["glob", "list", "list_directory", "ls", "todowrite"]),
     (SubAgent, &["agent", "task"]),
     (Question, &["ask_user", "question"]),
 ];

@@ -315,14 +315,8 @@ mod tests {
     use crate::harness::turn::Role;
 
     fn material(role: Role, text: &str) -> Material {
-        let passage = Passage {
-            number: 1,
-            role,
-            at: None,
-            text: text.to_owned(),
-            output: None,
-            ..Passage::default()
-        };
+        let passage =
+            Passage { number: 1, role, at: None, text: text.to_owned(), output: None, ..Passage::default() };
         let session = Session {
             queue_id: "q1".to_owned(),
             harness: "codex".to_owned(),

@@ -491,7 +491,9 @@ impl Judge<'_> {
 
 /// The reason is written for the person.
 fn said_to_model(why: &str) -> String {
-    why.replace("you did not say", "the person did not say").replace("what you said", "what the person said")
+    why.replace("you said it", "the person said it")
+        .replace("you did not say", "the person did not say")
+        .replace("what you said", "what the person said")
 }
 
 /// So many things are named as reasons, and so many characters of each are quoted.

@@ -190,12 +190,16 @@ fn proposed(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> O
     let update = if fields.nullable("update") { fields.text("update") } else { None };
     let update = update.filter(|id| !id.trim().is_empty());
     let title = fields.text("title").filter(|title| fits(fields, "title", title, TITLE_CAP));
-    let summary = fields.text("summary").filter(|summary| fits(fields, "summary", summary, SUMMARY_CAP));
     let tags = tags(fields, "tags");
     let scope = match fields.nullable("scope") {
         true => fields.one_of("scope", &["global", "repo"]).map(|name| Scope::parse(&name)),
         false => Some(None),
     };
+    // A rule says all in its title.
+    let may_be_empty = scope == Some(Some(Scope::Global));
+    let summary = fields.text("summary").filter(|summary| {
+        may_be_empty && summary.trim().is_empty() || fits(fields, "summary", summary, SUMMARY_CAP)
+    });
     let body = fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP));
     let until = until(fields);
     let gone = gone(fields);

@@ -116,14 +116,14 @@ impl Tracker {
                 }
                 return if is_here { Provenance::Written } else { Provenance::Inside };
             }
-            ToolKind::Shell | ToolKind::Running | ToolKind::Read | ToolKind::Search
+            ToolKind::Shell | ToolKind::Running | ToolKind::Read | ToolKind::Edit | ToolKind::Search
                 if self.places.is_strange =>
             {
                 Some(Vec::new())
             }
             ToolKind::Shell => self.shell(call, output),
             ToolKind::Running => self.seen.clone(),
-            ToolKind::Read => self.read(call),
+            ToolKind::Read | ToolKind::Edit => self.read(call),
             ToolKind::Search => self.search(call, output),
             ToolKind::SubAgent => self.report(turn, call, output),
             ToolKind::Unknown => {
@@ -138,7 +138,11 @@ impl Tracker {
             seen.extend(hosts.iter().cloned());
             *seen = named(std::mem::take(seen));
         }
-        outside.map_or(Provenance::Inside, Provenance::Outside)
+        match outside {
+            Some(hosts) => Provenance::Outside(hosts),
+            None if kind == ToolKind::Edit => Provenance::Written,
+            None => Provenance::Inside,
+        }
     }
 
     fn shell(&mut self, call: &ToolCall, output: &str) -> Option<Vec<String>> {

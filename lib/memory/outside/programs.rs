@@ -25,10 +25,10 @@ const FETCH_AND_RUN: &[&str] = &["bunx", "npx", "pnpx"];
 /// Programs that ask the network with some of their commands: what is installed, downloaded, looked up.
 const MANAGERS: &[&str] = &[
     "apk", "apt", "apt-cache", "apt-get", "brew", "bun", "bundle", "cabal", "cargo", "composer", "conda",
-    "cpan", "cpanm", "dart", "deno", "dnf", "dotnet", "flutter", "gem", "go", "hf",
-    "huggingface-cli", "luarocks", "mamba", "micromamba", "mix", "npm", "ollama", "opam", "pdm", "pip",
-    "pip2", "pip3", "pipenv", "pipx", "pnpm", "pod", "poetry", "port", "rustup", "snap", "stack", "swift",
-    "uv", "winget", "yarn", "yum", "zypper",
+    "cpan", "cpanm", "dart", "deno", "dnf", "dotnet", "flutter", "gem", "go", "hf", "huggingface-cli",
+    "luarocks", "mamba", "micromamba", "mix", "npm", "ollama", "opam", "pdm", "pip", "pip2", "pip3",
+    "pipenv", "pipx", "pnpm", "pod", "poetry", "port", "rustup", "snap", "stack", "swift", "uv", "winget",
+    "yarn", "yum", "zypper",
 ];
 const MANAGER_COMMANDS: &[&str] = &[
     "add", "audit", "ci", "create", "deps.get", "dlx", "download", "fetch", "get", "i", "info", "inject",
@@ -253,7 +253,9 @@ pub(super) fn reads_files(code: &str) -> bool {
 /// Does this command of a package manager, or of containers, ask the network? `words` are no options.
 fn is_elsewhere(words: &[&str]) -> bool {
     let package = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
-    words.iter().any(|word| ["-y", "--yes", "-p", "--package", "-c"].contains(word) || word.starts_with("--package="))
+    words
+        .iter()
+        .any(|word| ["-y", "--yes", "-p", "--package", "-c"].contains(word) || word.starts_with("--package="))
         || package.get(1..).is_some_and(|rest| rest.contains('@'))
         || package.rsplit('/').next().is_some_and(|name| name.starts_with("create-"))
 }

@@ -24,7 +24,16 @@ fn turn(name: &str, arguments: &[(&str, &str)], output: &str) -> Turn {
     let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let call = Some(ToolCall { name: name.to_owned(), arguments });
     let text = format!("[{name}]\n=>\n{output}");
-    Turn { role: Role::Tool, text, id: "c1".to_owned(), at: None, cut: 0, output: Some(name.len() + 2), call }
+    Turn {
+        role: Role::Tool,
+        text,
+        id: "c1".to_owned(),
+        at: None,
+        cut: 0,
+        brief: None,
+        output: Some(name.len() + 2),
+        call,
+    }
 }
 
 fn bash(command: &str) -> Turn {
@@ -542,7 +551,7 @@ fn origins(format: Format, file: &Path) -> Vec<(String, Option<Vec<String>>)> {
         assert_eq!(turn.call.is_some(), turn.role == Role::Tool);
         if let Some(call) = turn.call {
             assert_eq!(
-                origin.is_attached,
+                origin == Provenance::Attached,
                 call.name.contains(' ') && !call.name.contains("shell"),
                 "{call:?}"
             );

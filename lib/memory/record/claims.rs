@@ -109,37 +109,44 @@ fn is_abbreviation(token: &str) -> bool {
         || is_alternative(token)
 }
 
-/// The parts of a name by which it may be known: `https://h.example/x.sh` has `h.example/x.sh`, `h.example` and `x.sh`.
+/// The parts of a name by which it may be known: `https://h.example/x.sh` has `h.example/x.sh`, `h.example` and `x.sh`,
+/// `migrations.AddIndex` has `AddIndex`.
 fn parts(token: &str) -> impl Iterator<Item = &str> {
     let rest = token.split_once("://").map(|(_, rest)| rest);
-    let pieces =
-        token.split(['/', ':', '@', '=', '?', '&', '#', '$']).filter(move |part| part.len() < token.len());
-    rest.into_iter().chain(pieces).filter(|part| is_name(part))
+    let pieces = token.split(['/', ':', '@', '=', '?', '&', '#', '$']);
+    let pieces = pieces.flat_map(|piece| {
+        std::iter::once(piece).chain(piece.split('.').filter(move |part| part.len() < piece.len()))
+    });
+    rest.into_iter().chain(pieces.filter(move |part| part.len() < token.len())).filter(|part| is_name(part))
 }
 
-/// `retry_budget`, `advanceTimers`, `pgx.Conn`: a name of code, neither an address nor a package.
+/// `retry_budget`, `advanceTimers`, `pgx.Conn`: a name of code, which is compared as it stands.
 fn is_identifier(token: &str) -> bool {
-    token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c)) && !is_far(token)
+    let has_hump =
+        token.chars().zip(token.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
+        && (has_hump || token.contains(['_']) || token.contains("::") || token.contains(char::is_uppercase))
+        && !is_far(token)
 }
 
-/// Calls `each` with the key of everything in a text that has a name, and whether it is an identifier.
-pub(super) fn each_key(text: &str, mut each: impl FnMut(&str, bool)) {
+/// Calls `each` with the key of everything in a text that has a name.
+pub(super) fn each_key(text: &str, mut each: impl FnMut(&str)) {
     for token in tokens(text) {
         let token = &token[..crate::base::text::border(token, WORD_BYTES)];
         if let Some(flag) = flag_key(token) {
-            each(&flag, false);
+            each(&flag);
         }
         if token.bytes().all(|byte| byte.is_ascii_lowercase()) {
             if token.len() >= PACKAGE_BYTES {
-                each(token, false);
+                each(token);
             }
         } else if is_name(token) || digits(token) >= SOME_DIGITS {
-            each(&key_of(token), is_identifier(token));
-            parts(token).for_each(|part| each(&key_of(part), is_identifier(part)));
+            each(&key_of(token));
+            parts(token).for_each(|part| each(&key_of(part)));
             let pairs = token.split(['=', ':']).filter(|part| digits(part) >= SOME_DIGITS);
-            pairs.for_each(|part| each(&key_of(part), false));
+            pairs.for_each(|part| each(&key_of(part)));
             let numbers = token.split(|c: char| !c.is_ascii_digit()).filter(|part| part.len() >= SOME_DIGITS);
-            numbers.for_each(|number| each(number, false));
+            numbers.for_each(&mut each);
         }
     }
 }
@@ -246,7 +253,12 @@ pub(super) fn names(field: &str) -> Vec<Claim> {
         found.extend(more.into_iter().filter(|claim| !claim.is_identifier));
     }
     each_spelled(&seen, |word| {
-        found.push(Claim { kind: ClaimKind::Name, text: word.to_owned(), keys: vec![word.to_owned()], is_identifier: false });
+        found.push(Claim {
+            kind: ClaimKind::Name,
+            text: word.to_owned(),
+            keys: vec![word.to_owned()],
+            is_identifier: false,
+        });
     });
     found
 }
@@ -255,19 +267,22 @@ fn names_in(text: &str) -> Vec<Claim> {
     let mut found = Vec::new();
     for piece in pieces(text) {
         let is_code = piece.kind != PieceKind::Prose;
-        let mut installs = 0;
+        let (mut installs, mut is_manager) = (0, false);
         for token in tokens(piece.text).filter(|token| EntryId::whole(token).is_none()) {
             // What is to be installed is a name, whatever it looks like.
             let is_package = installs > 0 && is_package(token);
-            installs = match token.to_lowercase().as_str() {
-                word if INSTALLERS.contains(&word) => PACKAGES,
-                word if INSTALL.contains(&word) => PACKAGES.max(installs) - 1,
-                _ => installs.saturating_sub(1),
-            };
+            let word = token.to_lowercase();
+            let installs_now = DIRECT.contains(&word.as_str())
+                || INSTALL.contains(&word.as_str())
+                || is_manager && MANAGED.contains(&word.as_str());
+            installs = if installs_now { PACKAGES } else { installs.saturating_sub(1) };
+            is_manager = MANAGERS.contains(&word.as_str());
             let flag = flag_key(token);
             let value = token.strip_prefix('-').and_then(|flag| flag.split_once('=')).map(|(_, value)| value);
             let is_named = |token: &&str| is_package || is_name(token) && (is_code || !is_compound(token));
-            for token in [Some(token).filter(|_| flag.is_none()), value].into_iter().flatten().filter(is_named) {
+            for token in
+                [Some(token).filter(|_| flag.is_none()), value].into_iter().flatten().filter(is_named)
+            {
                 found.push(claim(token, is_package));
             }
             found.extend(flag.map(|key| Claim {
@@ -292,8 +307,17 @@ fn claim(token: &str, is_package: bool) -> Claim {
         ClaimKind::Package => token.split(['@', '=']).filter(|part| !part.is_empty()).collect(),
         ClaimKind::Name => parts(token).collect(),
     };
-    let keys = std::iter::once(token).chain(parts).map(key_of).collect();
-    Claim { kind, text: token.to_owned(), keys, is_identifier: kind == ClaimKind::Name && is_identifier(token) }
+    // Of a setting the name and the value, each for itself.
+    let is_setting = kind == ClaimKind::Name && token.contains('=') && !parts.is_empty();
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !is_setting || !is_compound(part)).collect();
+    let whole = Some(token).filter(|_| !is_setting || parts.is_empty());
+    let keys = whole.into_iter().chain(parts).map(key_of).collect();
+    Claim {
+        kind,
+        text: token.to_owned(),
+        keys,
+        is_identifier: kind == ClaimKind::Name && is_identifier(token),
+    }
 }
 
 /// May it name a package?
@@ -301,7 +325,7 @@ fn is_package(token: &str) -> bool {
     token.len() >= PACKAGE_BYTES
         && token.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
         && token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@/=".contains(c))
-        && !INSTALLS.contains(&token)
+        && !INSTALL.contains(&token)
         && !is_stop_word(token)
 }
 
@@ -320,19 +344,17 @@ pub(super) fn disguised(field: &str) -> Vec<String> {
     words.filter(is_disguise).map(str::to_owned).collect()
 }
 
-/// Programs that install what is named after them, within so many words.
-const INSTALLERS: [&str; 22] = [
-    "pip", "pip3", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "gem", "brew", "apt", "apt-get",
-    "dnf", "yum", "apk", "pacman", "conda", "poetry", "composer",
-];
-/// The same in words.
+/// Words after which the name of a package stands, within so many words.
 const INSTALL: [&str; 5] = ["install", "installiere", "instala", "installieren", "instalar"];
-const PACKAGES: usize = 3;
-/// What these programs are told to do.
-const INSTALLS: [&str; 18] = [
-    "install", "add", "get", "run", "test", "build", "dev", "global", "tool", "exec", "require", "check", "start", "lint",
-    "publish", "audit", "vitest", "sync",
+/// Programs that install and run what is named after them.
+const DIRECT: [&str; 5] = ["npx", "uvx", "pipx", "bunx", "pnpx"];
+/// Programs that do so with these words.
+const MANAGERS: [&str; 16] = [
+    "npm", "pnpm", "yarn", "bun", "cargo", "uv", "poetry", "go", "gem", "brew", "conda", "composer",
+    "dotnet", "pdm", "apk", "helm",
 ];
+const MANAGED: [&str; 5] = ["add", "i", "get", "require", "dlx"];
+const PACKAGES: usize = 3;
 
 /// An address without its scheme, and its host.
 fn host_parts(token: &str) -> impl Iterator<Item = &str> {

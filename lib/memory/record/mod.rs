@@ -47,7 +47,7 @@ pub enum Speaker {
     Agent,
     /// What the agent gave a tool.
     ToolInput,
-    /// What the agent wrote into files of the repository: from then on, the repository has the identifiers in it.
+    /// What the agent wrote into files of the repository, which has the names in it from then on.
     Written,
     /// What the repository and its own programs show.
     ToolOutput,
@@ -94,6 +94,8 @@ mod by {
     pub(super) const OUTSIDE: u8 = 8;
     /// The agent, before anything came from outside.
     pub(super) const AGENT_FIRST: u8 = 16;
+    /// The agent, into a file of the repository.
+    pub(super) const WRITTEN: u8 = 32;
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -177,7 +179,7 @@ impl Record {
             input.clear();
         }
         let at = self.outside.len();
-        let mut note = |key: u64, is_identifier: bool| {
+        let mut note = |key: u64| {
             let known = given.entry(key).or_default();
             match speaker {
                 Speaker::Person | Speaker::Pasted => known.by |= by::PERSON,
@@ -187,9 +189,8 @@ impl Record {
                         known.by |= if at == 0 { by::AGENT_FIRST } else { 0 };
                     }
                     known.by |= by::AGENT;
-                    if speaker == Speaker::Written && is_identifier {
-                        known.by |= by::INSIDE;
-                    } else if speaker != Speaker::Agent {
+                    known.by |= if speaker == Speaker::Written { by::WRITTEN } else { 0 };
+                    if speaker != Speaker::Agent {
                         input.insert(key);
                     }
                 }
@@ -204,8 +205,8 @@ impl Record {
                 }
             }
         };
-        each_key(text, |key, is_identifier| note(hasher.hash_one(key), is_identifier));
-        each_run(text, hasher, |run| note(run, false));
+        each_key(text, |key| note(hasher.hash_one(key)));
+        each_run(text, hasher, note);
     }
 
     fn given(&self, key: &str) -> Given {
@@ -254,7 +255,7 @@ impl Record {
         }
         let (mut known, mut known_runs) = (HashSet::new(), HashSet::new());
         for field in old.into_iter().flat_map(NoteText::fields) {
-            each_key(&plain(field), |key, _| {
+            each_key(&plain(field), |key| {
                 known.insert(key.to_owned());
             });
             known_runs.extend(runs(field, &self.hasher).into_iter().map(|(run, _)| run));
@@ -306,7 +307,8 @@ impl Record {
             let backwards = || find(&key.chars().rev().collect::<String>());
             let place = if is_loose { find(key).or_else(backwards) } else { None };
             let place = place.or_else(|| (given.by & by::OUTSIDE != 0).then_some(given.outside_at));
-            place.is_some_and(|place| !known.contains(key) && !is_known(given, place))
+            let is_written = claim.kind == ClaimKind::Name && given.by & by::WRITTEN != 0;
+            place.is_some_and(|place| !known.contains(key) && !is_written && !is_known(given, place))
         };
         let is_whole_known = self.given(whole).by & (by::PERSON | by::INSIDE) != 0;
         !is_whole_known && claim.keys.iter().any(from_outside)
@@ -401,7 +403,7 @@ fn fact_keys(text: &str) -> Vec<String> {
 /// The names in a text that are in none of the others: addresses, paths, flags, identifiers.
 pub(crate) fn names_not_in(text: &NoteText, others: &str) -> Vec<String> {
     let mut known = HashSet::new();
-    each_key(&plain(others), |key, _| {
+    each_key(&plain(others), |key| {
         known.insert(key.to_owned());
     });
     let new = text.fields().flat_map(names).filter(|claim| !claim.keys.iter().any(|key| known.contains(key)));

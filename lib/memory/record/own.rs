@@ -40,9 +40,12 @@ pub(super) fn why_not_own(
     if come.is_empty() {
         return (!gone.is_empty()).then(|| "it only takes something away".to_owned());
     }
+    let quoted = cited_of(typed, cited);
+    if is_foreign_to(&before, &quoted) {
+        return Some("you said it in another language".to_owned());
+    }
     let said: HashSet<String> = typed.iter().flat_map(|sentence| content(&sentence.words)).collect();
     let known: HashSet<String> = before.iter().flat_map(|sentence| content(sentence)).collect();
-    let quoted = cited_of(typed, cited);
     for sentence in &come {
         if is_typed(typed, sentence) {
             continue;
@@ -59,6 +62,26 @@ pub(super) fn why_not_own(
     let comes: HashSet<String> = come.iter().flat_map(|sentence| content(sentence)).collect();
     let lost = gone.iter().find(|sentence| !content(sentence).any(|word| has(&comes, &word)));
     lost.map(|sentence| format!("nothing replaces \"{}\"", sentence.join(" ")))
+}
+
+/// Is the note in English, and what was typed not, or the other way round? A few words tell nothing.
+fn is_foreign_to(note: &[Vec<String>], typed: &[&TypedSentence]) -> bool {
+    let count = |sentences: &mut dyn Iterator<Item = &Vec<String>>| {
+        let (mut english, mut other) = (0_usize, 0_usize);
+        for word in sentences.flatten() {
+            let is_other = Speech::Filler.begins(std::slice::from_ref(word)) > 0;
+            other += usize::from(is_other);
+            let is_shared = Speech::Negation.begins(std::slice::from_ref(word)) > 0;
+            english += usize::from(is_stop_word(word) && !is_other && !is_shared);
+        }
+        match (english > other + 1, other > english + 1) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    };
+    let (ours, theirs) = (count(&mut note.iter()), count(&mut typed.iter().map(|sentence| &sentence.words)));
+    ours.is_some() && theirs.is_some() && ours != theirs
 }
 
 /// Does the person let go of a note with this title, in a turn that is quoted for it?

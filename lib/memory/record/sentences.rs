@@ -227,7 +227,7 @@ fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
         return false;
     }
     // Some write without capitals. A short word before may be an abbreviation that is not listed.
-    !goes_on || letters >= 4 || letters == 0
+    !goes_on || letters >= 3 || letters == 0
 }
 
 #[cfg(test)]
