@@ -39,6 +39,8 @@ fn a_note_that_is_captured_pinned_changed_or_removed_shows_when_the_command_retu
 #[test]
 fn a_change_that_waits_and_its_review_show_at_once() {
     let (store, path) = aimed();
+    // A line has the summary.
+    aim(&store, json!([path]), json!({"maxHotTokens": 0}));
     let section = || fs::read_to_string(&path).unwrap();
     let capture = ["--direct", "--title", "Port", "--body", "It is 8081.", "--json"];
     let id = id_of(&store.out("memory-capture", &capture));
@@ -102,6 +104,8 @@ fn a_name_that_the_doctor_mends_shows_at_once() {
 #[test]
 fn sixteen_changes_at_once_leave_a_section_that_is_right() {
     let (store, path) = aimed();
+    // A line has the summary.
+    aim(&store, json!([path]), json!({"maxHotTokens": 0}));
     let id = |n: u8| format!("AAAAA{}", char::from(b'a' + n).to_string().replace('l', "z"));
     for n in 0..16 {
         let id = id(n);
