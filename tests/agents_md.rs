@@ -69,7 +69,7 @@ fn notes_are_whole_while_there_is_room_then_lines_and_cold_ones_are_counted() {
         format!(
             "\n### More notes\n\nIn `{}`:\n\n- alpha -- id__DDDDDD.md: First line more.\n\
              - beta -- id__BBBBBB.md: Pinned.\n- empty -- id__FFFFFF.md: Said already.\n\
-             - warm -- id__CCCCCC.md: In short.\n- zoo -- id__AAAAAA.md: All of it,\n\n\
+             - warm -- id__CCCCCC.md: In short.\n- zoo -- id__AAAAAA.md: to the end: 42.\n\n\
              1 note is not shown; all: `memory list`.\n",
             store.topics().display()
         )

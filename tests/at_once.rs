@@ -24,11 +24,14 @@ fn a_note_that_is_captured_pinned_changed_or_removed_shows_when_the_command_retu
     let section = || fs::read_to_string(&path).unwrap();
     let capture = ["--direct", "--title", "Port", "--body", "It is 8081.", "--json"];
     let id = id_of(&store.out("memory-capture", &capture));
-    assert!(section().contains(&format!("{id}.md: It is 8081.")), "{}", section());
-    store.out("memory-update", &[&id, "--pin"]);
-    assert!(section().contains(&format!("### Port ({id})\n\nIt is 8081.\n")), "{}", section());
-    store.out("memory-update", &[&id, "--unpin", "--summary", "8081, not 8080."]);
-    assert!(section().contains(&format!("{id}.md: 8081, not 8080.")), "{}", section());
+    let heading = |title: &str| format!("### {title} ({id}, 2026-02-28, you)\n\nIt is 8081.\n");
+    assert!(section().contains(&heading("Port")), "{}", section());
+    store.out("memory-update", &[&id, "--title", "The port"]);
+    assert!(section().contains(&heading("The port")), "{}", section());
+    store.out("memory-update", &[&id, "--until", "2026-02-27"]);
+    assert!(!section().contains(&id), "{}", section());
+    store.out("memory-update", &[&id, "--until", "none", "--pin"]);
+    assert!(section().contains(&heading("The port")), "{}", section());
     store.out("memory-remove", &[&id]);
     assert!(!section().contains(&id) && section().contains(START), "{}", section());
 }
@@ -36,6 +39,8 @@ fn a_note_that_is_captured_pinned_changed_or_removed_shows_when_the_command_retu
 #[test]
 fn a_change_that_waits_and_its_review_show_at_once() {
     let (store, path) = aimed();
+    // A line has the summary.
+    aim(&store, json!([path]), json!({"maxHotTokens": 0}));
     let section = || fs::read_to_string(&path).unwrap();
     let capture = ["--direct", "--title", "Port", "--body", "It is 8081.", "--json"];
     let id = id_of(&store.out("memory-capture", &capture));
@@ -84,6 +89,8 @@ fn a_target_that_cannot_be_written_is_a_warning_and_the_change_stands() {
 #[test]
 fn a_name_that_the_doctor_mends_shows_at_once() {
     let (store, path) = aimed();
+    // A line has the name.
+    aim(&store, json!([path]), json!({"maxHotTokens": 0}));
     let note = store.note("AAAAAA", "One");
     fs::rename(&note, note.with_file_name("odd.md")).unwrap();
     store.out("memory-agents-md", &[]);
@@ -97,6 +104,8 @@ fn a_name_that_the_doctor_mends_shows_at_once() {
 #[test]
 fn sixteen_changes_at_once_leave_a_section_that_is_right() {
     let (store, path) = aimed();
+    // A line has the summary.
+    aim(&store, json!([path]), json!({"maxHotTokens": 0}));
     let id = |n: u8| format!("AAAAA{}", char::from(b'a' + n).to_string().replace('l', "z"));
     for n in 0..16 {
         let id = id(n);

@@ -118,5 +118,5 @@ fn a_direct_note_shows_at_once() {
     let target = sandbox.home().join("AGENTS.md");
     sandbox.settings(json!({"storage": {"autoCommit": false}, "agentsMd": {"targets": [target]}}));
     out(sandbox.capture(&BOTH).arg("--direct"));
-    assert!(fs::read_to_string(&target).unwrap().contains("- guards-are-pure -- "));
+    assert!(fs::read_to_string(&target).unwrap().contains("### Guards are pure (id__"));
 }

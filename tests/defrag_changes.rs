@@ -196,11 +196,11 @@ fn a_target_is_refreshed_when_a_note_has_ended_and_there_is_nothing_else_to_do()
     let store = settled(3);
     store.noted(&id(5), "Freeze", "until: 2026-02-28\n", "Nothing is merged this week.");
     store.tidied(&[]);
-    assert!(store.section().contains("- freeze -- "), "{}", store.section());
+    assert!(store.section().contains("### Freeze ("), "{}", store.section());
     let calls = store.sandbox.prompts().len();
     // Without a command, and with nobody who could be asked.
     store.llm("", json!({"command": null}), false);
     let out = store.command(&[]).env("AXE_NOW", "2026-03-01T12:00:00Z").output().unwrap();
-    assert!(!store.section().contains("- freeze -- "), "{out:?} {}", store.section());
+    assert!(!store.section().contains("### Freeze ("), "{out:?} {}", store.section());
     assert_eq!(store.sandbox.prompts().len(), calls);
 }

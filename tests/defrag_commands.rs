@@ -15,7 +15,7 @@ fn without_a_command_agents_see_the_notes_all_the_same() {
     let (code, out, err) = store.defrag(&[]);
     assert_eq!((code, out.as_str(), store.tree()), (Some(2), "", before));
     assert!(err.contains("no LLM command is set") && err.contains("set llm.command"), "{err}");
-    assert!(store.section().contains("- guards -- "), "{}", store.section());
+    assert!(store.section().contains("### Guards ("), "{}", store.section());
 }
 
 #[test]

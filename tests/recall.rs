@@ -1,5 +1,5 @@
 //! Which prompts get a note, and which note: sixty prompts, half of them about nothing that the notes know. The numbers
-//! that decide were chosen with half of them (a), and are held against the other half (b).
+//! that decide were first chosen with one half (a) and held against the other (b), and later with both.
 
 use crate::support::store::Store;
 use crate::support::{Said, say};
