@@ -96,10 +96,10 @@ fn a_history_says_which_tools_printed_something_from_outside() {
     let history = sandbox.store().join(format!(".agent-memory/batches/{batch}/{id}.history.jsonl"));
     let history = fs::read_to_string(history).unwrap();
     let turns: Vec<Value> = history.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let sources: Vec<&Value> = turns.iter().map(|turn| &turn["outside"]).collect();
+    let sources: Vec<&Value> = turns.iter().map(|turn| &turn["from"]["outside"]).collect();
     let docs = json!(["docs.example"]);
     assert_eq!(sources, [&json!(null), &docs, &docs, &docs, &json!(null), &json!([])]);
-    assert!(turns.iter().enumerate().all(|(n, turn)| (turn["is_answer"] == json!(true)) == (n == 4)));
+    assert!(turns.iter().enumerate().all(|(n, turn)| (turn["from"] == json!("answer")) == (n == 4)));
 }
 
 /// Two turns of `parent`, and a `fork` that repeats them before its own two.

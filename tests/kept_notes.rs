@@ -388,7 +388,7 @@ fn the_doctor_names_notes_that_would_have_agents_do_harm() {
     let (code, found, _) = store.run("memory-doctor", &[]);
     assert_eq!(code, Some(0), "{found}");
     for (id, what) in
-        [("AAAAAA", "pipes the network into a shell"), ("BBBBBB", "switches off"), ("CCCCCC", "hide")]
+        [("AAAAAA", "runs what the network sends"), ("BBBBBB", "switches off"), ("CCCCCC", "hide")]
     {
         let is_it = |line: &&str| line.contains(&format!("id__{id}.md")) && line.contains(what);
         assert_eq!(found.lines().filter(is_it).count(), 1, "{id}: {found}");

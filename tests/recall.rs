@@ -3,7 +3,7 @@
 
 use crate::support::store::Store;
 use crate::support::{Said, say};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A file of lines with three parts.
@@ -88,4 +88,83 @@ fn what_is_given_fits_and_what_should_be_given_is() {
         assert!(figures.recall() >= 0.8, "half {half}: {:.2}", figures.recall());
     }
     assert_eq!(halves.len(), 2);
+}
+
+fn set(text: &str) -> Vec<Value> {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Notes and prompts of somebody who had not seen the rules; the second file was held back while they were made.
+#[test]
+fn prompts_of_others_get_the_notes_that_answer_them() {
+    let store = Store::new();
+    let mut keys = BTreeMap::new();
+    for (n, note) in set(include_str!("recall/foreign-notes.json")).iter().enumerate() {
+        let digit = |n: usize| char::from(b'A' + u8::try_from(n).unwrap());
+        let id = format!("Rcax{}{}", digit(n / 8), digit(n % 8));
+        let (scope, source) = match note["repo"].as_str() {
+            Some(repo) => ("repo", format!("  - {{harness: codex, threadId: t, repo: {repo}}}")),
+            None => ("global", "  - {harness: codex, threadId: t}".to_owned()),
+        };
+        let text = format!(
+            "---\nid: id__{id}\ntitle: {}\nsummary: {}\ntags: {}\nscope: {scope}\nsources:\n{source}\n---\n\n{}\n",
+            note["title"],
+            note["summary"],
+            note["tags"],
+            note["body"].as_str().unwrap()
+        );
+        store.put(&format!("topics/{} -- id__{id}.md", note["key"].as_str().unwrap()), text);
+        keys.insert(id, note["key"].as_str().unwrap().to_owned());
+    }
+    let (mut named, mut other, mut noisy) = ((0, 0), (0, 0), (0, 0));
+    let mut told = Vec::new();
+    let prompts =
+        [set(include_str!("recall/foreign-dev.json")), set(include_str!("recall/foreign-held.json"))]
+            .concat();
+    for (n, case) in prompts.iter().enumerate() {
+        let repo = case["repo"].as_str().unwrap();
+        let (host, path) = repo.split_once('/').unwrap();
+        let dir = store.sandbox.work().join(path);
+        store.sandbox.write(&dir.join(".git/HEAD"), "ref: refs/heads/main\n");
+        store
+            .sandbox
+            .write(&dir.join(".git/config"), format!("[remote \"origin\"]\n\turl = https://{host}/{path}\n"));
+        let event = json!({"hook_event_name": "UserPromptSubmit", "session_id": n.to_string(), "cwd": dir, "prompt": case["prompt"]});
+        let mut command = store.sandbox.command("memory-recall");
+        command.args(["--harness", "opencode"]).env("AGENT_MEMORY_RECALL_MS", "60000").current_dir(&dir);
+        let output = command.write_stdin(event.to_string()).output().unwrap();
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+        let given: Vec<String> = keys
+            .iter()
+            .filter(|(id, _)| output.out().contains(&format!("(id__{id}")))
+            .map(|(_, key)| key.clone())
+            .collect();
+        let wanted: Vec<&str> =
+            case["answer"].as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+        let is_right = wanted.iter().any(|key| given.iter().any(|given| given == key));
+        let (count, is_counted) = match (wanted.is_empty(), case["names"] == "none") {
+            (true, _) => (&mut noisy, !given.is_empty()),
+            (false, true) => (&mut other, is_right),
+            (false, false) => (&mut named, is_right),
+        };
+        count.0 += usize::from(is_counted);
+        count.1 += 1;
+        if is_counted == wanted.is_empty() {
+            told.push(format!(
+                "{n} {} wanted {wanted:?}, given {given:?}: {:.150}",
+                case["names"],
+                case["prompt"].to_string()
+            ));
+        }
+    }
+    say(&format!(
+        "prompts that name something: {} of {}; others: {} of {}; given something for nothing: {} of {}",
+        named.0, named.1, other.0, other.1, noisy.0, noisy.1
+    ));
+    let told = told.join("\n");
+    assert!(named.0 * 10 >= named.1 * 9, "{told}");
+    // They were put in other words on purpose, a third in another language: a search by words finds few of them.
+    assert!(other.0 * 100 >= other.1 * 20, "{told}");
+    // Some of these name what a note has, and ask something else.
+    assert!(noisy.0 * 100 <= noisy.1 * 10, "{told}");
 }

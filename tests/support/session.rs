@@ -1,7 +1,7 @@
 //! Sessions of Claude Code as short texts, and a model that gives the replies it was handed.
 //!
-//! A session is written a turn a line: `u: ` the person, `a: ` the agent, `i: ` a command that it runs, `o: ` what that
-//! printed, `c: ` the summary of a compacted conversation. `\n` in a line is a line break.
+//! A session is written a turn a line: `u: ` the person, `a: ` the agent, `i: ` a command that it runs, `w: ` a page that it
+//! fetches, `o: ` what that printed, `c: ` the summary of a compacted conversation. `\n` in a line is a line break.
 
 use crate::support::Sandbox;
 use serde_json::{Value, json};
@@ -45,13 +45,15 @@ impl Sandbox {
             let (role, content) = match who {
                 "u" | "c" => ("user", json!(text)),
                 "a" => ("assistant", json!([{"type": "text", "text": text}])),
-                "i" => {
+                "i" | "w" => {
                     number += 1;
-                    let input = json!({"command": text});
-                    (
-                        "assistant",
-                        json!([{"type": "tool_use", "id": format!("c{number}"), "name": "Bash", "input": input}]),
-                    )
+                    let (name, input) = match who {
+                        "i" => ("Bash", json!({"command": text})),
+                        _ => ("WebFetch", json!({"url": text})),
+                    };
+                    let call =
+                        json!({"type": "tool_use", "id": format!("c{number}"), "name": name, "input": input});
+                    ("assistant", json!([call]))
                 }
                 "o" => (
                     "user",

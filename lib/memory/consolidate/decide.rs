@@ -186,7 +186,7 @@ impl Judge<'_> {
     }
 
     /// A new note lands in the session's repository; everywhere, only as a rule that the person typed.
-    fn new_note(&mut self, proposed: &Proposed, text: Text) -> Decision {
+    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Decision {
         let origins = self.origins(&proposed.sources);
         let until = proposed.until.day(None);
         let has_repo = origins.iter().any(|origin| origin.repo.is_some());
@@ -197,6 +197,10 @@ impl Judge<'_> {
         if !reasons.is_empty() {
             let scope = if proposed.scope == Some(Scope::Global) { Scope::Global } else { Scope::Repo };
             return self.waits(Op::Create, None, Some((text, scope, until)), proposed, reasons);
+        }
+        if is_own {
+            // A new tag would be the model's word.
+            text.tags.retain(|tag| self.tags.contains(tag));
         }
         let id = new_id(&text.title, self.created_at, &mut self.ids);
         let by = self.record.by(&text.note(), None);
@@ -276,14 +280,24 @@ impl Judge<'_> {
         reasons.extend(self.loss(proposed, &old, &text, id));
         reasons.extend(self.risks(&text, Some(&old)));
         if let Some(whose) = self.guarded(id, known) {
-            let why = self.record.why_not_own(&self.cited(&proposed.evidence), &old.note(), &text.note());
-            reasons.extend(why.map(|why| Reason {
-                text: format!("{whose} It is not changed in your words: {}.", why),
-                fault: Some(format!(
-                    "the note {id} is the person's own, and changes in the person's words only: {}",
-                    said_to_model(&why)
-                )),
-            }));
+            let is_same = (&text.title, &text.summary, whole_lines(&text.body))
+                == (&old.title, &old.summary, whole_lines(&old.body));
+            let cited = self.cited(&proposed.evidence);
+            let why = match is_same || until != meta.until {
+                true => Some("its tags or its last day would change".to_owned()),
+                false => self.record.why_not_own(&cited, &old.note(), &text.note()),
+            };
+            match why {
+                // A tag may be an order.
+                None => text.tags.clone_from(&meta.tags),
+                Some(why) => reasons.push(Reason {
+                    text: format!("{whose} It is not changed in your words: {why}."),
+                    fault: Some(format!(
+                        "the note {id} is the person's own, and changes in the person's words only: {}",
+                        said_to_model(&why)
+                    )),
+                }),
+            }
         }
         if !reasons.is_empty() {
             // An update adds tags and takes none away.

@@ -352,7 +352,8 @@ mod tests {
             .map(Passage::input_and_output)
             .fold(Default::default(), |(input, output), (i, o)| (input + i, output + o));
         assert_eq!((said.0.as_str(), said.1.as_str()), text.split_at(1401));
-        let has_header = |part: &Passage| shown(part).starts_with("[t12 tool 2026-03-25 09:02 =MARK=]\n| ");
+        let has_header =
+            |part: &Passage| shown(part).starts_with("[t12 tool outside 2026-03-25 09:02 =MARK=]\n| ");
         assert!(parts.iter().all(has_header), "every part repeats the header");
         assert_eq!(whole.clone().split(100_000), [whole]);
     }

@@ -442,7 +442,6 @@ mod tests {
         for (reply, part) in [
             (with("title", json!("x".repeat(TITLE_CAP + 1))), "entries[0].title"),
             (with("summary", json!("x".repeat(SUMMARY_CAP + 1))), "entries[0].summary"),
-            (with("summary", json!("  ")), "entries[0].summary"),
             (with("until", json!("2026-02-30")), "entries[0].until"),
             (with("body", json!("x".repeat(BODY_CAP + 1))), "entries[0].body"),
             (with("sources", json!([])), "entries[0].sources"),
@@ -462,6 +461,14 @@ mod tests {
         second["ref"] = json!("n2");
         twice["entries"].as_array_mut().unwrap().push(second);
         assert!(parsed(&twice).unwrap_err()[0].contains("id__a1B2c3 is updated twice"));
+    }
+
+    #[test]
+    fn a_summary_may_be_empty_where_a_rule_says_all_in_its_title() {
+        let mut reply = with("summary", json!("  "));
+        assert_eq!(parsed(&reply).unwrap().entries.len(), 1);
+        reply["entries"][0]["scope"] = json!("repo");
+        assert_eq!(parsed(&reply).unwrap_err(), ["entries[0].summary: is empty"]);
     }
 
     #[test]

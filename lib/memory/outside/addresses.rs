@@ -47,7 +47,6 @@ pub(super) fn host_of(word: &str) -> Option<String> {
     (is_name && is_host && !is_path).then_some(host)
 }
 
-/// This machine, or a name without a dot: a service of the project, which nobody outside can serve.
 pub(super) fn is_loopback(host: &str) -> bool {
     let is_127 = || {
         let numbers: Vec<&str> = host.split('.').collect();
@@ -90,8 +89,8 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_and_services_without_a_domain_are_loopback() {
-        for host in ["localhost", "a.localhost", "connect", "127.0.0.1", "127.9.9.9", "::1", "0.0.0.0"] {
+    fn only_this_machine_is_loopback() {
+        for host in ["localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "::1", "0.0.0.0"] {
             assert!(is_loopback(host), "{host}");
         }
         for host in ["127.0.0.1.evil.example", "localhost.evil.example", "127.1.1", "10.0.0.1", "1270.0.0.1"]

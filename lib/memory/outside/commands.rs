@@ -221,7 +221,8 @@ impl Shell<'_> {
             "--prefix", "-C", "--cwd", "--dir", "--filter", "-F", "-w", "--workspace", "--registry",
             "--manifest-path", "--directory", "--project", "-p", "-c", "--config",
         ];
-        if programs::fetches(name, &call.operands(&valued)) && !is_local {
+        let all: Vec<&str> = call.arguments().collect();
+        if programs::fetches(name, &call.operands(&valued), &all) && !is_local {
             // A package is no host, and neither is a file with their names.
             let addresses = call.arguments().filter(|word| word.contains(['/', ':']));
             let hosts: Vec<String> = addresses.filter_map(host_of).collect();
@@ -873,6 +874,7 @@ fn network(call: &Call) -> Source {
     let name = call.name.as_str();
     let operands =
         call.operands(&["-p", "-i", "-l", "-o", "-F", "-J", "-P", "-w", "-c", "-s", "-L", "-R", "-D"]);
+    let mut has_services = false;
     let named: Vec<String> = match name {
         "gh" => vec![call.option(&["--hostname"]).unwrap_or("github.com").to_lowercase()],
         "glab" => vec!["gitlab.com".to_owned()],
@@ -880,12 +882,17 @@ fn network(call: &Call) -> Source {
             operands.first().map(|word| remote_host(&word.replace("://", "@"))).into_iter().collect()
         }
         "scp" => operands.iter().filter(|word| is_remote(word)).map(|word| remote_host(word)).collect(),
-        _ => found_hosts(call),
+        _ => {
+            has_services = true;
+            found_hosts(call)
+        }
     };
     let is_listed = call.arguments().any(|word| ["-K", "--config", "--input-file"].contains(&word));
     // An address that is only known when the command runs may be any.
     let is_open = call.arguments().any(|word| word.starts_with(UNKNOWN) || word.contains("://\u{fffd}"));
-    let is_local = !named.is_empty() && named.iter().all(|host| is_loopback(host));
+    // `http://db:9200`: a service of the project, whose name nobody outside can have.
+    let is_near = |host: &String| is_loopback(host) || has_services && !host.contains(['.', ':']);
+    let is_local = !named.is_empty() && named.iter().all(is_near);
     match (is_local && !is_listed && !is_open, named.is_empty()) {
         (true, _) => None,
         (false, true) => Some(vec![name.to_owned()]),

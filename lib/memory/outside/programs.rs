@@ -251,20 +251,21 @@ pub(super) fn reads_files(code: &str) -> bool {
 }
 
 /// Does this command of a package manager, or of containers, ask the network? `words` are no options.
-fn is_elsewhere(words: &[&str]) -> bool {
-    let package = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
-    words
-        .iter()
-        .any(|word| ["-y", "--yes", "-p", "--package", "-c"].contains(word) || word.starts_with("--package="))
+fn is_elsewhere(words: &[&str], all: &[&str]) -> bool {
+    let package = words.first().copied().unwrap_or_default();
+    let is_named = |word: &&str| {
+        ["-y", "--yes", "-p", "--package", "-c"].contains(word) || word.starts_with("--package=")
+    };
+    all.iter().any(is_named)
         || package.get(1..).is_some_and(|rest| rest.contains('@'))
         || package.rsplit('/').next().is_some_and(|name| name.starts_with("create-"))
 }
 
-pub(super) fn fetches(name: &str, words: &[&str]) -> bool {
+pub(super) fn fetches(name: &str, words: &[&str], all: &[&str]) -> bool {
     let first = words.first().copied().unwrap_or_default();
     let second = words.get(1).copied().unwrap_or_default();
     if has(FETCH_AND_RUN, name) {
-        return is_elsewhere(words);
+        return is_elsewhere(words, all);
     }
     match name {
         "uvx" => true,

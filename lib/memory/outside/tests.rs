@@ -427,7 +427,6 @@ fn tools_are_known_by_their_program() {
         (Format::Codex, "exec_command", &[("cmd", "cat x"), ("workdir", "/etc")], Some(vec![])),
         (Format::Codex, "exec_command", &[("cmd", "cat x"), ("workdir", "/w/r/src")], None),
         (Format::Codex, "web_search_call", &[("query", "x")], Some(vec!["web_search_call"])),
-        (Format::Codex, "apply_patch", &[("", "*** Begin Patch")], None),
         (Format::Gemini, "google_web_search", &[("query", "x")], Some(vec!["google_web_search"])),
         (Format::Gemini, "read_many_files", &[("paths", "src/a ../b")], Some(vec![])),
         (Format::QwenCode, "run_shell_command", &[("command", "ls")], None),
@@ -443,6 +442,12 @@ fn tools_are_known_by_their_program() {
             expected.map(|hosts| hosts.into_iter().map(str::to_owned).collect());
         let found = tracker(format).of(&turn(name, arguments, ""));
         assert_eq!(found, expected.map_or(Provenance::Inside, Provenance::Outside), "{name} {arguments:?}");
+    }
+    let patched = tracker(Format::Codex).of(&turn("apply_patch", &[("", "*** Begin Patch")], "Done"));
+    assert_eq!(patched, Provenance::Written);
+    for (path, expected) in [("/w/r/x", Provenance::Written), ("/w/x", Provenance::Outside(Vec::new()))] {
+        let edited = tracker(Format::ClaudeCode).of(&turn("Edit", &[("file_path", path)], "ok"));
+        assert_eq!(edited, expected, "{path}");
     }
     let asked = tracker(Format::ClaudeCode).of(&turn("AskUserQuestion", &[], "Yes"));
     assert_eq!(asked, Provenance::Answer);

@@ -400,13 +400,17 @@ fn fact_keys(text: &str) -> Vec<String> {
     keys.filter(|key| key.len() > 2 || !key.bytes().all(|byte| byte.is_ascii_digit())).collect()
 }
 
-/// The names in a text that are in none of the others: addresses, paths, flags, identifiers.
-pub(crate) fn names_not_in(text: &NoteText, others: &str) -> Vec<String> {
+/// What a text has that may be followed or run, and that is in none of the others: addresses, packages, flags, settings.
+pub(crate) fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
     let mut known = HashSet::new();
     each_key(&plain(others), |key| {
         known.insert(key.to_owned());
     });
-    let new = text.fields().flat_map(names).filter(|claim| !claim.keys.iter().any(|key| known.contains(key)));
+    let is_order = |claim: &Claim| {
+        claim.kind != ClaimKind::Name || claim.text.starts_with('-') || claim.text.contains('=')
+    };
+    let new = text.fields().flat_map(names).filter(is_order);
+    let new = new.filter(|claim| !claim.keys.iter().all(|key| known.contains(key)));
     text.fields().flat_map(disguised).chain(new.map(|claim| claim.text)).collect()
 }
 

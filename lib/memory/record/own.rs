@@ -41,7 +41,7 @@ pub(super) fn why_not_own(
         return (!gone.is_empty()).then(|| "it only takes something away".to_owned());
     }
     let quoted = cited_of(typed, cited);
-    if is_foreign_to(&before, &quoted) {
+    if is_foreign_to(&before, typed) {
         return Some("you said it in another language".to_owned());
     }
     let said: HashSet<String> = typed.iter().flat_map(|sentence| content(&sentence.words)).collect();
@@ -64,24 +64,27 @@ pub(super) fn why_not_own(
     lost.map(|sentence| format!("nothing replaces \"{}\"", sentence.join(" ")))
 }
 
-/// Is the note in English, and what was typed not, or the other way round? A few words tell nothing.
-fn is_foreign_to(note: &[Vec<String>], typed: &[&TypedSentence]) -> bool {
-    let count = |sentences: &mut dyn Iterator<Item = &Vec<String>>| {
-        let (mut english, mut other) = (0_usize, 0_usize);
-        for word in sentences.flatten() {
-            let is_other = Speech::Filler.begins(std::slice::from_ref(word)) > 0;
-            other += usize::from(is_other);
-            let is_shared = Speech::Negation.begins(std::slice::from_ref(word)) > 0;
-            english += usize::from(is_stop_word(word) && !is_other && !is_shared);
-        }
-        match (english > other + 1, other > english + 1) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        }
-    };
-    let (ours, theirs) = (count(&mut note.iter()), count(&mut typed.iter().map(|sentence| &sentence.words)));
-    ours.is_some() && theirs.is_some() && ours != theirs
+/// Was nothing typed in the note's language, as far as a few words tell it?
+fn is_foreign_to(note: &[Vec<String>], typed: &[TypedSentence]) -> bool {
+    let ours = is_english(note.iter().flatten());
+    let mut theirs = typed.iter().filter_map(|sentence| is_english(sentence.words.iter())).peekable();
+    ours.is_some() && theirs.peek().is_some() && theirs.all(|language| Some(language) != ours)
+}
+
+/// Is it English, or another language? `None`: too few words tell.
+fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
+    let (mut english, mut other) = (0_usize, 0_usize);
+    for word in words {
+        let is = |speech: Speech| speech.begins(std::slice::from_ref(word)) > 0;
+        let is_other = is(Speech::Filler);
+        other += usize::from(is_other);
+        english += usize::from(is_stop_word(word) && !is_other && !is(Speech::Negation));
+    }
+    match (english > other + 1, other > english + 1) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    }
 }
 
 /// Does the person let go of a note with this title, in a turn that is quoted for it?

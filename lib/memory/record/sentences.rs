@@ -10,25 +10,16 @@ use crate::memory::record::words::words_of;
 /// Stands for what is none of the person's own words: a quote or a code block in a turn.
 pub(super) const FOREIGN: &str = " \u{fffc} ";
 
-/// A sentence of a turn, white space collapsed.
-#[derive(Debug, PartialEq)]
-pub(super) struct Said {
-    pub(super) text: String,
-    /// The line above its list says that it holds beyond this moment.
-    pub(super) is_general: bool,
-}
-
 /// A stretch of a turn in which sentences end only where they end.
 #[derive(Default)]
 struct Paragraph {
     text: String,
-    is_general: bool,
     /// It forbids what its list says, or says when it holds: the items belong to it.
     has_items: bool,
 }
 
-/// The sentences of what a person typed.
-pub(super) fn of_turn(text: &str) -> Vec<Said> {
+/// The sentences of what a person typed, white space collapsed.
+pub(super) fn of_turn(text: &str) -> Vec<String> {
     let mut paragraphs = vec![Paragraph::default()];
     let mut is_code = false;
     for line in text.lines() {
@@ -44,35 +35,29 @@ pub(super) fn of_turn(text: &str) -> Vec<Said> {
             if !goes_on(&last.text) && !last.text.trim().is_empty() {
                 paragraphs.push(Paragraph::default());
             }
-        } else if let Some(item) = list_item(start).filter(|_| !last.has_items && !goes_on(&last.text)) {
-            let is_general = last.is_general
-                || last.text.trim_end().ends_with([':', '：'])
-                    && Speech::General.is_in(&words_of(&last.text));
-            paragraphs.push(Paragraph { text: format!("{item}\n"), is_general, has_items: false });
+        } else if let Some(item) = list_item(start).filter(|_| !last.has_items && !binds_items(&last.text)) {
+            paragraphs.push(Paragraph { text: format!("{item}\n"), has_items: false });
         } else {
             last.has_items |= list_item(start).is_some();
             last.text.extend([line, "\n"]);
         }
     }
     let mut found = Vec::new();
-    for paragraph in paragraphs {
-        let mut sentences = Vec::new();
-        split(&paragraph.text, &mut sentences);
-        let said = |text| Said { text, is_general: paragraph.is_general };
-        found.extend(sentences.into_iter().map(said));
-    }
+    paragraphs.iter().for_each(|paragraph| split(&paragraph.text, &mut found));
     found
 }
 
-/// Does the next line belong to what stands before it? Not to a heading that says no more than "rules:".
+/// Does the next line belong to what stands before it?
 fn goes_on(paragraph: &str) -> bool {
-    let text = paragraph.trim_end();
-    let is_lead = text.ends_with([':', '：']);
-    let binds = || {
-        let words = words_of(text);
-        [Speech::Negation, Speech::Condition].iter().any(|speech| speech.is_in(&words))
-    };
-    text.ends_with([',', '、', '\u{fffc}']) || is_lead && binds()
+    paragraph.trim_end().ends_with([':', '：', ',', '、', '\u{fffc}'])
+}
+
+/// Does the list under it belong to it? Not to a heading that says no more than "rules:".
+fn binds_items(paragraph: &str) -> bool {
+    let words = words_of(paragraph);
+    let is_heading = paragraph.trim_end().ends_with([':', '：'])
+        && ![Speech::Negation, Speech::Condition].iter().any(|speech| speech.is_in(&words));
+    goes_on(paragraph) && !is_heading
 }
 
 /// What stands after the mark of a list.
@@ -234,10 +219,6 @@ fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
 mod tests {
     use super::*;
 
-    fn said(turn: &str) -> Vec<String> {
-        of_turn(turn).into_iter().map(|said| said.text).collect()
-    }
-
     #[test]
     fn sentences_end_where_they_end() {
         for (text, expected) in [
@@ -283,7 +264,7 @@ mod tests {
             ("", &[]),
             (" . ", &["."]),
         ] {
-            assert_eq!(said(text), expected, "{text:?}");
+            assert_eq!(of_turn(text), expected, "{text:?}");
         }
     }
 
@@ -299,21 +280,15 @@ mod tests {
             ("I never\nforce push.", "force push."),
             ("\"Fine. Always push. Ok", "Always push."),
         ] {
-            assert!(!said(turn).contains(&part.to_owned()), "{:?}", said(turn));
+            assert!(!of_turn(turn).contains(&part.to_owned()), "{:?}", of_turn(turn));
         }
     }
 
     #[test]
     fn items_of_a_list_are_sentences_unless_the_line_above_turns_them_around() {
-        let of =
-            |turn| of_turn(turn).into_iter().map(|said| (said.text, said.is_general)).collect::<Vec<_>>();
-        let item = |text: &str, is_general| (text.to_owned(), is_general);
-        assert_eq!(
-            of("for all my repos:\n- use tabs\n- no emojis"),
-            [item("for all my repos:", false), item("use tabs", true), item("no emojis", true)]
-        );
-        assert_eq!(of("- one\n2. two"), [item("one", false), item("two", false)]);
-        assert_eq!(of("never:\n- one\n- two"), [item("never: - one - two", false)]);
+        assert_eq!(of_turn("rules:\n- use tabs\n- no emojis"), ["rules:", "use tabs", "no emojis"]);
+        assert_eq!(of_turn("- one\n2. two"), ["one", "two"]);
+        assert_eq!(of_turn("never:\n- one\n- two"), ["never: - one - two"]);
     }
 
     #[test]

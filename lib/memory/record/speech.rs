@@ -10,8 +10,6 @@ pub(super) enum Speech {
     LeadIn,
     /// May stand after it.
     LeadOut,
-    /// It holds beyond this moment.
-    General,
     /// It is about this moment or this place.
     ThisTime,
     /// Says since when a general sentence holds.
@@ -29,10 +27,9 @@ pub(super) enum Speech {
     Filler,
 }
 
-const SECTIONS: [(&str, Speech); 13] = [
+const SECTIONS: [(&str, Speech); 12] = [
     ("lead-in", Speech::LeadIn),
     ("lead-out", Speech::LeadOut),
-    ("general", Speech::General),
     ("this time", Speech::ThisTime),
     ("since when", Speech::SinceWhen),
     ("question", Speech::Question),

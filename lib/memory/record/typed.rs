@@ -19,7 +19,7 @@ pub(super) struct TypedSentence {
     /// Its turn's number, if the prompt shows it.
     pub(super) turn: Option<usize>,
     pub(super) words: Vec<String>,
-    /// It is a rule: it holds beyond this moment.
+    /// It may be a rule: it speaks of more than this moment.
     pub(super) is_rule: bool,
 }
 
@@ -46,10 +46,10 @@ pub(super) fn typed_part(text: &str) -> String {
 
 /// The sentences of a turn that are the person's own words.
 pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSentence> {
-    let own = of_turn(text).into_iter().filter(|said| is_own(&said.text));
-    let typed = own.map(|said| {
-        let words = words_of(&said.text);
-        let is_rule = is_rule(&words, said.is_general);
+    let own = of_turn(text).into_iter().filter(|sentence| is_own(sentence));
+    let typed = own.map(|sentence| {
+        let words = words_of(&sentence);
+        let is_rule = is_rule(&words);
         TypedSentence { turn, words, is_rule }
     });
     typed.filter(|sentence| !sentence.words.is_empty()).collect()
@@ -88,11 +88,8 @@ fn is_quotation(sentence: &str) -> bool {
     })
 }
 
-/// Does it hold beyond this moment, and not only here?
-fn is_rule(words: &[String], is_general: bool) -> bool {
-    if !is_general && !Speech::General.is_in(words) {
-        return false;
-    }
+/// Does it speak of more than this moment and this place?
+fn is_rule(words: &[String]) -> bool {
     // "From now on" says since when, and not how long.
     let mut rest = Vec::new();
     let mut at = 0;

@@ -155,9 +155,9 @@ fn has_word(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];
         let mut next = after.chars();
-        // `app-5` is not in `app-50`, and `vite.config` not in `vite.config.ts`.
+        // `app-5` is not in `app-50`, `vite.config` not in `vite.config.ts`, and a directory is not each file in it.
         let goes_on = match next.next() {
-            Some('-' | '.') => next.next().is_some_and(is_word),
+            Some('-' | '.' | '/') => next.next().is_some_and(is_word),
             Some(c) => is_word(c),
             None => false,
         };

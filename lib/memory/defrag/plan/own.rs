@@ -6,7 +6,7 @@ use crate::base::text::one_line;
 use crate::memory::defrag::dropped::NAMED;
 use crate::memory::defrag::plan::drafts::Drafts;
 use crate::memory::facts::{PieceKind, pieces};
-use crate::memory::record::{NoteText, Record, collapsed, names_not_in, sentences_of_note};
+use crate::memory::record::{NoteText, Record, collapsed, orders_not_in, sentences_of_note};
 use crate::store::entry::{By, Entry, EntryId};
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -105,15 +105,15 @@ fn not_own(kept: &[&Entry], texts: &[NoteText], reasons: &mut Vec<String>) {
     }
 }
 
-/// The names and commands of the texts that are in none of the notes, and what always waits.
+/// The addresses, flags and commands of the texts that are in none of the notes, and what always waits.
 fn foreign(parts: &[&Entry], texts: &[NoteText], reasons: &mut Vec<String>) {
     let before = parts.iter().map(|part| said(part)).collect::<Vec<_>>().join("\n");
     let old = NoteText { body: &before, ..NoteText::default() };
     let mut found = BTreeSet::new();
     for text in texts {
-        let names = names_not_in(text, &before);
+        let orders = orders_not_in(text, &before);
         found.extend(
-            names.iter().map(|name| format!("\"{}\" is in none of the notes", one_line(name, QUOTED))),
+            orders.iter().map(|order| format!("\"{}\" is in none of the notes", one_line(order, QUOTED))),
         );
         found.extend(
             Record::default().dangers(text, Some(&old)).iter().map(|danger| format!("it {}", danger.does())),
