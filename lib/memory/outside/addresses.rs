@@ -52,10 +52,7 @@ pub(super) fn is_loopback(host: &str) -> bool {
         let numbers: Vec<&str> = host.split('.').collect();
         numbers.len() == 4 && numbers[0] == "127" && numbers.iter().all(|number| number.parse::<u8>().is_ok())
     };
-    ["::1", "0.0.0.0"].contains(&host)
-        || !host.contains(['.', ':'])
-        || host.ends_with(".localhost")
-        || is_127()
+    ["localhost", "::1", "0.0.0.0"].contains(&host) || host.ends_with(".localhost") || is_127()
 }
 
 #[cfg(test)]

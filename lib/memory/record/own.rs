@@ -76,9 +76,10 @@ fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
     let (mut english, mut other) = (0_usize, 0_usize);
     for word in words {
         let is = |speech: Speech| speech.begins(std::slice::from_ref(word)) > 0;
-        let is_other = is(Speech::Filler);
-        other += usize::from(is_other);
-        english += usize::from(is_stop_word(word) && !is_other && !is(Speech::Negation));
+        // Some words are words of several languages.
+        let (is_english, is_other) = (is_stop_word(word) && !is(Speech::Negation), is(Speech::Filler));
+        english += usize::from(is_english && !is_other);
+        other += usize::from(is_other && !is_english);
     }
     match (english > other + 1, other > english + 1) {
         (true, _) => Some(true),
