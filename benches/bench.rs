@@ -14,6 +14,7 @@
 
 mod axe;
 mod consolidate;
+mod day;
 mod defrag;
 mod defrag_cost;
 mod measure;
@@ -38,9 +39,15 @@ const GROUPS: [(&str, fn()); 11] = [
     ("recall", recall::bench),
     ("queue", queue::bench),
     ("search", search::bench),
-    ("quality", quality::bench),
+    ("quality", quality),
     ("sync", sync::bench),
 ];
+
+/// What becomes of planted facts, and of the mistakes of a morning.
+fn quality() {
+    quality::bench();
+    day::bench();
+}
 
 fn main() {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();

@@ -56,7 +56,7 @@ pub(crate) fn bench() {
     }
 }
 
-fn text<'a>(fact: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(fact: &'a Value, key: &str) -> &'a str {
     fact[key].as_str().unwrap_or_default()
 }
 
@@ -107,19 +107,7 @@ impl std::fmt::Display for Share {
 
 /// Plays all sessions to a model, and judges the store afterwards.
 fn ends_of(facts: &[Value], model: &str) -> Vec<End> {
-    let home = Home::new();
-    let script = home.path().join("model.py");
-    let write = |path: PathBuf, text: &str| {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    };
-    write(script.clone(), include_str!("quality/model.py"));
-    write(home.path().join("facts.json"), include_str!("quality/facts.json"));
-    let settings = json!({
-        "storage": {"root": store(&home), "autoCommit": false},
-        "llm": {"command": format!("python3 -SE {} {model}", script.display()), "maxCallsPerRun": 1000, "maxCallsPerDay": 1000},
-    });
-    write(home.path().join(".config/agent-memory/config.json"), &settings.to_string());
+    let home = home(include_str!("quality/facts.json"), model);
     write(store(&home).join("topics/deploys-go-through-staging -- topic__work id__PPPPPP.md"), PINNED);
     let mut sessions: Vec<&str> = Vec::new();
     for fact in facts {
@@ -139,12 +127,51 @@ fn ends_of(facts: &[Value], model: &str) -> Vec<End> {
     facts.iter().map(|fact| seen.end(fact)).collect()
 }
 
-fn store(home: &Home) -> PathBuf {
+/// A home with a store, whose scripted model knows these facts.
+pub(crate) fn home(facts: &str, model: &str) -> Home {
+    let home = Home::new();
+    let script = home.path().join("model.py");
+    write(script.clone(), include_str!("quality/model.py"));
+    write(home.path().join("facts.json"), facts);
+    let settings = json!({
+        "storage": {"root": store(&home), "autoCommit": false},
+        "llm": {"command": format!("python3 -SE {} {model}", script.display()), "maxCallsPerRun": 1000, "maxCallsPerDay": 1000},
+    });
+    write(home.path().join(".config/agent-memory/config.json"), &settings.to_string());
+    home
+}
+
+pub(crate) fn write(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+pub(crate) fn store(home: &Home) -> PathBuf {
     home.path().join("store")
 }
 
-/// Writes and queues a session: what is said about each fact, and test output in between.
+/// Writes and queues a session.
 fn queue<'a>(home: &Home, session: &str, facts: impl Iterator<Item = &'a Value>, day: usize) {
+    let path = transcript(home, session, Path::new("/w"), facts, day);
+    let repo = session.split('-').next().unwrap();
+    let entry = json!({
+        "version": 1, "timestamp": format!("2027-03-{:02}T11:00:00.000Z", day + 1), "harness": "claude-code",
+        "retrieval": {"method": "transcript", "path": path, "format": "claude-code", "sessionId": session},
+        "context": {"cwd": "/w", "repo": format!("github.com/o/{repo}")},
+    });
+    let inbox = store(home).join("inbox");
+    fs::create_dir_all(&inbox).unwrap();
+    fs::write(inbox.join(format!("{session}.json")), entry.to_string()).unwrap();
+}
+
+/// Writes a session: what is said about each fact, and test output in between.
+pub(crate) fn transcript<'a>(
+    home: &Home,
+    session: &str,
+    cwd: &Path,
+    facts: impl Iterator<Item = &'a Value>,
+    day: usize,
+) -> PathBuf {
     let repo = session.split('-').next().unwrap();
     let mut lines = String::new();
     let mut number = 0;
@@ -167,7 +194,7 @@ fn queue<'a>(home: &Home, session: &str, facts: impl Iterator<Item = &'a Value>,
             ),
         };
         let record = json!({
-            "type": role, "uuid": format!("{session}-{}", lines.len()), "sessionId": session, "cwd": "/w",
+            "type": role, "uuid": format!("{session}-{}", lines.len()), "sessionId": session, "cwd": cwd,
             "timestamp": format!("2027-03-{:02}T10:00:00Z", day + 1), "message": {"role": role, "content": content},
         });
         let _ = writeln!(lines, "{record}");
@@ -185,14 +212,7 @@ fn queue<'a>(home: &Home, session: &str, facts: impl Iterator<Item = &'a Value>,
     }
     let path = home.path().join(format!("{session}.jsonl"));
     fs::write(&path, lines).unwrap();
-    let entry = json!({
-        "version": 1, "timestamp": format!("2027-03-{:02}T11:00:00.000Z", day + 1), "harness": "claude-code",
-        "retrieval": {"method": "transcript", "path": path, "format": "claude-code", "sessionId": session},
-        "context": {"cwd": "/w", "repo": format!("github.com/o/{repo}")},
-    });
-    let inbox = store(home).join("inbox");
-    fs::create_dir_all(&inbox).unwrap();
-    fs::write(inbox.join(format!("{session}.json")), entry.to_string()).unwrap();
+    path
 }
 
 /// What stands where, after all sessions.
