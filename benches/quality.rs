@@ -180,13 +180,15 @@ pub(crate) fn transcript<'a>(
         let (role, content) = match who {
             "u" => ("user", json!(said)),
             "a" => ("assistant", json!([{"type": "text", "text": said}])),
-            "i" => {
+            "i" | "w" => {
                 number += 1;
-                let input = json!({"command": said});
-                (
-                    "assistant",
-                    json!([{"type": "tool_use", "id": format!("c{number}"), "name": "Bash", "input": input}]),
-                )
+                let (name, input) = match who {
+                    "i" => ("Bash", json!({"command": said})),
+                    _ => ("WebFetch", json!({"url": said})),
+                };
+                let call =
+                    json!({"type": "tool_use", "id": format!("c{number}"), "name": name, "input": input});
+                ("assistant", json!([call]))
             }
             _ => (
                 "user",

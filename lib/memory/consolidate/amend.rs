@@ -18,9 +18,12 @@ fn changeable<'a>(judge: &Judge, id: &ProposalId, shown: &'a [Proposal]) -> Opti
 /// them. `None`: the entry names none that may be changed.
 pub(super) fn amended(judge: &mut Judge, entry: &Proposed, shown: &[Proposal]) -> Option<Decision> {
     let there = changeable(judge, &entry.amends()?, shown)?;
-    let old = there.entry.as_ref()?;
-    // What would come of the text alone.
     let update = there.note.as_ref().map(|id| id.to_string());
+    // It brings no text: the entry is one for its note, and no rival beside it.
+    let Some(old) = there.entry.as_ref() else {
+        return Some(judge.decide(&Proposed { update, ..entry.clone() }));
+    };
+    // What would come of the text alone.
     let Decision { changes, faults } = judge.decide(&Proposed { update, ..entry.clone() });
     let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
         Change::Note(note) => {

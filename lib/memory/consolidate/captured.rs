@@ -91,6 +91,13 @@ pub(super) fn own_notes(entries: &BTreeMap<String, QueueEntry>) -> impl Iterator
     entries.iter().filter(move |(_, entry)| is_own(entry)).map(|(id, _)| id.as_str())
 }
 
+/// The queue ids of the notes that an agent captured.
+pub(super) fn agents_notes(entries: &BTreeMap<String, QueueEntry>) -> impl Iterator<Item = &str> {
+    let is_agents =
+        |entry: &QueueEntry| matches!(entry.retrieval, Retrieval::Inline { .. }) && !is_persons(entry);
+    entries.iter().filter(move |(_, entry)| is_agents(entry)).map(|(id, _)| id.as_str())
+}
+
 /// Is it drawn from one note that a person captured, and nothing else?
 pub(super) fn is_of_one_note(entry: &Proposed, entries: &BTreeMap<String, QueueEntry>) -> bool {
     match &entry.sources[..] {

@@ -17,7 +17,7 @@ use crate::memory::consolidate::plan::{Change, KnownNote, Origin, PlannedNote, P
 use crate::memory::consolidate::reply::{Proposed, Quoted, Retired};
 use crate::memory::facts;
 use crate::memory::links::new_id;
-use crate::memory::record::{NoteText, Record, Speaker};
+use crate::memory::record::{NoteText, Record, Speaker, unproven};
 use crate::memory::redact::Redactor;
 use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, Status, add_missing, one_line};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
@@ -40,6 +40,8 @@ pub(super) struct Judge<'a> {
     pub(super) repos: BTreeSet<String>,
     /// One of the sessions is outside of any repository.
     pub(super) is_outside: bool,
+    /// The queue entries that an agent captured: nothing shows where their addresses are from.
+    pub(super) unproven: BTreeSet<String>,
     /// The tags in use.
     pub(super) tags: BTreeSet<String>,
     /// Where each queue entry comes from.
@@ -116,6 +118,7 @@ impl<'a> Judge<'a> {
             made: BTreeSet::new(),
             repos: BTreeSet::new(),
             is_outside: false,
+            unproven: BTreeSet::new(),
             tags,
             sources: BTreeMap::new(),
             record,
@@ -193,7 +196,8 @@ impl Judge<'_> {
         // Without a directory there is only everywhere.
         let is_for_all = proposed.scope == Some(Scope::Global) || !has_repo;
         let is_own = is_for_all && self.record.is_own_rule(&text.note());
-        let reasons = self.risks(&text, None);
+        let mut reasons = self.risks(&text, None);
+        reasons.extend(self.unproven(proposed, &text));
         if !reasons.is_empty() {
             let scope = if proposed.scope == Some(Scope::Global) { Scope::Global } else { Scope::Repo };
             return self.waits(Op::Create, None, Some((text, scope, until)), proposed, reasons);
@@ -236,7 +240,8 @@ impl Judge<'_> {
 
     /// What an agent had read from outside before it concluded this.
     fn outside(&self, by: By, proposed: &Proposed) -> Vec<String> {
-        let cited: Vec<usize> = proposed.evidence.iter().map(|quoted| quoted.turn).collect();
+        let is_there = |quoted: &&Quoted| self.record.quote(quoted.turn, &quoted.quote).is_some();
+        let cited: Vec<usize> = proposed.evidence.iter().filter(is_there).map(|quoted| quoted.turn).collect();
         if by == By::Person { Vec::new() } else { self.record.hosts_before(&cited) }
     }
 
@@ -264,6 +269,13 @@ impl Judge<'_> {
         reasons
     }
 
+    /// Why a text waits that is drawn from a note which an agent captured.
+    fn unproven(&self, proposed: &Proposed, text: &Text) -> Vec<Reason> {
+        let is_drawn = proposed.sources.iter().any(|id| self.unproven.contains(id));
+        let reasons = if is_drawn { unproven(&text.note()) } else { Vec::new() };
+        reasons.into_iter().map(Reason::told).collect()
+    }
+
     /// The note was not even listed in the prompt.
     fn update_unseen(&mut self, proposed: &Proposed, text: Text, id: &EntryId) -> Decision {
         let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.day(None));
@@ -279,6 +291,7 @@ impl Judge<'_> {
         let mut reasons = self.standing(id, known, &old);
         reasons.extend(self.loss(proposed, &old, &text, id));
         reasons.extend(self.risks(&text, Some(&old)));
+        reasons.extend(self.unproven(proposed, &text));
         if let Some(whose) = self.guarded(id, known) {
             let is_same = (&text.title, &text.summary, whole_lines(&text.body))
                 == (&old.title, &old.summary, whole_lines(&old.body));

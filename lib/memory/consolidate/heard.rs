@@ -18,7 +18,11 @@ const KEPT: usize = 8;
 
 /// What this run has read of its batches, by batch.
 #[derive(Debug, Default)]
-pub(crate) struct Heard(BTreeMap<String, Reading>);
+pub(crate) struct Heard {
+    readings: BTreeMap<String, Reading>,
+    /// Something waits, which counts as from outside, so it matters what every session shows.
+    follows_all: bool,
+}
 
 /// What a prompt shows of a session.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ pub(super) struct Shown {
 struct Reading {
     sessions: Vec<Session>,
     record: Rc<Record>,
+    follows_all: bool,
 }
 
 #[derive(Debug)]
@@ -97,11 +102,18 @@ impl Heard {
     }
 
     fn read_to(&self, batch: &Batch, stretch: &Stretch) -> Option<&Session> {
-        self.0.get(&batch.id)?.sessions.iter().find(|session| session.here.as_ref() == Some(stretch))
+        self.readings.get(&batch.id)?.sessions.iter().find(|session| session.here.as_ref() == Some(stretch))
+    }
+
+    /// From now on, sessions are followed that have read nothing outside, too.
+    pub(super) fn follow_all(&mut self) {
+        if !std::mem::replace(&mut self.follows_all, true) {
+            self.readings.clear();
+        }
     }
 
     pub(super) fn forget(&mut self, batch: &Batch) {
-        self.0.remove(&batch.id);
+        self.readings.remove(&batch.id);
     }
 
     fn reading(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<&mut Reading> {
@@ -109,25 +121,29 @@ impl Heard {
             let ids = reading.sessions.iter().map(|session| &session.queue_id);
             ids.eq(stretches.iter().map(|stretch| &stretch.queue_id))
         };
-        if !self.0.get(&batch.id).is_some_and(is_of_them) {
-            if self.0.len() >= KEPT {
-                self.0.clear();
+        if !self.readings.get(&batch.id).is_some_and(is_of_them) {
+            if self.readings.len() >= KEPT {
+                self.readings.clear();
             }
-            self.0.insert(batch.id.clone(), Reading::new(batch, stretches)?);
+            let reading = Reading::new(batch, stretches, self.follows_all)?;
+            self.readings.insert(batch.id.clone(), reading);
         }
-        Ok(self.0.entry(batch.id.clone()).or_default())
+        Ok(self.readings.entry(batch.id.clone()).or_default())
     }
 }
 
 impl Reading {
-    fn new(batch: &Batch, stretches: &[Stretch]) -> Result<Reading> {
+    fn new(batch: &Batch, stretches: &[Stretch], follows_all: bool) -> Result<Reading> {
         let session = |Stretch { queue_id, .. }: &Stretch| {
             let history = batch.read_json(&facts_name(queue_id))?;
             let (queue_id, path) = (queue_id.clone(), batch.file(&history_name(queue_id)));
             let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
             Ok(Session { queue_id, history, path, here: None, next: 0, earlier, cited })
         };
-        Ok(Reading { sessions: stretches.iter().map(session).collect::<Result<_>>()?, ..Reading::default() })
+        let sessions: Vec<Session> = stretches.iter().map(session).collect::<Result<_>>()?;
+        let is_followed = follows_all || sessions.iter().any(|session| session.history.reads_outside);
+        let record = if is_followed { Record::default() } else { Record::inside() };
+        Ok(Reading { sessions, record: Rc::new(record), follows_all })
     }
 
     /// What is shown of the turns before each stretch. Those that another session of this call shows are not repeated.
@@ -155,7 +171,7 @@ impl Reading {
         let mut pairs = self.sessions.iter().zip(stretches);
         if pairs.any(|(session, stretch)| session.history.span(stretch.from, stretch.to).start < session.next)
         {
-            *self = Reading::new(batch, stretches)?;
+            *self = Reading::new(batch, stretches, self.follows_all)?;
         }
         let digests = self.digests(stretches);
         let record = Rc::make_mut(&mut self.record);
@@ -309,6 +325,6 @@ mod tests {
         assert_ne!(said(&record, "word 4"), By::Person);
         assert_eq!(heard.session(&batch, &stretch(0, 2)[0]).unwrap().newly_cited().len(), 1);
         heard.forget(&batch);
-        assert!(heard.0.is_empty());
+        assert!(heard.readings.is_empty());
     }
 }

@@ -4,6 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::consolidate::passage::{HEADER, Passage};
 use crate::memory::consolidate::work::Lengths;
+use crate::memory::outside::Provenance;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -37,6 +38,9 @@ pub(crate) struct History {
     /// How many bytes of the turns that were read before are shown with a part.
     #[serde(default)]
     pub(super) earlier_room: usize,
+    /// A tool showed something from outside in it.
+    #[serde(default)]
+    pub(super) reads_outside: bool,
     /// It is a captured note: a title, and a body under it.
     #[serde(default)]
     pub(super) is_note: bool,
@@ -185,6 +189,7 @@ impl HistoryWriter {
         let index = self.history.turns.len();
         self.history.turns.push(hash);
         self.history.cut += cut;
+        self.history.reads_outside |= matches!(turn.from, Provenance::Outside(_));
         for passage in (Passage { number: index, ..turn }).split(self.longest) {
             let line = serde_json::to_vec(&passage)
                 .map_err(|e| Error::io("a turn cannot be written as JSON").because(e))?;

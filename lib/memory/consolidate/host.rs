@@ -277,6 +277,9 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             .collect();
         let (proposals, _) = self.notes.proposals()?;
         let is_shown = |proposal: &&Proposal| changes.contains(&proposal.id);
+        if !proposals.is_empty() {
+            self.heard.follow_all();
+        }
         Ok(Known {
             made,
             waiting: proposals.iter().filter(is_shown).cloned().collect(),

@@ -3,7 +3,7 @@
 use crate::base::text::one_line;
 use crate::memory::consolidate::amend::{amended, settle, withdrawn};
 use crate::memory::consolidate::captured::{
-    as_it_is, filed_for, is_in_own_words, is_of_one_note, own_notes, own_words,
+    agents_notes, as_it_is, filed_for, is_in_own_words, is_of_one_note, own_notes, own_words,
 };
 use crate::memory::consolidate::decide::Judge;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
@@ -94,6 +94,7 @@ pub(crate) fn judged(
         made,
         repos: entries.values().filter_map(|entry| entry.context.repo.clone()).collect(),
         is_outside: entries.values().any(|entry| entry.context.repo.is_none()),
+        unproven: agents_notes(&entries).map(str::to_owned).collect(),
         sources: entries.iter().map(|(id, entry)| (id.clone(), Origin::of(entry))).collect(),
         warnings,
         ..Judge::new(at, ids, tags, &record, redactor)

@@ -141,13 +141,16 @@ impl Passage {
         let (gave, shows) = match &self.from {
             Provenance::Inside | Provenance::Outside(_) => (Speaker::ToolInput, Speaker::ToolOutput),
             Provenance::Written => (Speaker::Written, Speaker::ToolOutput),
-            Provenance::Answer => (Speaker::ToolInput, Speaker::Person),
+            Provenance::Answer => (Speaker::ToolInput, Speaker::ToolInput),
             Provenance::Attached => (Speaker::ToolInput, Speaker::Pasted),
         };
         record.add(turn, gave, input);
         match &self.from {
             Provenance::Outside(hosts) => record.read_outside(turn, output, hosts),
             _ => record.add(turn, shows, output),
+        }
+        if self.from == Provenance::Answer {
+            answers(output).for_each(|answer| record.add(turn, Speaker::Person, answer));
         }
     }
 
@@ -194,6 +197,11 @@ impl Passage {
     pub(super) fn input_and_output(&self) -> (&str, &str) {
         self.text.split_at(self.output.unwrap_or(self.text.len()))
     }
+}
+
+/// What the person chose or typed, without the agent's questions: `"Which port?"="4310"`.
+fn answers(output: &str) -> impl Iterator<Item = &str> {
+    output.split("\"=\"").skip(1).filter_map(|rest| rest.split('"').next())
 }
 
 /// The arguments of a call, without their names: `[Bash] command: ls` is `ls`.

@@ -73,7 +73,7 @@ pub(crate) struct Tracker {
     places: Places,
     dir: PathBuf,
     fetched: HashMap<String, Vec<String>>,
-    /// The hosts so far, if anything came from outside: a command that runs on may show it later.
+    /// The hosts that commands have asked so far: one that runs on may show it later.
     seen: Option<Vec<String>>,
     reports: Reports,
     depth: usize,
@@ -133,7 +133,8 @@ impl Tracker {
             }
         };
         let outside = outside.map(named);
-        if let Some(hosts) = &outside {
+        // What a fetched page says shows in no command that runs on.
+        if let Some(hosts) = outside.as_ref().filter(|_| kind == ToolKind::Shell) {
             let seen = self.seen.get_or_insert_default();
             seen.extend(hosts.iter().cloned());
             *seen = named(std::mem::take(seen));

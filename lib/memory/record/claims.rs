@@ -53,6 +53,10 @@ pub(super) fn key_of(text: &str) -> String {
 /// The words between blanks, quotes, brackets and the like.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_border = |c: char| {
+        // What most characters are, and ends nothing.
+        if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':') {
+            return false;
+        }
         c.is_whitespace() || c.is_control() || "\"'`<>|;,()[]{}\\“”„‘’‚«»‹›…".contains(c) || is_unspaced(c)
     };
     let trim = |token: &'_ str| -> (usize, usize) {
@@ -267,33 +271,44 @@ fn names_in(text: &str) -> Vec<Claim> {
     let mut found = Vec::new();
     for piece in pieces(text) {
         let is_code = piece.kind != PieceKind::Prose;
-        let (mut installs, mut is_manager) = (0, false);
-        for token in tokens(piece.text).filter(|token| EntryId::whole(token).is_none()) {
-            // What is to be installed is a name, whatever it looks like.
-            let is_package = installs > 0 && is_package(token);
-            let word = token.to_lowercase();
-            let installs_now = DIRECT.contains(&word.as_str())
-                || INSTALL.contains(&word.as_str())
-                || is_manager && MANAGED.contains(&word.as_str());
-            installs = if installs_now { PACKAGES } else { installs.saturating_sub(1) };
-            is_manager = MANAGERS.contains(&word.as_str());
-            let flag = flag_key(token);
-            let value = token.strip_prefix('-').and_then(|flag| flag.split_once('=')).map(|(_, value)| value);
-            let is_named = |token: &&str| is_package || is_name(token) && (is_code || !is_compound(token));
-            for token in
-                [Some(token).filter(|_| flag.is_none()), value].into_iter().flatten().filter(is_named)
-            {
-                found.push(claim(token, is_package));
+        for line in piece.text.lines() {
+            let packages = if is_code { packages(line) } else { Vec::new() };
+            for token in tokens(line).filter(|token| EntryId::whole(token).is_none()) {
+                let is_package = packages.contains(&token);
+                let flag = flag_key(token);
+                let value =
+                    token.strip_prefix('-').and_then(|flag| flag.split_once('=')).map(|(_, value)| value);
+                let is_named =
+                    |token: &&str| is_package || is_name(token) && (is_code || !is_compound(token));
+                let words = [Some(token).filter(|_| flag.is_none()), value].into_iter().flatten();
+                found.extend(words.filter(is_named).map(|token| claim(token, is_package)));
+                found.extend(flag.map(|key| Claim {
+                    kind: ClaimKind::Name,
+                    text: token.to_owned(),
+                    keys: vec![key],
+                    is_identifier: false,
+                }));
             }
-            found.extend(flag.map(|key| Claim {
-                kind: ClaimKind::Name,
-                text: token.to_owned(),
-                keys: vec![key],
-                is_identifier: false,
-            }));
         }
     }
     found
+}
+
+/// What a command installs: the words after a manager and its verb that are no flags.
+fn packages(line: &str) -> Vec<&str> {
+    let words: Vec<&str> = tokens(line).collect();
+    let Some(manager) = words.iter().position(|word| MANAGERS.contains(word) || DIRECT.contains(word)) else {
+        return Vec::new();
+    };
+    let rest = &words[manager + 1..];
+    let from = match DIRECT.contains(&words[manager]) {
+        true => 0,
+        false => match rest.iter().position(|word| MANAGED.contains(word)) {
+            Some(verb) => verb + 1,
+            None => return Vec::new(),
+        },
+    };
+    rest[from..].iter().copied().filter(|word| !word.starts_with('-') && is_package(word)).collect()
 }
 
 fn claim(token: &str, is_package: bool) -> Claim {
@@ -325,8 +340,12 @@ fn is_package(token: &str) -> bool {
     token.len() >= PACKAGE_BYTES
         && token.starts_with(|c: char| c.is_ascii_lowercase() || c == '@')
         && token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@/=".contains(c))
-        && !INSTALL.contains(&token)
-        && !is_stop_word(token)
+}
+
+/// Greek, Cyrillic, Armenian, Cherokee, letters of formulas, in circles and of full width.
+fn is_of_another_script(c: char) -> bool {
+    matches!(c, '\u{370}'..='\u{58f}' | '\u{13a0}'..='\u{13ff}' | '\u{1d00}'..='\u{1d7f}' | '\u{2460}'..='\u{24ff}'
+        | '\u{ff21}'..='\u{ff5a}' | '\u{1d400}'..='\u{1d7ff}')
 }
 
 /// The names of a field that are written with letters that only look like theirs, or with something invisible in them.
@@ -336,33 +355,33 @@ pub(super) fn disguised(field: &str) -> Vec<String> {
     }
     let is_disguise = |token: &&str| {
         let seen = plain(token);
-        let is_odd =
-            |c: char| !c.is_ascii() && (c.is_alphabetic() || plain(c.encode_utf8(&mut [0; 4])).is_empty());
+        let is_odd = |c: char| {
+            is_of_another_script(c) || !c.is_ascii() && plain(c.encode_utf8(&mut [0; 4])).is_empty()
+        };
         *seen != **token && seen.is_ascii() && token.contains(is_odd) && is_name(&seen)
     };
     let words = field.split(|c: char| c.is_whitespace() || "\"'`<>|;,()[]{}“”„‘’‚«»‹›…".contains(c));
     words.filter(is_disguise).map(str::to_owned).collect()
 }
 
-/// Words after which the name of a package stands, within so many words.
-const INSTALL: [&str; 5] = ["install", "installiere", "instala", "installieren", "instalar"];
 /// Programs that install and run what is named after them.
 const DIRECT: [&str; 5] = ["npx", "uvx", "pipx", "bunx", "pnpx"];
 /// Programs that do so with these words.
-const MANAGERS: [&str; 16] = [
-    "npm", "pnpm", "yarn", "bun", "cargo", "uv", "poetry", "go", "gem", "brew", "conda", "composer",
-    "dotnet", "pdm", "apk", "helm",
+const MANAGERS: [&str; 23] = [
+    "npm", "pnpm", "yarn", "bun", "cargo", "uv", "pip", "pip3", "poetry", "go", "gem", "brew", "apt",
+    "apt-get", "dnf", "yum", "apk", "pacman", "conda", "composer", "dotnet", "pdm", "helm",
 ];
-const MANAGED: [&str; 5] = ["add", "i", "get", "require", "dlx"];
-const PACKAGES: usize = 3;
+const MANAGED: [&str; 8] = ["install", "add", "i", "get", "require", "dlx", "binstall", "-S"];
 
-/// An address without its scheme, and its host.
+/// An address without its scheme; of one without a path also its host. A host that is known says nothing of its pages.
 fn host_parts(token: &str) -> impl Iterator<Item = &str> {
     let address = addresses(token).first().map_or(token, |address| address.text);
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    [rest, host.split(':').next().unwrap_or(host)].into_iter().filter(|part| !part.is_empty())
+    let is_alone = rest[host.len()..].trim_end_matches('/').is_empty();
+    let host = host.rsplit_once('@').filter(|(user, _)| !user.contains(':')).map_or(host, |(_, host)| host);
+    let host = Some(host.split(':').next().unwrap_or(host)).filter(|_| is_alone);
+    std::iter::once(rest).chain(host).filter(|part| !part.is_empty())
 }
 
 /// The runs of one field of a note that say something, each with its hash.

@@ -22,6 +22,7 @@ use crate::memory::facts::facts;
 use crate::memory::record::claims::{
     Claim, ClaimKind, disguised, each_key, each_run, key_of, names, runs, stream, unveiled,
 };
+use crate::memory::record::own::Typed;
 use crate::memory::record::piped::pipes_network;
 use crate::memory::record::plain::plain;
 use crate::memory::record::typed::{TypedSentence, sentences_typed, typed_part};
@@ -33,6 +34,8 @@ use std::hash::BuildHasher;
 
 /// Shorter keys are compared as whole words only: they stand in other words by chance.
 const LOOSE: usize = 6;
+/// Stands for hosts where there is none: other files, dependencies, reports.
+const ELSEWHERE: &str = "files elsewhere";
 /// So many hosts are named in a note.
 const HOSTS: usize = 10;
 
@@ -94,7 +97,7 @@ mod by {
     pub(super) const OUTSIDE: u8 = 8;
     /// The agent, before anything came from outside.
     pub(super) const AGENT_FIRST: u8 = 16;
-    /// The agent, into a file of the repository.
+    /// The agent, into a file of the repository; or the repository shows it after the agent brought it from outside.
     pub(super) const WRITTEN: u8 = 32;
 }
 
@@ -120,16 +123,21 @@ pub struct Record {
     /// The hosts that were read, each with the number of the turn, if that is shown.
     hosts: Vec<(Option<usize>, String)>,
     typed: Vec<TypedSentence>,
-    /// What was typed, for the dangers in it.
-    typed_text: String,
     /// What a quote may be taken from, by the number of its turn.
     shown: BTreeMap<usize, Vec<(Speaker, String)>>,
     /// What the agent gave the tool whose output comes next.
     input: HashSet<u64>,
+    /// Nothing of the session is from outside, so no run of words can be repeated.
+    is_inside: bool,
     hasher: RandomState,
 }
 
 impl Record {
+    /// Of a session that has read nothing outside: less is remembered.
+    pub(crate) fn inside() -> Record {
+        Record { is_inside: true, ..Record::default() }
+    }
+
     /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown. Headers of turns, with
     /// their dates, are nobody's and do not belong in `text`.
     ///
@@ -147,9 +155,7 @@ impl Record {
             }
         }
         if speaker == Speaker::Person {
-            let typed = typed_part(text);
-            self.typed.extend(sentences_typed(&typed, turn));
-            self.typed_text.extend([typed.as_str(), "\n"]);
+            self.typed.extend(sentences_typed(&typed_part(text), turn));
         }
         if let Some(turn) = turn {
             let pieces = self.shown.entry(turn).or_default();
@@ -163,7 +169,8 @@ impl Record {
     /// What a tool showed that is from outside, and the hosts that it is from.
     pub fn read_outside(&mut self, turn: Option<usize>, text: &str, hosts: &[String]) {
         self.add(turn, Speaker::Outside, text);
-        self.hosts.extend(hosts.iter().map(|host| (turn, host.clone())));
+        let unknown = hosts.is_empty().then(|| ELSEWHERE.to_owned());
+        self.hosts.extend(hosts.iter().cloned().chain(unknown).map(|host| (turn, host)));
     }
 
     /// What was shown so far was of an earlier prompt: quotes are taken from what is added next.
@@ -196,6 +203,15 @@ impl Record {
                 }
                 // A tool that prints what it was given shows nothing new.
                 Speaker::ToolOutput if known.by & by::OUTSIDE != 0 && input.contains(&key) => {}
+                // It shows what the agent brought there from outside.
+                Speaker::ToolOutput
+                    if known.by & by::OUTSIDE != 0
+                        && known.by & by::AGENT != 0
+                        && known.by & by::INSIDE == 0
+                        && known.agent_at > known.outside_at =>
+                {
+                    known.by |= by::WRITTEN;
+                }
                 Speaker::ToolOutput => known.by |= by::INSIDE,
                 Speaker::Outside => {
                     if known.by & by::OUTSIDE == 0 {
@@ -206,7 +222,9 @@ impl Record {
             }
         };
         each_key(text, |key| note(hasher.hash_one(key)));
-        each_run(text, hasher, note);
+        if !self.is_inside {
+            each_run(text, hasher, note);
+        }
     }
 
     fn given(&self, key: &str) -> Given {
@@ -225,7 +243,7 @@ impl Record {
         };
         let mut sentences = sentences_in(new).peekable();
         if sentences.peek().is_some()
-            && sentences.all(|sentence| kept.contains(&sentence) || own::is_typed(&self.typed, &sentence))
+            && sentences.all(|sentence| kept.contains(&sentence) || self.own(|typed| typed.has(&sentence)))
         {
             return By::Person;
         }
@@ -260,8 +278,12 @@ impl Record {
             });
             known_runs.extend(runs(field, &self.hasher).into_iter().map(|(run, _)| run));
         }
+        let mut asked = HashSet::new();
         for claim in new.fields().flat_map(names) {
-            if claim.keys.first().is_some_and(|key| !known.contains(key)) && self.is_foreign(&claim, &known) {
+            if asked.insert(claim.keys.clone())
+                && claim.keys.first().is_some_and(|key| !known.contains(key))
+                && self.is_foreign(&claim, &known)
+            {
                 found.push(claim.text);
             }
         }
@@ -327,14 +349,12 @@ impl Record {
             );
         }
         if !found.is_empty() {
-            let may: Vec<DangerKind> = old
-                .map(text)
-                .iter()
-                .chain([&self.typed_text])
-                .flat_map(|text| dangers(text))
-                .map(|danger| danger.kind)
-                .collect();
-            found.retain(|danger| !may.contains(&danger.kind));
+            let typed = self.typed.iter().map(|sentence| sentence.text.clone());
+            let before: Vec<Danger> =
+                old.map(text).into_iter().chain(typed).flat_map(|text| dangers(&text)).collect();
+            found.retain(|danger| {
+                !before.iter().any(|before| (before.kind, &before.mark) == (danger.kind, &danger.mark))
+            });
         }
         found
     }
@@ -355,6 +375,14 @@ impl Record {
         hosts
     }
 
+    /// What the person typed. A word that nobody else uses may be a typing error, and nothing from outside its correction.
+    fn own<T>(&self, ask: impl FnOnce(&Typed) -> T) -> T {
+        let may_fix = |typed: &str, written: &str| {
+            self.given(typed).by & !by::PERSON == 0 && self.given(written).by & by::OUTSIDE == 0
+        };
+        ask(&Typed { sentences: &self.typed, may_fix: &may_fix })
+    }
+
     /// Did the person type a rule?
     pub(crate) fn has_rules(&self) -> bool {
         self.typed.iter().any(|sentence| sentence.is_rule)
@@ -362,17 +390,17 @@ impl Record {
 
     /// Is it a rule that the person typed, in whole sentences?
     pub(crate) fn is_own_rule(&self, note: &NoteText) -> bool {
-        own::is_rule(&self.typed, note)
+        self.own(|typed| typed.is_rule(note))
     }
 
     /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
     pub(crate) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
-        own::why_not_own(&self.typed, cited, old, new)
+        self.own(|typed| typed.why_not_own(cited, old, new))
     }
 
     /// Does the person let go of a note with this title?
     pub(crate) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
-        own::lets_go(&self.typed, cited, title)
+        self.own(|typed| typed.lets_go(cited, title))
     }
 
     /// In whose words a quote stands, in the turn of that number as the prompt showed it: `| ` before lines left out,

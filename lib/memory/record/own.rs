@@ -8,60 +8,129 @@ use crate::memory::record::words::words_of;
 use crate::memory::search::language::{is_stop_word, stem};
 use std::collections::HashSet;
 
-/// Are title, summary and body whole sentences that the person typed as a rule? The summary may be empty.
-pub(super) fn is_rule(typed: &[TypedSentence], note: &NoteText) -> bool {
-    let field = |text: &str| {
-        let sentences = sentences(text);
-        !sentences.is_empty()
-            && sentences
-                .iter()
-                .all(|sentence| typed.iter().any(|typed| typed.is_rule && is_same(&typed.words, sentence)))
-    };
-    field(note.title) && field(note.body) && (note.summary.trim().is_empty() || field(note.summary))
+/// What a person typed in a session, and which words may be typing errors.
+#[derive(Clone, Copy)]
+pub(super) struct Typed<'a> {
+    pub(super) sentences: &'a [TypedSentence],
+    /// May the first word be an error for the second?
+    pub(super) may_fix: &'a dyn Fn(&str, &str) -> bool,
 }
 
-/// The same for sentences that need not be rules.
-pub(super) fn is_typed(typed: &[TypedSentence], sentence: &[String]) -> bool {
-    typed.iter().any(|typed| is_same(&typed.words, sentence))
+impl Typed<'_> {
+    /// Are title, summary and body whole sentences that the person typed as a rule? The summary may be empty.
+    pub(super) fn is_rule(&self, note: &NoteText) -> bool {
+        let is_one = |sentence: &Vec<String>| {
+            self.sentences.iter().any(|typed| typed.is_rule && is_same(&typed.words, sentence, self.may_fix))
+        };
+        let field = |text: &str| {
+            let sentences = sentences(text);
+            !sentences.is_empty() && sentences.iter().all(is_one)
+        };
+        field(note.title) && field(note.body) && (note.summary.trim().is_empty() || field(note.summary))
+    }
+
+    /// The same for a sentence that need not be a rule.
+    pub(super) fn has(&self, sentence: &[String]) -> bool {
+        self.sentences.iter().any(|typed| is_same(&typed.words, sentence, self.may_fix))
+    }
+
+    /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
+    pub(super) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
+        let all =
+            |note: &NoteText| -> Vec<Vec<String>> { note.texts().into_iter().flat_map(sentences).collect() };
+        let (before, after) = (all(old), all(new));
+        let come: Vec<&Vec<String>> = after.iter().filter(|sentence| !before.contains(sentence)).collect();
+        let mut gone: Vec<&Vec<String>> =
+            before.iter().filter(|sentence| !after.contains(sentence)).collect();
+        if come.is_empty() {
+            return Some("it brings no sentence of yours".to_owned());
+        }
+        if !before
+            .iter()
+            .filter(|sentence| after.contains(sentence))
+            .eq(after.iter().filter(|sentence| before.contains(sentence)))
+        {
+            return Some("its sentences change places".to_owned());
+        }
+        if is_foreign_to(&before, self.sentences) {
+            return Some("you said it in another language".to_owned());
+        }
+        let quoted = cited_of(self.sentences, cited);
+        let said: HashSet<String> =
+            self.sentences.iter().flat_map(|sentence| content(&sentence.words)).collect();
+        let known: HashSet<String> = before.iter().flat_map(|sentence| content(sentence)).collect();
+        for sentence in &come {
+            if !self.has(sentence)
+                && let Some(why) = changed(sentence, &before, &known, &said, &quoted)
+            {
+                return Some(why);
+            }
+        }
+        // What goes needs a sentence of its own that comes, or is let go of.
+        for sentence in come {
+            if let Some(at) = nearest(sentence, &gone) {
+                gone.remove(at);
+            }
+        }
+        let is_let_go = |sentence: &Vec<String>| lets_go(&quoted, &content(sentence).collect());
+        let lost = gone.into_iter().find(|sentence| !is_let_go(sentence));
+        lost.map(|sentence| format!("nothing replaces \"{}\"", sentence.join(" ")))
+    }
+
+    /// Does the person let go of a note with this title, in a turn that is quoted for it?
+    pub(super) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
+        lets_go(&cited_of(self.sentences, cited), &content(&words_of(title)).collect())
+    }
 }
 
-/// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
-pub(super) fn why_not_own(
-    typed: &[TypedSentence],
-    cited: &[usize],
-    old: &NoteText,
-    new: &NoteText,
+/// Why a sentence that was not typed as it stands is not in the person's words.
+fn changed(
+    sentence: &[String],
+    before: &[Vec<String>],
+    known: &HashSet<String>,
+    said: &HashSet<String>,
+    quoted: &[&TypedSentence],
 ) -> Option<String> {
-    let all =
-        |note: &NoteText| -> Vec<Vec<String>> { note.texts().into_iter().flat_map(sentences).collect() };
-    let (before, after) = (all(old), all(new));
-    let come: Vec<&Vec<String>> = after.iter().filter(|sentence| !before.contains(sentence)).collect();
-    let gone: Vec<&Vec<String>> = before.iter().filter(|sentence| !after.contains(sentence)).collect();
-    if come.is_empty() {
-        return (!gone.is_empty()).then(|| "it only takes something away".to_owned());
+    if let Some(word) = content(sentence).find(|word| !has(known, word) && !has(said, word)) {
+        return Some(format!("you did not say \"{word}\""));
     }
-    let quoted = cited_of(typed, cited);
-    if is_foreign_to(&before, typed) {
-        return Some("you said it in another language".to_owned());
+    if !quoted.iter().any(allows) && !content(sentence).any(|word| !has(known, &word)) {
+        return Some("it says otherwise what it said before".to_owned());
     }
-    let said: HashSet<String> = typed.iter().flat_map(|sentence| content(&sentence.words)).collect();
-    let known: HashSet<String> = before.iter().flat_map(|sentence| content(sentence)).collect();
-    for sentence in &come {
-        if is_typed(typed, sentence) {
-            continue;
-        }
-        let is_given = |word: &String| has(&known, word) || has(&said, word);
-        if let Some(word) = content(sentence).find(|word| !is_given(word)) {
-            return Some(format!("you did not say \"{word}\""));
-        }
-        let from = nearest(sentence, &before);
-        if let Some(word) = turned(sentence, from, &quoted) {
-            return Some(format!("\"{word}\" is not what you said"));
+    let all: Vec<&Vec<String>> = before.iter().collect();
+    let from = nearest(sentence, &all).map(|at| &before[at]);
+    if let Some(from) = from {
+        let shared = |words: &[String], other: &[String]| -> Vec<String> {
+            let other: HashSet<String> = content(other).collect();
+            content(words).filter(|word| other.contains(word)).collect()
+        };
+        if shared(sentence, from) != shared(from, sentence) {
+            return Some("its words change places".to_owned());
         }
     }
-    let comes: HashSet<String> = come.iter().flat_map(|sentence| content(sentence)).collect();
-    let lost = gone.iter().find(|sentence| !content(sentence).any(|word| has(&comes, &word)));
-    lost.map(|sentence| format!("nothing replaces \"{}\"", sentence.join(" ")))
+    turned(sentence, from, quoted).map(|word| format!("\"{word}\" is not what you said"))
+}
+
+/// Does it allow what was forbidden, or take something back?
+fn allows(sentence: &&TypedSentence) -> bool {
+    [Speech::LetGo, Speech::Permission].iter().any(|speech| speech.is_in(&sentence.words))
+}
+
+/// Does one of these sentences take back what is about one of these words?
+fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
+    let is = |speech: Speech, words: &[String]| speech.begins(words) > 0;
+    quoted.iter().any(|TypedSentence { words, .. }| {
+        let takes_back = (0..words.len()).any(|at| {
+            let length = Speech::LetGo.begins(&words[at..]);
+            // "Do not forget", "vergiss nicht".
+            let is_turned = at > 0 && is(Speech::Negation, &words[at - 1..at])
+                || words
+                    .get(at + length)
+                    .is_some_and(|word| is(Speech::Negation, std::slice::from_ref(word)));
+            length > 0 && !is_turned
+        });
+        takes_back && content(words).any(|word| has(subject, &word))
+    })
 }
 
 /// Was nothing typed in the note's language, as far as a few words tell it?
@@ -88,19 +157,9 @@ fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
     }
 }
 
-/// Does the person let go of a note with this title, in a turn that is quoted for it?
-pub(super) fn lets_go(typed: &[TypedSentence], cited: &[usize], title: &str) -> bool {
-    let title: HashSet<String> = content(&words_of(title)).collect();
-    cited_of(typed, cited).iter().any(|sentence| {
-        Speech::LetGo.is_in(&sentence.words) && content(&sentence.words).any(|word| has(&title, &word))
-    })
-}
-
-/// The typed sentences of the quoted turns; of all, if none of these was typed.
+/// The typed sentences of the quoted turns.
 fn cited_of<'a>(typed: &'a [TypedSentence], cited: &[usize]) -> Vec<&'a TypedSentence> {
-    let of_cited = |sentence: &&TypedSentence| sentence.turn.is_some_and(|turn| cited.contains(&turn));
-    let quoted: Vec<&TypedSentence> = typed.iter().filter(of_cited).collect();
-    if quoted.is_empty() { typed.iter().collect() } else { quoted }
+    typed.iter().filter(|sentence| sentence.turn.is_some_and(|turn| cited.contains(&turn))).collect()
 }
 
 fn sentences(text: &str) -> Vec<Vec<String>> {
@@ -135,11 +194,12 @@ fn is_inflected(one: &str, other: &str) -> bool {
     same + 2 >= long && same >= 4 && same + 1 >= short
 }
 
-/// The sentence that shares most with this one.
-fn nearest<'a>(sentence: &[String], among: &'a [Vec<String>]) -> Option<&'a Vec<String>> {
+/// Which of these sentences shares most with this one.
+fn nearest(sentence: &[String], among: &[&Vec<String>]) -> Option<usize> {
     let words: HashSet<String> = content(sentence).collect();
-    let shared = |other: &&Vec<String>| content(other).filter(|word| words.contains(word)).count();
-    among.iter().max_by_key(shared).filter(|best| shared(best) > 0)
+    let shared = |other: &[String]| content(other).filter(|word| has(&words, word)).count();
+    let best = (0..among.len()).max_by_key(|at| (shared(among[*at]), std::cmp::Reverse(*at)))?;
+    (shared(among[best]) > 0).then_some(best)
 }
 
 /// A negation, condition or quantifier that a changed sentence has or lacks, and the person did not say so.
@@ -155,6 +215,5 @@ fn turned(sentence: &[String], from: Option<&Vec<String>>, quoted: &[&TypedSente
     if let Some(word) = has.difference(&had).find(|word| !said.contains(*word)) {
         return Some(word.clone());
     }
-    let lets_go = || quoted.iter().any(|sentence| Speech::LetGo.is_in(&sentence.words));
-    had.difference(&has).find(|word| !said.contains(*word)).filter(|_| !lets_go()).cloned()
+    had.difference(&has).find(|word| !said.contains(*word)).filter(|_| !quoted.iter().any(allows)).cloned()
 }

@@ -153,6 +153,9 @@ fn split(text: &str, found: &mut Vec<String>) {
 /// What closes that which a character opens.
 fn closing(c: char, before: char, next: char) -> Option<char> {
     match c {
+        // `6"`, `:(`
+        '"' if before.is_ascii_digit() => None,
+        '(' if matches!(before, ':' | ';' | '-') => None,
         '"' => Some('"'),
         '`' => Some('`'),
         '“' => Some('”'),

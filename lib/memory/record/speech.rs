@@ -23,11 +23,15 @@ pub(super) enum Speech {
     Quantifier,
     /// It takes a rule back.
     LetGo,
+    /// It allows what was forbidden.
+    Permission,
+    /// It goes on with the sentence before it.
+    Exception,
     /// Says nothing about the subject.
     Filler,
 }
 
-const SECTIONS: [(&str, Speech); 12] = [
+const SECTIONS: [(&str, Speech); 14] = [
     ("lead-in", Speech::LeadIn),
     ("lead-out", Speech::LeadOut),
     ("this time", Speech::ThisTime),
@@ -39,6 +43,8 @@ const SECTIONS: [(&str, Speech); 12] = [
     ("condition", Speech::Condition),
     ("quantifier", Speech::Quantifier),
     ("let go", Speech::LetGo),
+    ("permission", Speech::Permission),
+    ("exception", Speech::Exception),
     ("filler", Speech::Filler),
 ];
 

@@ -18,6 +18,7 @@ const TYPO_LETTERS: usize = 5;
 pub(super) struct TypedSentence {
     /// Its turn's number, if the prompt shows it.
     pub(super) turn: Option<usize>,
+    pub(super) text: String,
     pub(super) words: Vec<String>,
     /// It may be a rule: it speaks of more than this moment.
     pub(super) is_rule: bool,
@@ -44,13 +45,19 @@ pub(super) fn typed_part(text: &str) -> String {
     }
 }
 
-/// The sentences of a turn that are the person's own words.
+/// The sentences of a turn that are the person's own words. An exception belongs to the sentence before it.
 pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSentence> {
-    let own = of_turn(text).into_iter().filter(|sentence| is_own(sentence));
-    let typed = own.map(|sentence| {
-        let words = words_of(&sentence);
+    let mut whole: Vec<String> = Vec::new();
+    for sentence in of_turn(text) {
+        match whole.last_mut().filter(|_| Speech::Exception.begins(&words_of(&sentence)) > 0) {
+            Some(before) => before.extend([" ", &sentence]),
+            None => whole.push(sentence),
+        }
+    }
+    let typed = whole.into_iter().filter(|sentence| is_own(sentence)).map(|text| {
+        let words = words_of(&text);
         let is_rule = is_rule(&words);
-        TypedSentence { turn, words, is_rule }
+        TypedSentence { turn, text, words, is_rule }
     });
     typed.filter(|sentence| !sentence.words.is_empty()).collect()
 }
@@ -61,21 +68,19 @@ fn is_own(sentence: &str) -> bool {
         return false;
     }
     let words = words_of(sentence);
-    let body = without_lead_in(&words);
-    // "Could you always …?" asks for it to be done.
-    let is_request = body.len() < words.len() && asks_politely(&words);
     let is_question = sentence.trim_end().ends_with(['?', '？'])
         || sentence.trim_start().starts_with('¿')
-        || body.first().is_some_and(|_| Speech::Question.begins(body) > 0 && sentence.contains('?'));
-    (is_request || !is_question) && !Speech::Supposition.is_in(&words) && !Speech::Report.is_in(&words)
+        || Speech::Question.begins(without_lead_in(&words)) > 0;
+    (!is_question || is_request(&words))
+        && !Speech::Supposition.is_in(&words)
+        && !Speech::Report.is_in(&words)
 }
 
-fn asks_politely(words: &[String]) -> bool {
-    const ASKS: [&str; 11] = [
-        "could", "can", "would", "will", "kannst", "könntest", "podrías", "podrias", "puedes", "pourraistu",
-        "potresti",
-    ];
-    words.iter().take(4).any(|word| ASKS.contains(&word.as_str()))
+/// "Could you always …?" asks for it to be done.
+fn is_request(words: &[String]) -> bool {
+    const ASKS: [&str; 8] = ["could", "can", "would", "will", "kannst", "könntest", "podrías", "puedes"];
+    let led = &words[..words.len() - without_lead_in(words).len()];
+    led.iter().any(|word| ASKS.contains(&word.as_str()))
 }
 
 /// Does it quote three words or more?
@@ -130,29 +135,33 @@ fn without_lead_out(words: &[String]) -> &[String] {
     rest
 }
 
-/// Are they one sentence, lead-ins and mended typing errors aside?
-pub(super) fn is_same(typed: &[String], written: &[String]) -> bool {
+/// Are they one sentence, lead-ins and fixed typing errors aside? `may_fix` says whether one word may stand for another.
+pub(super) fn is_same(typed: &[String], written: &[String], may_fix: &dyn Fn(&str, &str) -> bool) -> bool {
     let core = |words| without_lead_out(without_lead_in(words));
     let ways = |words| [words, without_lead_in(words), core(words)];
+    let is_same_word = |(typed, written): (&String, &String)| {
+        typed == written || is_slip(typed, written) && may_fix(typed, written)
+    };
     ways(typed).iter().any(|typed| {
         ways(written).iter().any(|written| {
             typed.len() == written.len()
                 && !typed.is_empty()
-                && typed.iter().zip(written.iter()).all(|(typed, written)| is_same_word(typed, written))
+                && typed.iter().zip(written.iter()).all(is_same_word)
         })
     })
 }
 
-fn is_same_word(typed: &str, written: &str) -> bool {
-    typed == written || {
-        let may_err = |word: &str| {
-            word.chars().nth(TYPO_LETTERS - 1).is_some() && word.chars().all(char::is_alphabetic)
-        };
-        may_err(typed) && may_err(written) && is_one_slip(typed, written)
-    }
-}
-
-/// One letter more, less or other, or two that changed places.
-fn is_one_slip(one: &str, other: &str) -> bool {
-    osa_distance(one, other) <= 1
+/// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
+fn is_slip(typed: &str, written: &str) -> bool {
+    let may_err = |word: &str| {
+        let one = std::slice::from_ref(&word.to_owned()).to_vec();
+        let turns = [Speech::Negation, Speech::Condition, Speech::Quantifier];
+        word.chars().nth(TYPO_LETTERS - 1).is_some()
+            && word.chars().all(char::is_alphabetic)
+            && !turns.iter().any(|speech| speech.begins(&one) > 0)
+    };
+    typed.len().abs_diff(written.len()) <= 2
+        && may_err(typed)
+        && may_err(written)
+        && osa_distance(typed, written) <= 1
 }

@@ -58,6 +58,7 @@ impl Scene {
             made: BTreeSet::new(),
             repos: self.repo.iter().map(|repo| (*repo).to_owned()).collect(),
             is_outside: self.repo.is_none(),
+            unproven: BTreeSet::new(),
             tags: BTreeSet::from(["topic__x".to_owned()]),
             sources: BTreeMap::from([("q1".to_owned(), origin)]),
             record: &self.record,
@@ -212,7 +213,8 @@ fn what_a_person_has_taken_for_their_own_changes_only_by_a_person() {
         assert!(reasons.contains(why) && reasons.contains("no longer holds: old"), "{reasons}");
     }
     // In the person's words, whoever keeps it.
-    let own = update("The dev server listens on 4320.", &["4310"]);
+    let quote = Quoted { turn: 1, quote: "The dev server is on 4320 now".to_owned() };
+    let own = Proposed { evidence: vec![quote], ..update("The dev server listens on 4320.", &["4310"]) };
     for more in [
         manual.to_owned(),
         manual.replace("scope: repo", "scope: global"),
