@@ -2,7 +2,7 @@
 
 use crate::support::store::{Store, name, names, note, value};
 use crate::support::terminal::Terminal;
-use crate::support::{NOW, eventually, said, set_mode};
+use crate::support::{NOW, eventually, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -349,9 +349,10 @@ fn an_edited_text_is_what_is_accepted() {
     let editor = store.sandbox.home().join("ed");
     let script = "#!/bin/sh\nsed -i.old 's/4320/4330/' \"$1\" && rm \"$1.old\"\n";
     store.sandbox.write(&editor, script);
-    set_mode(&editor, 0o755);
+    // A program that was just written may still be open in a child of another test.
+    let command = format!("sh {}", editor.display());
+    let editors = [("EDITOR", command.as_str())];
     // What is not a note changes nothing, and neither does an editor that changes nothing.
-    let editors = [("EDITOR", editor.to_str().unwrap())];
     let (code, shown) = answers(&store, &["e", "q"], &[("EDITOR", "true")]);
     assert!(code == Some(0) && shown.contains("nothing was changed"), "{shown}");
     let (_, shown) = answers(&store, &["e", "q"], &[("EDITOR", "cp /dev/null")]);

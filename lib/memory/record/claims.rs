@@ -272,7 +272,7 @@ fn names_in(text: &str) -> Vec<Claim> {
     for piece in pieces(text) {
         let is_code = piece.kind != PieceKind::Prose;
         for line in piece.text.lines() {
-            let packages = if is_code { packages(line) } else { Vec::new() };
+            let packages = if is_code || is_prompt(line) { packages(line) } else { Vec::new() };
             for token in tokens(line).filter(|token| EntryId::whole(token).is_none()) {
                 let is_package = packages.contains(&token);
                 let flag = flag_key(token);
@@ -292,6 +292,11 @@ fn names_in(text: &str) -> Vec<Claim> {
         }
     }
     found
+}
+
+/// Is it a command behind the mark of a shell?
+fn is_prompt(line: &str) -> bool {
+    ["$ ", "% ", "> "].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
 /// What a command installs: the words after a manager and its verb that are no flags.

@@ -7,6 +7,7 @@
 mod addresses;
 mod claims;
 mod dangers;
+mod note;
 mod own;
 mod piped;
 mod plain;
@@ -22,6 +23,7 @@ use crate::memory::facts::facts;
 use crate::memory::record::claims::{
     Claim, ClaimKind, disguised, each_key, each_run, key_of, names, runs, stream, unveiled,
 };
+pub(crate) use crate::memory::record::note::NoteText;
 use crate::memory::record::own::Typed;
 use crate::memory::record::piped::pipes_network;
 use crate::memory::record::plain::plain;
@@ -65,27 +67,6 @@ impl Speaker {
             Speaker::Agent | Speaker::ToolInput | Speaker::Written => By::Agent,
             Speaker::ToolOutput | Speaker::Outside => By::Tool,
         }
-    }
-}
-
-/// What a note says.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NoteText<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) summary: &'a str,
-    pub(crate) tags: &'a [String],
-    pub(crate) body: &'a str,
-}
-
-impl<'a> NoteText<'a> {
-    fn fields(&self) -> impl Iterator<Item = &'a str> {
-        let tags = self.tags.iter().map(|tag| tag.split_once("__").map_or(tag.as_str(), |(_, name)| name));
-        self.texts().into_iter().chain(tags)
-    }
-
-    /// The texts that are made of sentences.
-    pub(crate) fn texts(&self) -> [&'a str; 3] {
-        [self.title, self.summary, self.body]
     }
 }
 

@@ -1,6 +1,6 @@
 //! In the person's words: what may hold everywhere, and what may change a note that a person has taken for their own.
 
-use crate::memory::record::NoteText;
+use crate::memory::record::note::NoteText;
 use crate::memory::record::sentences::of_note;
 use crate::memory::record::speech::Speech;
 use crate::memory::record::typed::{TypedSentence, is_same};
@@ -91,7 +91,7 @@ fn changed(
     said: &HashSet<String>,
     quoted: &[&TypedSentence],
 ) -> Option<String> {
-    if let Some(word) = content(sentence).find(|word| !has(known, word) && !has(said, word)) {
+    if let Some(word) = content(sentence).find(|word| !has(known, word) && !is_said(said, word)) {
         return Some(format!("you did not say \"{word}\""));
     }
     if !quoted.iter().any(allows) && !content(sentence).any(|word| !has(known, &word)) {
@@ -109,6 +109,11 @@ fn changed(
         }
     }
     turned(sentence, from, quoted).map(|word| format!("\"{word}\" is not what you said"))
+}
+
+/// Is it a word of the person? Of a flag, they may have said the name.
+fn is_said(said: &HashSet<String>, word: &str) -> bool {
+    has(said, word) || has(said, word.trim_start_matches('-'))
 }
 
 /// Does it allow what was forbidden, or take something back?
