@@ -100,7 +100,8 @@ fn prompts_of_others_get_the_notes_that_answer_them() {
     let store = Store::new();
     let mut keys = BTreeMap::new();
     for (n, note) in set(include_str!("recall/foreign-notes.json")).iter().enumerate() {
-        let digit = |n: usize| char::from(b'A' + u8::try_from(n).unwrap());
+        // Ids have no letters that look like others.
+        let digit = |n: usize| char::from(b"ABCDEFGHJKLMNPQRSTUVWXYZ"[n]);
         let id = format!("Rcax{}{}", digit(n / 8), digit(n % 8));
         let (scope, source) = match note["repo"].as_str() {
             Some(repo) => ("repo", format!("  - {{harness: codex, threadId: t, repo: {repo}}}")),
@@ -162,9 +163,9 @@ fn prompts_of_others_get_the_notes_that_answer_them() {
         named.0, named.1, other.0, other.1, noisy.0, noisy.1
     ));
     let told = told.join("\n");
-    assert!(named.0 * 10 >= named.1 * 9, "{told}");
+    assert_eq!(named.0, named.1, "{told}");
     // They were put in other words on purpose, a third in another language: a search by words finds few of them.
     assert!(other.0 * 100 >= other.1 * 20, "{told}");
     // Some of these name what a note has, and ask something else.
-    assert!(noisy.0 * 100 <= noisy.1 * 10, "{told}");
+    assert!(noisy.0 * 100 <= noisy.1 * 5, "{told}");
 }

@@ -18,7 +18,7 @@ const COMMON: &str = " --all --force --help --verbose --version __init__.py a11y
     valueerror vue.js win32 x64 x86-64 x86_64 ";
 const COMMON_COMMANDS: &str = "|cargo build|cargo check|cargo run|cargo test|docker build|docker compose|docker run|git add|\
     git checkout|git commit|git diff|git log|git merge|git pull|git push|git rebase|git reset|git status|go build|go run|\
-    go test|make build|make test|npm ci|npm install|npm run|npm start|npm test|npx run|pip install|pnpm install|pnpm run|\
+    go test|make build|make test|npm ci|npm install|npm run|npm start|npm test|npx run|pip install|pnpm build|pnpm install|pnpm run|\
     pnpm test|uv run|yarn install|yarn run|yarn test|";
 
 #[derive(Debug, Default)]

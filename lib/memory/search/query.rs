@@ -10,7 +10,7 @@ use crate::memory::search::language::{Nearness, is_framing, is_stop_word, prompt
 use crate::memory::search::lexicon::{Lexicon, Target, Variant};
 use crate::memory::search::names::Names;
 use crate::memory::search::words::{WordKind, each};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// A query has at most this many terms: the most significant ones.
 pub(super) const TERMS: usize = 64;
@@ -23,6 +23,8 @@ const LONGEST_LINE: usize = 512;
 /// The most phrases of a query, and the most words of a phrase.
 const PHRASES: usize = 8;
 const PHRASE_WORDS: usize = 64;
+/// What a word weighs that is only a step of a path: a note that has the path has its name, and another file is another.
+const STEP: f64 = 0.4;
 /// Shorter words match without typing errors only. In bytes.
 const TYPO_LENGTH: usize = 5;
 
@@ -94,7 +96,10 @@ impl Query {
     /// What a person says to an agent. Most of its words tell the agent what to do, and say little about the subject.
     pub(crate) fn of_prompt(text: &str) -> Query {
         let text = &text[..border(text, LONGEST_TEXT)];
-        let words = Query::of_words(text, Vec::new(), Vec::new(), |word| weight(word) * prompt_weight(word));
+        let steps = only_in_paths(text);
+        let share = |word: &str| if steps.contains(word) { STEP } else { 1.0 };
+        let weigh = |word: &str| weight(word) * prompt_weight(word) * share(word);
+        let words = Query::of_words(text, Vec::new(), Vec::new(), weigh);
         Query { names: Names::of(text), ..words }
     }
 
@@ -103,7 +108,7 @@ impl Query {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 
-    fn of_words(text: &str, quoted: Vec<String>, tags: Vec<String>, weigh: fn(&str) -> f64) -> Query {
+    fn of_words(text: &str, quoted: Vec<String>, tags: Vec<String>, weigh: impl Fn(&str) -> f64) -> Query {
         let terms = terms(text, weigh);
         let typed = terms.len() <= TYPED;
         let mut variants = Vec::new();
@@ -152,8 +157,22 @@ impl Query {
     }
 }
 
+/// The words of a text that occur only as steps of its paths.
+fn only_in_paths(text: &str) -> HashSet<String> {
+    let mut steps = HashSet::new();
+    let mut others = HashSet::new();
+    for token in text.split_whitespace() {
+        let words = if token.contains('/') { &mut steps } else { &mut others };
+        each(token, |word| {
+            words.insert(word.text.to_owned());
+        });
+    }
+    steps.retain(|word| !others.contains(word));
+    steps
+}
+
 /// The most significant words of the text, each once, in order of first appearance.
-fn terms(text: &str, weigh: fn(&str) -> f64) -> Vec<Candidate> {
+fn terms(text: &str, weigh: impl Fn(&str) -> f64) -> Vec<Candidate> {
     // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
