@@ -160,7 +160,7 @@ pub(crate) fn mixed(has_llm: bool, auto_commit: bool) -> World {
 /// A session that takes two calls.
 fn two_parts() -> World {
     let world = fresh();
-    world.consolidate_config(json!({"maxPromptBytes": 18_100}), true);
+    world.consolidate_config(json!({"maxPromptBytes": 20_500}), true);
     world.session("s1", 6, 1500);
     world.queue_session("q1", "s1");
     for (part, title) in [(1, "From the first part"), (2, "From the second part")] {
