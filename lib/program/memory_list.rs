@@ -11,10 +11,10 @@ use crate::memory::service::{Filter, belongs_to};
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, place_here, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
-use crate::store::proposal::{Proposal, ProposalId, concerned};
+use crate::store::proposal::ProposalId;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,7 +167,12 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         None => listed(&args, &view, &store, place, &cache, &reporter)?,
     };
     let (proposals, _) = Topics::at(&store.root).proposals()?;
-    let waiting = Waiting::of(&proposals);
+    let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
+    for proposal in &proposals {
+        if let Some(note) = &proposal.note {
+            waiting.entry(note).or_default().push(proposal.id.clone());
+        }
+    }
     print(&rows, &view, &waiting, today, args.json, args.query.is_some(), stdout)?;
     stdout.flush()?;
     let elsewhere = view.elsewhere.into_inner();
@@ -218,24 +223,6 @@ impl View {
         let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref());
         let first = repos.clone().next();
         repos.find(|repo| Some(*repo) == self.here.as_deref()).or(first)
-    }
-}
-
-/// The changes that wait.
-struct Waiting<'a> {
-    of_note: BTreeMap<&'a EntryId, Vec<ProposalId>>,
-    concerned: BTreeSet<EntryId>,
-}
-
-impl Waiting<'_> {
-    fn of(proposals: &[Proposal]) -> Waiting<'_> {
-        let mut of_note: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for proposal in proposals {
-            if let Some(note) = &proposal.note {
-                of_note.entry(note).or_default().push(proposal.id.clone());
-            }
-        }
-        Waiting { of_note, concerned: concerned(proposals) }
     }
 }
 
@@ -318,17 +305,17 @@ fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
 fn print(
     rows: &[Row],
     view: &View,
-    waiting: &Waiting,
+    waiting: &BTreeMap<&EntryId, Vec<ProposalId>>,
     today: Date,
     json: bool,
     with_line: bool,
     stdout: &mut Stdout,
 ) -> Result<()> {
-    let waits = |row: &Row| waiting.concerned.contains(&row.meta.id);
+    let proposals = |row: &Row| waiting.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
     if json {
         for row in rows {
-            let (line, change) = (row.line.as_deref(), waits(row));
-            let proposals = waiting.of_note.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
+            let (line, proposals) = (row.line.as_deref(), proposals(row));
+            let change = !proposals.is_empty();
             let repo = Some(view.repo(&row.meta));
             let listed = Listed::of(&row.meta, &row.path);
             stdout.json(&Listed { repo, score: row.score, line, change, proposals, ..listed })?;
@@ -351,7 +338,7 @@ fn print(
         let Meta { id, tier, status, used, tags, .. } = &row.meta;
         let (title, tags) = (title(row), tags.join(" "));
         let line = row.line.as_deref().filter(|_| with_line);
-        let remark = remark(&row.meta, waits(row), today);
+        let remark = remark(&row.meta, !proposals(row).is_empty(), today);
         if is_table {
             let tier = tier.to_string();
             let status = status.to_string();

@@ -15,10 +15,8 @@ use crate::memory::search::{Cache, Part, Query};
 use crate::memory::section::NoteCounts;
 use crate::memory::section::here::{Around, Here, Known};
 use crate::program::notes::{Listed, Store, place_here};
-use crate::store::persistence::{Persistence, warn_of};
+use crate::store::persistence::warn_of;
 use crate::store::place::Root;
-use crate::store::proposal::{ProposalId, concerned};
-use crate::store::topics::Topics;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -220,23 +218,15 @@ fn search(
     let most = args.limit.unwrap_or(NOTES);
     let findings = recall::matching(&store.root, &cache, &query, repo, env.today(), most)?;
     warn_of(&findings.broken, reporter);
-    let (proposals, _) = Topics::at(&store.root).proposals()?;
-    let concerned = concerned(&proposals);
     let tokens = args.tokens.unwrap_or(TOKENS);
     let mut shown = Shown::new(&store.root, tokens.saturating_mul(BYTES_A_TOKEN))?;
     for found in &findings.found {
         let Some(note) = recall::whole(&found.meta, &found.path) else { continue };
         if shown.add(&note, found.line.as_deref()) && args.json {
-            let is_its = |id: &&ProposalId| {
-                proposals
-                    .iter()
-                    .any(|proposal| proposal.id == **id && proposal.note.as_ref() == Some(&found.meta.id))
-            };
-            let waiting: Vec<_> =
-                proposals.iter().map(|proposal| &proposal.id).filter(is_its).cloned().collect();
+            let waiting: Vec<_> = shown.waiting(&found.meta.id).cloned().collect();
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             stdout.json(&Listed {
-                change: concerned.contains(&found.meta.id),
+                change: !waiting.is_empty(),
                 score: Some(found.score),
                 line: found.line.as_deref(),
                 body: Some(body),

@@ -39,7 +39,6 @@ pub(super) struct Shown {
 struct Reading {
     sessions: Vec<Session>,
     record: Rc<Record>,
-    follows_all: bool,
 }
 
 #[derive(Debug)]
@@ -143,7 +142,7 @@ impl Reading {
         let sessions: Vec<Session> = stretches.iter().map(session).collect::<Result<_>>()?;
         let is_followed = follows_all || sessions.iter().any(|session| session.history.reads_outside);
         let record = if is_followed { Record::default() } else { Record::inside() };
-        Ok(Reading { sessions, record: Rc::new(record), follows_all })
+        Ok(Reading { sessions, record: Rc::new(record) })
     }
 
     /// What is shown of the turns before each stretch. Those that another session of this call shows are not repeated.
@@ -171,7 +170,7 @@ impl Reading {
         let mut pairs = self.sessions.iter().zip(stretches);
         if pairs.any(|(session, stretch)| session.history.span(stretch.from, stretch.to).start < session.next)
         {
-            *self = Reading::new(batch, stretches, self.follows_all)?;
+            *self = Reading::new(batch, stretches, !self.record.is_inside())?;
         }
         let digests = self.digests(stretches);
         let record = Rc::make_mut(&mut self.record);

@@ -4,7 +4,6 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::consolidate::passage::{HEADER, Passage};
 use crate::memory::consolidate::work::Lengths;
-use crate::memory::outside::Provenance;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -189,7 +188,7 @@ impl HistoryWriter {
         let index = self.history.turns.len();
         self.history.turns.push(hash);
         self.history.cut += cut;
-        self.history.reads_outside |= matches!(turn.from, Provenance::Outside(_));
+        self.history.reads_outside |= turn.from.is_outside();
         for passage in (Passage { number: index, ..turn }).split(self.longest) {
             let line = serde_json::to_vec(&passage)
                 .map_err(|e| Error::io("a turn cannot be written as JSON").because(e))?;

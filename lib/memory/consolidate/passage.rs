@@ -61,7 +61,7 @@ impl Passage {
 
     /// Adds it to a prompt.
     pub(super) fn push(&self, prompt: &mut String, mark: &str) {
-        let outside = if matches!(self.from, Provenance::Outside(_)) { " outside" } else { "" };
+        let outside = if self.from.is_outside() { " outside" } else { "" };
         let _ = write!(prompt, "[t{} {}{outside}", self.number, self.role);
         if let Some(at) = self.at {
             let _ = write!(prompt, " {}", at.strftime("%Y-%m-%d %H:%M"));

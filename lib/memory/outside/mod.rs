@@ -63,6 +63,10 @@ impl Provenance {
     pub(crate) fn is_inside(&self) -> bool {
         *self == Provenance::Inside
     }
+
+    pub(crate) fn is_outside(&self) -> bool {
+        matches!(self, Provenance::Outside(_))
+    }
 }
 
 /// What is known of a session as it goes on.

@@ -7,10 +7,9 @@ use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
-use crate::store::proposal::concerned;
+use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::{Topics, read};
 use jiff::civil::Date;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The estimate of tokens is this many bytes a token.
@@ -36,7 +35,7 @@ pub(crate) fn matching(
 /// Notes as text, as long as there is room. One that is too long is shortened to its summary and the line that matches.
 pub(crate) struct Shown {
     room: usize,
-    with_changes: BTreeSet<EntryId>,
+    proposals: Vec<Proposal>,
     pub(crate) text: String,
     /// Each note with the fingerprint of its text.
     pub(super) told: Vec<(EntryId, String)>,
@@ -45,8 +44,13 @@ pub(crate) struct Shown {
 impl Shown {
     /// Room for so many bytes.
     pub(crate) fn new(root: &Root, room: usize) -> Result<Shown> {
-        let (waiting, _) = Topics::at(root).proposals()?;
-        Ok(Shown { room, with_changes: concerned(&waiting), text: String::new(), told: Vec::new() })
+        let (proposals, _) = Topics::at(root).proposals()?;
+        Ok(Shown { room, proposals, text: String::new(), told: Vec::new() })
+    }
+
+    /// The changes of a note that wait for the person.
+    pub(crate) fn waiting<'a>(&'a self, note: &'a EntryId) -> impl Iterator<Item = &'a ProposalId> {
+        self.proposals.iter().filter(move |there| there.note.as_ref() == Some(note)).map(|there| &there.id)
     }
 
     /// `false` if there was no room for it.
@@ -57,7 +61,7 @@ impl Shown {
     /// The same, with a sentence of ours before.
     pub(super) fn add_after(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
         let id = &note.entry.meta().id;
-        let waits = self.with_changes.contains(id);
+        let waits = self.waiting(id).next().is_some();
         let left = self.room.saturating_sub(self.text.len() + sentence.len() + 1);
         let whole = Some(note).filter(|note| note.entry.body().len() <= left);
         let block = whole.map(|note| here::block(note, waits)).filter(|block| block.len() <= left);

@@ -10,7 +10,7 @@ pub(super) struct Address<'a> {
 }
 
 /// What most characters are, and ends nothing.
-fn is_plain(c: char) -> bool {
+pub(super) fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':')
 }
 

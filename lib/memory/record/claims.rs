@@ -3,7 +3,7 @@
 //! `EVIL.example` and "evil.\nexample" are the same.
 
 use crate::memory::facts::{PieceKind, is_alternative, is_unspaced, pieces};
-use crate::memory::record::addresses::{addresses, is_far};
+use crate::memory::record::addresses::{addresses, is_far, is_plain};
 use crate::memory::record::plain::plain;
 use crate::memory::search::language::is_stop_word;
 use crate::store::entry::EntryId;
@@ -53,11 +53,11 @@ pub(super) fn key_of(text: &str) -> String {
 /// The words between blanks, quotes, brackets and the like.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_border = |c: char| {
-        // What most characters are, and ends nothing.
-        if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':') {
-            return false;
-        }
-        c.is_whitespace() || c.is_control() || "\"'`<>|;,()[]{}\\“”„‘’‚«»‹›…".contains(c) || is_unspaced(c)
+        !is_plain(c)
+            && (c.is_whitespace()
+                || c.is_control()
+                || "\"'`<>|;,()[]{}\\“”„‘’‚«»‹›…".contains(c)
+                || is_unspaced(c))
     };
     let trim = |token: &'_ str| -> (usize, usize) {
         let end = token.trim_end_matches(|c: char| "*_.:!?%-/".contains(c)).len();

@@ -119,6 +119,11 @@ impl Record {
         Record { is_inside: true, ..Record::default() }
     }
 
+    /// Was it begun with [`Record::inside`]?
+    pub(crate) fn is_inside(&self) -> bool {
+        self.is_inside
+    }
+
     /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown. Headers of turns, with
     /// their dates, are nobody's and do not belong in `text`.
     ///
