@@ -356,6 +356,6 @@ fn on_a_terminal_it_asks_first() {
         drop(capture);
         terminal.keyboard.write_all(typed.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());
-        assert_eq!(sandbox.queued().len(), queued, "{typed:?} {args:?}: {}", terminal.shown());
+        assert_eq!(sandbox.queued().len(), queued, "{typed:?} {args:?}: {}", terminal.all());
     }
 }

@@ -194,14 +194,13 @@ fn a_list_knows_who_said_it_until_when_it_holds_and_what_waits() {
     let terminal = Terminal::open();
     let mut command = store.sandbox.std_command("memory-list");
     command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
-    assert!(command.spawn().unwrap().wait().unwrap().success());
-    crate::support::eventually("the number", || {
-        terminal.shown().ends_with("2 changes wait for your decision: memory review\r\n")
-    });
+    assert!(command.status().unwrap().success());
+    drop(command);
+    let shown = terminal.all();
+    assert!(shown.ends_with("2 changes wait for your decision: memory review\r\n"), "{shown}");
     assert!(
-        terminal.shown().contains("Today  (by person, until 2026-02-28, a change waits: memory review)\r\n"),
-        "{}",
-        terminal.shown()
+        shown.contains("Today  (by person, until 2026-02-28, a change waits: memory review)\r\n"),
+        "{shown}"
     );
 }
 
@@ -215,9 +214,9 @@ fn a_note_does_nothing_to_the_terminal_that_shows_it() {
     let terminal = Terminal::open();
     let mut command = store.sandbox.std_command("memory-read");
     command.args(["--no-count", "AAAAAA"]).stdin(terminal.stdio()).stdout(terminal.stdio());
-    assert!(command.spawn().unwrap().wait().unwrap().success());
-    crate::support::eventually("the note", || terminal.shown().contains("of One."));
-    let shown = terminal.shown();
+    assert!(command.status().unwrap().success());
+    drop(command);
+    let shown = terminal.all();
     assert!(
         shown.contains("\\u{1b}]0;x\\u{7}\\u{202e}Body\tä of One.") && !shown.contains('\u{1b}'),
         "{shown:?}"
@@ -225,9 +224,9 @@ fn a_note_does_nothing_to_the_terminal_that_shows_it() {
     let terminal = Terminal::open();
     let mut command = store.sandbox.std_command("memory-list");
     command.args(["--query", "body"]).stdin(terminal.stdio()).stdout(terminal.stdio());
-    assert!(command.spawn().unwrap().wait().unwrap().success());
-    crate::support::eventually("the list", || terminal.shown().contains("of One."));
-    let shown = terminal.shown();
+    assert!(command.status().unwrap().success());
+    drop(command);
+    let shown = terminal.all();
     assert!(shown.contains("\\u{202e}x") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
 }
 

@@ -152,8 +152,7 @@ fn on_a_terminal_it_is_a_table() {
     };
     run(&["--limit", "1", "--query", "gamma"]);
     run(&[]);
-    eventually("the table", || terminal.shown().contains("long long"));
-    let shown = terminal.shown().replace("\r\n", "\n");
+    let shown = terminal.all().replace("\r\n", "\n");
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(
         lines[..2],

@@ -275,8 +275,7 @@ fn answers(store: &Store, typed: &[&str], vars: &[(&str, &str)]) -> (Option<i32>
         terminal.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
     let code = child.wait().unwrap().code();
-    eventually("the end", || terminal.shown().ends_with('\n'));
-    (code, terminal.shown().replace("\r\n", "\n"))
+    (code, terminal.all().replace("\r\n", "\n"))
 }
 
 #[test]

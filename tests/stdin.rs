@@ -206,15 +206,13 @@ fn a_terminal_shows_what_is_waited_for_and_is_wiped_in_the_end() {
             sandbox.file("go", "");
         }
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.code(), *code, "{end}: {}", terminal.shown());
+        let shown = terminal.all();
+        assert_eq!(output.code(), *code, "{end}: {shown}");
         if line.is_empty() {
-            eventually("a clean line", || terminal.shown().ends_with("\r\x1b[K"));
+            assert!(shown.ends_with("\r\x1b[K"), "{shown:?}");
         } else {
             let wiped_first = format!("\r\x1b[K{line}");
-            eventually(&format!("after {end}, a line of its own"), || {
-                let shown = terminal.shown();
-                shown.contains(&wiped_first) && shown.ends_with("\r\n")
-            });
+            assert!(shown.contains(&wiped_first) && shown.ends_with("\r\n"), "{end}: {shown:?}");
         }
         expect_gone(&mark);
     });

@@ -7,26 +7,28 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 /// What a test writes to `keyboard` is typed; what programs print is kept.
 pub(crate) struct Terminal {
     pub(crate) keyboard: File,
     end: OwnedFd,
     shown: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Terminal {
     pub(crate) fn open() -> Terminal {
-        let terminal = Terminal::unread();
+        let mut terminal = Terminal::unread();
         let mut screen = terminal.keyboard.try_clone().unwrap();
         let kept = Arc::clone(&terminal.shown);
-        std::thread::spawn(move || {
+        terminal.reader = Some(std::thread::spawn(move || {
             let mut chunk = [0; 1024];
             // The read fails once the last program has closed the terminal.
             while let Ok(n @ 1..) = screen.read(&mut chunk) {
                 kept.lock().unwrap().extend_from_slice(&chunk[..n]);
             }
-        });
+        }));
         terminal
     }
 
@@ -42,14 +44,22 @@ impl Terminal {
         let name = ptsname(&master, Vec::new()).unwrap();
         let end =
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        Terminal { keyboard: File::from(master), end, shown: Arc::default() }
+        Terminal { keyboard: File::from(master), end, shown: Arc::default(), reader: None }
     }
 
     pub(crate) fn stdio(&self) -> Stdio {
         Stdio::from(self.end.try_clone().unwrap())
     }
 
+    /// What has been shown by now. A program that has just ended may have written more.
     pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    /// All that was shown, once the programs on it have ended.
+    pub(crate) fn all(mut self) -> String {
+        drop(self.end);
+        self.reader.take().unwrap().join().unwrap();
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 }
