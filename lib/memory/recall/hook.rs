@@ -6,11 +6,11 @@ use crate::base::text::border;
 use crate::base::{deadline::Deadline, file, repository};
 use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
-use crate::memory::recall::clear::is_clear;
+use crate::memory::recall::clear::clear;
 use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, whole};
 use crate::memory::recall::reader::{Event, Heard, History, Reader};
 use crate::memory::recall::session::Session;
-use crate::memory::search::{Cache, Part, Query};
+use crate::memory::search::{Cache, Found, Part, Query};
 use crate::memory::section::here::{self, Around, Known, known_from};
 use crate::memory::section::splice;
 use crate::store::persistence::{Note, Persistence, Place};
@@ -250,9 +250,8 @@ fn answers(
     }
     let cache = Cache::open(at.root, Part::Words);
     let findings = matching(at.root, &cache, &query, repo, at.today, CANDIDATES + session.notes.len())?;
-    let clear = findings.found.iter().filter(|found| is_clear(found));
-    let clear: Vec<_> =
-        clear.filter(|found| !session.notes.contains_key(&found.meta.id)).take(NOTES).collect();
+    let is_new = |found: &&Found| !session.notes.contains_key(&found.meta.id);
+    let clear: Vec<_> = clear(&findings.found).filter(is_new).take(NOTES).collect();
     let frame = fenced(INTRODUCTION)?.len() + 2;
     if clear.is_empty() || room < frame {
         return Ok(String::new());
