@@ -1,8 +1,8 @@
 //! `memory-list`: filters, order, and the forms of its output.
 
+use crate::support::Said;
 use crate::support::store::{Store, note};
 use crate::support::terminal::Terminal;
-use crate::support::{Said, eventually};
 use serde_json::Value;
 use std::process::Command;
 

@@ -191,7 +191,8 @@ impl Shell<'_> {
         }
         let program = self.program(&call.words[0].text);
         if programs::is_network(name) {
-            return both(program, network(call).inspect(|hosts| self.downloaded(call, hosts)));
+            let source = if self.is_own_run(call) { None } else { network(call) };
+            return both(program, source.inspect(|hosts| self.downloaded(call, hosts)));
         }
         if programs::is_agent(name) {
             return if is_about(call) { program } else { Some(vec![name.to_owned()]) };
@@ -211,6 +212,14 @@ impl Shell<'_> {
             _ => self.other(call, before),
         };
         both(program, source)
+    }
+
+    /// `gh run view --log`: what the repository's own workflows printed, as its programs print it here.
+    fn is_own_run(&self, call: &Call) -> bool {
+        let repo = call.option(&["-R", "--repo"]);
+        let words = call.operands(&["-R", "--repo"]);
+        let is_own = repo.is_none_or(|repo| self.own.is_some_and(|own| own.ends_with(&format!("/{repo}"))));
+        is_own && programs::shows_runs(&call.name, words.first().unwrap_or(&""), words.get(1).unwrap_or(&""))
     }
 
     /// Interpreters, package managers, programs that print files.
@@ -235,9 +244,19 @@ impl Shell<'_> {
             Some((before, valued)) => self.reader(call, before, valued),
             None if programs::is_quiet(name) => None,
             // The programs of another directory are not the repository's.
-            None if self.places.is_own(&self.dir) && !self.places.is_brought(&self.dir) => None,
+            None if self.places.is_own(&self.dir) && !self.places.is_brought(&self.dir) => self.echoed(),
             None => self.places.outside(&self.dir),
         }
+    }
+
+    /// `make` prints the commands that it runs: the hosts that one of them asks.
+    fn echoed(&self) -> Source {
+        let is_asking = |line: &&str| {
+            let line = line.trim_start_matches(['$', '+', '>', ' ']);
+            line.split(' ').next().is_some_and(programs::is_network) && line.contains("://")
+        };
+        let found: Vec<String> = self.output.lines().filter(is_asking).flat_map(hosts).collect();
+        found.iter().any(|host| !is_loopback(host)).then_some(found)
     }
 
     /// A program that is only known when the command runs: from outside, if it is told an address.
@@ -678,7 +697,7 @@ impl Shell<'_> {
             }
             ("push" | "commit" | "init" | "config" | "remote" | "tag" | "branch", _) => None,
             _ => {
-                let away = (dir != self.dir).then(|| self.places.outside(&dir)).flatten();
+                let away = self.places.outside(&dir);
                 arguments.iter().fold(away, |source, word| both(source, self.fetched_from(word)))
             }
         }

@@ -84,6 +84,12 @@ impl Places {
     /// The path that a word means in a directory.
     pub(super) fn resolve(&self, dir: &Path, word: &str) -> PathBuf {
         let word = word.strip_prefix("file://").unwrap_or(word);
+        // `C:/Users`, in an agent of Windows that works here: beyond every repository.
+        if let [letter, b':', b'/' | b'\\', ..] = word.as_bytes()
+            && letter.is_ascii_alphabetic()
+        {
+            return normal(Path::new("/\u{0}drive"), Path::new(word));
+        }
         let home = ["~", "$HOME", "${HOME}"]
             .iter()
             .find_map(|home| word.strip_prefix(home).filter(|rest| rest.is_empty() || rest.starts_with('/')));

@@ -200,6 +200,20 @@ pub(super) fn is_network(name: &str) -> bool {
     has(NETWORK, name)
 }
 
+/// Commands that show what the repository's own workflows did.
+const RUNS: &[(&str, &str, &str)] = &[
+    ("gh", "pr", "checks"),
+    ("gh", "run", ""),
+    ("gh", "workflow", ""),
+    ("glab", "ci", ""),
+    ("glab", "job", ""),
+    ("glab", "pipeline", ""),
+];
+
+pub(super) fn shows_runs(name: &str, command: &str, verb: &str) -> bool {
+    RUNS.iter().any(|run| (run.0, run.1) == (name, command) && (run.2.is_empty() || run.2 == verb))
+}
+
 pub(super) fn is_quiet(name: &str) -> bool {
     has(QUIET, name)
 }

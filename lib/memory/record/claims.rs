@@ -13,7 +13,7 @@ use std::hash::BuildHasher;
 const WORD_BYTES: usize = 500;
 /// So many words make a run. Of scripts without blanks, two characters count as a word.
 const RUN_WORDS: usize = 4;
-/// So many words of a run must say something: "in the same way" is nobody's.
+/// So many words of a run must say something, and one more of runs that follow each other: "in the same way" is nobody's.
 const RUN_CONTENT: usize = 3;
 /// Shorter numbers are no names.
 const LONG_NUMBER: usize = 6;
@@ -21,6 +21,8 @@ const LONG_NUMBER: usize = 6;
 const PACKAGE_BYTES: usize = 3;
 /// So many letters make a spelled word a name.
 const SPELLED: usize = 6;
+/// So many hexadecimal digits are no word.
+const FINGERPRINT: usize = 16;
 /// A word with so many digits is looked up when it is asked who said it.
 const SOME_DIGITS: usize = 3;
 
@@ -102,7 +104,13 @@ fn is_name(token: &str) -> bool {
     }
     is_path && key_of(token).len() > 1
         || has_capital
+        || is_fingerprint(token)
         || (has_inner || token.contains("://")) && !is_abbreviation(token)
+}
+
+/// The fingerprint of a key, whose digits may stand in groups elsewhere.
+fn is_fingerprint(token: &str) -> bool {
+    token.len() >= FINGERPRINT && token.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// `e.g`, `z.B`, `and/or`.
@@ -129,6 +137,7 @@ fn is_identifier(token: &str) -> bool {
     let has_hump =
         token.chars().zip(token.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
+        && !is_fingerprint(token)
         && (has_hump || token.contains(['_']) || token.contains("::") || token.contains(char::is_uppercase))
         && !is_far(token)
 }
@@ -389,8 +398,25 @@ fn host_parts(token: &str) -> impl Iterator<Item = &str> {
     std::iter::once(rest).chain(host).filter(|part| !part.is_empty())
 }
 
-/// The runs of one field of a note that say something, each with its hash.
-pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<(u64, String)> {
+/// A run of four words of a note.
+pub(super) struct Run {
+    pub(super) hash: u64,
+    pub(super) words: Vec<String>,
+    /// Which of them say something.
+    content: Vec<bool>,
+}
+
+/// Do runs that follow each other say something? Four words do with three of content, more of them with four.
+pub(super) fn say_something(runs: &[Run]) -> bool {
+    let count = |run: &Run| run.content.iter().filter(|is_content| **is_content).count();
+    let all =
+        |first: &Run| count(first) + runs[1..].iter().filter(|run| run.content.last() == Some(&true)).count();
+    runs.iter().any(|run| count(run) >= RUN_CONTENT)
+        || runs.first().is_some_and(|first| all(first) > RUN_CONTENT)
+}
+
+/// The runs of one field of a note.
+pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<Run> {
     let seen = plain(field);
     let mut words: Vec<(u64, String, bool)> = Vec::new();
     let mut found = Vec::new();
@@ -400,12 +426,12 @@ pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<(u64, String)>
         let near = &words[end.saturating_sub(2 * RUN_WORDS)..end];
         let Some(start) = run_start(near.iter().map(|(_, _, is_half)| *is_half)) else { continue };
         let run = &near[start..];
-        let content = run.iter().filter(|(_, word, is_half)| *is_half || !is_stop_word(word)).count();
-        if content >= RUN_CONTENT {
-            let hashes: Vec<(u64, bool)> = run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
-            let text = run.iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
-            found.push((run_key(hasher, &hashes), text));
-        }
+        let hashes: Vec<(u64, bool)> = run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
+        found.push(Run {
+            hash: run_key(hasher, &hashes),
+            words: run.iter().map(|(_, word, _)| word.clone()).collect(),
+            content: run.iter().map(|(_, word, is_half)| *is_half || !is_stop_word(word)).collect(),
+        });
     }
     found
 }

@@ -292,6 +292,8 @@ const SENDERS: &[(&str, &[&str])] = &[
     ("rsync", &[]),
     ("sftp", &[]),
 ];
+/// Commands that send what is piped into them.
+const PIPED_TO: [&str; 6] = ["nc", "ncat", "netcat", "openssl", "socat", "telnet"];
 /// Verbs that send, as orders.
 const SENDS: [&str; 21] = [
     "send", "upload", "post", "forward", "submit", "copy", "mail", "email", "e-mail", "exfiltrate", "report",
@@ -322,6 +324,7 @@ fn sent(sentence: &str) -> Option<String> {
                 && (flags.is_empty() && rest[..target].iter().any(|word| !word.starts_with('-'))
                     || rest.iter().any(|word| flags.contains(&bare(word).as_str()) || flags.contains(word)))
         });
+        let sends = sends || at > 0 && words[at - 1].ends_with('|') && PIPED_TO.contains(&word.as_str());
         // "CI uploads coverage to …" tells; an order begins a clause.
         let is_order = at == 0
             || words[at - 1].ends_with([',', ';', ':', '.'])

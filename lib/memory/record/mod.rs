@@ -21,7 +21,8 @@ pub(crate) use crate::memory::record::sentences::{collapsed, of_note as sentence
 
 use crate::memory::facts::facts;
 use crate::memory::record::claims::{
-    Claim, ClaimKind, disguised, each_key, each_run, key_of, names, runs, stream, unveiled,
+    Claim, ClaimKind, Run, disguised, each_key, each_run, key_of, names, runs, say_something, stream,
+    unveiled,
 };
 pub(crate) use crate::memory::record::note::NoteText;
 use crate::memory::record::own::Typed;
@@ -29,6 +30,7 @@ use crate::memory::record::piped::pipes_network;
 use crate::memory::record::plain::plain;
 use crate::memory::record::typed::{TypedSentence, sentences_typed, typed_part};
 use crate::memory::record::words::words_of;
+use crate::memory::search::is_common;
 use crate::store::entry::By;
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -262,11 +264,12 @@ impl Record {
             each_key(&plain(field), |key| {
                 known.insert(key.to_owned());
             });
-            known_runs.extend(runs(field, &self.hasher).into_iter().map(|(run, _)| run));
+            known_runs.extend(runs(field, &self.hasher).into_iter().map(|run| run.hash));
         }
         let mut asked = HashSet::new();
         for claim in new.fields().flat_map(names) {
-            if asked.insert(claim.keys.clone())
+            if (claim.text.starts_with('-') || !is_common(&claim.text))
+                && asked.insert(claim.keys.clone())
                 && claim.keys.first().is_some_and(|key| !known.contains(key))
                 && self.is_foreign(&claim, &known)
             {
@@ -274,25 +277,17 @@ impl Record {
             }
         }
         for field in new.texts() {
-            let mut last: Option<(usize, String)> = None;
-            for (at, (run, text)) in runs(field, &self.hasher).into_iter().enumerate() {
-                let given = self.given.get(&run).copied().unwrap_or_default();
-                if known_runs.contains(&run)
-                    || given.by & by::OUTSIDE == 0
-                    || is_known(given, given.outside_at)
-                {
-                    continue;
-                }
-                // Runs that overlap are one quotation.
-                match &mut last {
-                    Some((before, whole)) if *before + 1 == at => {
-                        *before = at;
-                        whole.extend([" ", text.rsplit(' ').next().unwrap_or_default()]);
-                    }
-                    _ => found.extend(last.replace((at, text)).map(|(_, text)| text)),
-                }
-            }
-            found.extend(last.map(|(_, text)| text));
+            let from_outside = |run: &Run| {
+                let given = self.given.get(&run.hash).copied().unwrap_or_default();
+                !known_runs.contains(&run.hash)
+                    && given.by & by::OUTSIDE != 0
+                    && !is_known(given, given.outside_at)
+            };
+            // Runs that follow each other are one quotation.
+            let all = runs(field, &self.hasher);
+            let quotations = all.chunk_by(|one, next| from_outside(one) == from_outside(next));
+            let quotations = quotations.filter(|runs| from_outside(&runs[0]) && say_something(runs));
+            found.extend(quotations.map(said));
         }
         let mut seen = HashSet::new();
         found.retain(|text| seen.insert(text.clone()));
@@ -401,6 +396,13 @@ impl Record {
 /// Was it given inside, or by the agent before it came from outside at `place`?
 fn is_known(given: Given, place: usize) -> bool {
     given.by & (by::PERSON | by::INSIDE) != 0 || given.by & by::AGENT != 0 && given.agent_at <= place
+}
+
+/// The words of runs that follow each other.
+fn said(runs: &[Run]) -> String {
+    let first = runs.first().map(|run| run.words.as_slice()).unwrap_or_default().iter();
+    let rest = runs.iter().skip(1).filter_map(|run| run.words.last());
+    first.chain(rest).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 fn sentences_in<'a>(note: &NoteText<'a>) -> impl Iterator<Item = Vec<String>> + use<'a> {

@@ -61,7 +61,7 @@ impl Typed<'_> {
         let known: HashSet<String> = before.iter().flat_map(|sentence| content(sentence)).collect();
         for sentence in &come {
             if !self.has(sentence)
-                && let Some(why) = changed(sentence, &before, &known, &said, &quoted)
+                && let Some(why) = changed(sentence, &before, &gone, &known, &said, &quoted)
             {
                 return Some(why);
             }
@@ -87,14 +87,15 @@ impl Typed<'_> {
 fn changed(
     sentence: &[String],
     before: &[Vec<String>],
+    gone: &[&Vec<String>],
     known: &HashSet<String>,
     said: &HashSet<String>,
     quoted: &[&TypedSentence],
 ) -> Option<String> {
-    if let Some(word) = content(sentence).find(|word| !has(known, word) && !is_said(said, word)) {
+    if let Some(word) = content(sentence).find(|word| !has_word(known, word) && !is_said(said, word)) {
         return Some(format!("you did not say \"{word}\""));
     }
-    if !quoted.iter().any(allows) && !content(sentence).any(|word| !has(known, &word)) {
+    if !quoted.iter().any(allows) && !content(sentence).any(|word| !has_word(known, &word)) {
         return Some("it says otherwise what it said before".to_owned());
     }
     let all: Vec<&Vec<String>> = before.iter().collect();
@@ -104,16 +105,19 @@ fn changed(
             let other: HashSet<String> = content(other).collect();
             content(words).filter(|word| other.contains(word)).collect()
         };
-        if shared(sentence, from) != shared(from, sentence) {
+        let told: HashSet<String> = quoted.iter().flat_map(|sentence| content(&sentence.words)).collect();
+        let kept =
+            |words: Vec<String>| words.into_iter().filter(|word| !has_word(&told, word)).collect::<Vec<_>>();
+        if kept(shared(sentence, from)) != kept(shared(from, sentence)) {
             return Some("its words change places".to_owned());
         }
     }
-    turned(sentence, from, quoted).map(|word| format!("\"{word}\" is not what you said"))
+    turned(sentence, from, gone, quoted).map(|word| format!("\"{word}\" is not what you said"))
 }
 
 /// Is it a word of the person? Of a flag, they may have said the name.
 fn is_said(said: &HashSet<String>, word: &str) -> bool {
-    has(said, word) || has(said, word.trim_start_matches('-'))
+    has_word(said, word) || has_word(said, word.trim_start_matches('-'))
 }
 
 /// Does it allow what was forbidden, or take something back?
@@ -134,7 +138,7 @@ fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
                     .is_some_and(|word| is(Speech::Negation, std::slice::from_ref(word)));
             length > 0 && !is_turned
         });
-        takes_back && content(words).any(|word| has(subject, &word))
+        takes_back && content(words).any(|word| has_word(subject, &word))
     })
 }
 
@@ -184,7 +188,7 @@ fn content(words: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// Is the word among them, inflected or not? English has a stemmer; of other languages the beginning decides.
-fn has(words: &HashSet<String>, word: &str) -> bool {
+fn has_word(words: &HashSet<String>, word: &str) -> bool {
     words.contains(word) || {
         let is_word = |word: &str| word.chars().count() >= 5 && word.chars().all(char::is_alphabetic);
         is_word(word) && words.iter().any(|other| is_word(other) && is_inflected(word, other))
@@ -199,26 +203,47 @@ fn is_inflected(one: &str, other: &str) -> bool {
     same + 2 >= long && same >= 4 && same + 1 >= short
 }
 
-/// Which of these sentences shares most with this one.
+/// Which of these sentences shares most with this one; of several, the one that has least beside that.
 fn nearest(sentence: &[String], among: &[&Vec<String>]) -> Option<usize> {
     let words: HashSet<String> = content(sentence).collect();
-    let shared = |other: &[String]| content(other).filter(|word| has(&words, word)).count();
-    let best = (0..among.len()).max_by_key(|at| (shared(among[*at]), std::cmp::Reverse(*at)))?;
+    let shared = |other: &[String]| content(other).filter(|word| has_word(&words, word)).count();
+    let best =
+        (0..among.len()).max_by_key(|at| (shared(among[*at]), std::cmp::Reverse((among[*at].len(), *at))))?;
     (shared(among[best]) > 0).then_some(best)
 }
 
-/// A negation, condition or quantifier that a changed sentence has or lacks, and the person did not say so.
-fn turned(sentence: &[String], from: Option<&Vec<String>>, quoted: &[&TypedSentence]) -> Option<String> {
-    let of = |words: &[String]| -> HashSet<String> {
-        [Speech::Negation, Speech::Condition, Speech::Quantifier]
-            .iter()
-            .flat_map(|speech| speech.of(words))
-            .collect()
+/// A negation, condition or quantifier that a changed sentence has or lacks, and the person did not say so. Of one subject, one
+/// negation is as good as another: "stop squashing" is "no squashing". "All" of a sentence that goes may be kept in this one, and
+/// one that says little beside what the person said may drop what they left out.
+fn turned(
+    sentence: &[String],
+    from: Option<&Vec<String>>,
+    gone: &[&Vec<String>],
+    quoted: &[&TypedSentence],
+) -> Option<String> {
+    let of = |speeches: &[Speech], words: &[String]| -> HashSet<String> {
+        speeches.iter().flat_map(|speech| speech.of(words)).collect()
     };
-    let (has, had) = (of(sentence), from.map(|from| of(from)).unwrap_or_default());
-    let said: HashSet<String> = quoted.iter().flat_map(|sentence| of(&sentence.words)).collect();
-    if let Some(word) = has.difference(&had).find(|word| !said.contains(*word)) {
+    let turns = |words: &[String]| of(&[Speech::Negation, Speech::Condition, Speech::Quantifier], words);
+    let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
+    let mut said: HashSet<String> = quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
+    let subject: HashSet<String> = content(sentence).collect();
+    let negates = |typed: &&TypedSentence| {
+        let is_negated = [Speech::Negation, Speech::LetGo].iter().any(|speech| speech.is_in(&typed.words))
+            || typed.words.iter().any(|word| word == "stop");
+        is_negated && content(&typed.words).any(|word| has_word(&subject, &word))
+    };
+    if quoted.iter().any(negates) {
+        said.extend(of(&[Speech::Negation], sentence));
+    }
+    let kept: HashSet<String> =
+        gone.iter().flat_map(|sentence| of(&[Speech::Quantifier], sentence)).collect();
+    if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
         return Some(word.clone());
     }
-    had.difference(&has).find(|word| !said.contains(*word)).filter(|_| !quoted.iter().any(allows)).cloned()
+    let may_drop = |typed: &&TypedSentence| {
+        let told: HashSet<String> = content(&typed.words).collect();
+        allows(typed) || 2 * subject.iter().filter(|word| has_word(&told, word)).count() > subject.len()
+    };
+    had.difference(&has).find(|word| !said.contains(*word)).filter(|_| !quoted.iter().any(may_drop)).cloned()
 }

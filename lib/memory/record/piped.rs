@@ -280,7 +280,7 @@ fn is_evaluated(tokens: &[Token]) -> bool {
             Token::Word(word) => {
                 let name = name(word);
                 is_fetcher(word) && (is_power_shell || !matches!(name, "http" | "https" | "fetch"))
-                    || ["urlopen", "requests.get", "downloadstring", "webclient"].iter().any(|end| name.ends_with(end))
+                    || ["urlopen", "requests.get", "downloadstring", "webclient", "uri"].iter().any(|end| name.ends_with(end))
             }
             _ => false,
         });

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 pub(super) enum Speech {
     /// May stand before a sentence and be left out.
     LeadIn,
+    /// Says before a colon that a rule follows.
+    Announcement,
     /// May stand after it.
     LeadOut,
     /// It is about this moment or this place.
@@ -31,8 +33,9 @@ pub(super) enum Speech {
     Filler,
 }
 
-const SECTIONS: [(&str, Speech); 14] = [
+const SECTIONS: [(&str, Speech); 15] = [
     ("lead-in", Speech::LeadIn),
+    ("announcement", Speech::Announcement),
     ("lead-out", Speech::LeadOut),
     ("this time", Speech::ThisTime),
     ("since when", Speech::SinceWhen),

@@ -220,7 +220,7 @@ fn four_words_in_a_row_are_a_quotation() {
         ("Always push straight to main.", &["always push straight to main"][..]),
         (
             "ALWAYS  push\nstraight `to` main, then push straight to main without review.",
-            &["always push straight to main", "push straight to main"],
+            &["always push straight to main", "push straight to main without review"],
         ),
         ("We push to main after a review.", &[]),
         ("The tests need a running broker.", &[]),

@@ -6,6 +6,7 @@
 use crate::memory::record::sentences::{FOREIGN, of_turn};
 use crate::memory::record::speech::Speech;
 use crate::memory::record::words::words_of;
+use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
 
 /// A turn of a person with more characters counts as pasted, but for what stands beside marked blocks.
@@ -54,12 +55,32 @@ pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSente
             None => whole.push(sentence),
         }
     }
-    let typed = whole.into_iter().filter(|sentence| is_own(sentence)).map(|text| {
+    let whole = whole.into_iter().filter(|sentence| is_own(sentence));
+    let all = whole
+        .flat_map(|text| announced(&text).map(str::to_owned).into_iter().chain([text]).collect::<Vec<_>>());
+    let typed = all.map(|text| {
         let words = words_of(&text);
         let is_rule = is_rule(&words);
         TypedSentence { turn, text, words, is_rule }
     });
     typed.filter(|sentence| !sentence.words.is_empty()).collect()
+}
+
+/// "A rule for everywhere: …": what stands after the colon, if nothing before it says when it holds.
+fn announced(sentence: &str) -> Option<&str> {
+    let (head, rest) = sentence.split_once(": ")?;
+    let words = words_of(head);
+    let says_nothing = |word: &String| {
+        let one = std::slice::from_ref(word);
+        is_stop_word(word)
+            || [Speech::Filler, Speech::Announcement, Speech::LeadIn]
+                .iter()
+                .any(|speech| speech.begins(one) > 0)
+    };
+    let is_announcement = Speech::Announcement.is_in(&words)
+        && words.iter().all(says_nothing)
+        && ![Speech::Negation, Speech::Condition, Speech::ThisTime].iter().any(|speech| speech.is_in(&words));
+    is_announcement.then_some(rest)
 }
 
 /// Neither a question, nor a supposition, nor somebody else's words.
@@ -137,6 +158,7 @@ fn without_lead_out(words: &[String]) -> &[String] {
 
 /// Are they one sentence, lead-ins and fixed typing errors aside? `may_fix` says whether one word may stand for another.
 pub(super) fn is_same(typed: &[String], written: &[String], may_fix: &dyn Fn(&str, &str) -> bool) -> bool {
+    let (typed, written) = (&spelled_out(typed)[..], &spelled_out(written)[..]);
     let core = |words| without_lead_out(without_lead_in(words));
     let ways = |words| [words, without_lead_in(words), core(words)];
     let is_same_word = |(typed, written): (&String, &String)| {
@@ -149,6 +171,25 @@ pub(super) fn is_same(typed: &[String], written: &[String], may_fix: &dyn Fn(&st
                 && typed.iter().zip(written.iter()).all(is_same_word)
         })
     })
+}
+
+/// The words without those that are only polite, and with short forms written out.
+fn spelled_out(words: &[String]) -> Vec<String> {
+    const SHORT: [(&str, &str); 8] = [
+        ("u", "you"),
+        ("ur", "your"),
+        ("r", "are"),
+        ("thx", "thanks"),
+        ("ppl", "people"),
+        ("q", "que"),
+        ("xq", "porque"),
+        ("nich", "nicht"),
+    ];
+    let is_polite = |word: &&String| ["please", "pls", "plz", "btw", "bitte"].contains(&word.as_str());
+    let long = |word: &String| {
+        SHORT.iter().find(|(short, _)| short == word).map_or(word.clone(), |(_, long)| (*long).to_owned())
+    };
+    words.iter().filter(|word| !is_polite(word)).map(long).collect()
 }
 
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.

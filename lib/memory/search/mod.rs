@@ -31,6 +31,7 @@ pub(crate) use crate::memory::search::cache::{Cache, Part};
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::count::Document;
 pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, metadata};
+pub(crate) use crate::memory::search::names::is_common;
 pub(crate) use crate::memory::search::query::Query;
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::rank::Worth;

@@ -11,11 +11,13 @@ const MOST: usize = 64;
 /// A longer text mentions much that it is not about, so only its title, tags and summary count. In bytes.
 const LONG: usize = 4096;
 /// Names and commands of every project, which say nothing about the subject. In lower case.
-const COMMON: &str = " --all --force --help --verbose --version __init__.py a11y app.js app.py asp.net base64 c++11 ci/cd e2e \
-    ec2 es6 github.com h264 http/1.1 http/2 http2 i18n index.html index.js index.ts ipv4 ipv6 iso-8601 k8s keyerror l10n \
-    lib.rs localhost mac-os macos main.go main.py main.rs md5 mod.rs mp3 mp4 next.js node.js node_modules oauth2 openai \
-    python2 python3 react.js readme.md rust_backtrace sha1 sha256 src/lib.rs src/main.rs top10 typeerror utf-8 utf8 \
-    valueerror vue.js win32 x64 x86-64 x86_64 ";
+const COMMON: &str = " --all --force --help --verbose --version __init__.py a11y app.js app.py asp.net base64 c++11 \
+    cargo.lock cargo.toml changelog.md ci/cd datetime docker-compose.yml e2e ec2 es6 github github.com gitlab go.mod go.sum \
+    graphql h264 http/1.1 http/2 http2 i18n index.html index.js index.ts ios ipv4 ipv6 iso-8601 javascript k8s keyerror \
+    l10n lib.rs localhost mac-os macos main.go main.py main.rs md5 mod.rs mongodb mp3 mp4 mysql next.js node.js \
+    node_modules oauth2 openai openapi openssl package-lock.json package.json postgresql powershell pyproject.toml python2 \
+    python3 rabbitmq react.js readme.md requirements.txt rust_backtrace sha1 sha256 src/lib.rs src/main.rs top10 \
+    tsconfig.json typeerror typescript utf-8 utf8 valueerror vue.js websocket win32 x64 x86-64 x86_64 ";
 /// What the second word of a message is, and never of a command: `undefined is not iterable`.
 const VERBS: &str = " are at cannot for from has have in is of on the to was were with without ";
 const COMMON_COMMANDS: &str = "|cargo build|cargo check|cargo run|cargo test|docker build|docker compose|docker run|git add|\
@@ -77,6 +79,11 @@ impl Names {
     }
 }
 
+/// Is it a name that every project has?
+pub(crate) fn is_common(name: &str) -> bool {
+    COMMON.contains(&format!(" {} ", name.to_lowercase()))
+}
+
 fn is_in_name(c: char) -> bool {
     c.is_alphanumeric() || "_./:@-~+\\".contains(c)
 }
@@ -92,7 +99,7 @@ fn name(token: &str) -> Option<Name> {
     }
     let token = token.strip_prefix("./").unwrap_or(token);
     let text = token.to_lowercase();
-    if COMMON.contains(&format!(" {text} ")) || text.contains("://") {
+    if is_common(&text) || text.contains("://") {
         return None;
     }
     let is_weak = match shape(token)? {
