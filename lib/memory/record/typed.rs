@@ -8,6 +8,8 @@ use crate::memory::record::speech::Speech;
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// A turn of a person with more characters counts as pasted, but for what stands beside marked blocks.
 const TYPED_CHARS: usize = 500;
@@ -162,7 +164,9 @@ pub(super) fn is_same(typed: &[String], written: &[String], may_fix: &dyn Fn(&st
     let core = |words| without_lead_out(without_lead_in(words));
     let ways = |words| [words, without_lead_in(words), core(words)];
     let is_same_word = |(typed, written): (&String, &String)| {
-        typed == written || is_slip(typed, written) && may_fix(typed, written)
+        typed == written
+            || typed.is_ascii() && *typed == without_accents(written)
+            || is_slip(typed, written) && may_fix(typed, written)
     };
     ways(typed).iter().any(|typed| {
         ways(written).iter().any(|written| {
@@ -171,6 +175,11 @@ pub(super) fn is_same(typed: &[String], written: &[String], may_fix: &dyn Fn(&st
                 && typed.iter().zip(written.iter()).all(is_same_word)
         })
     })
+}
+
+/// In a hurry people leave them out.
+fn without_accents(word: &str) -> String {
+    word.nfd().filter(|c| !is_combining_mark(*c)).collect()
 }
 
 /// The words without those that are only polite, and with short forms written out.
@@ -185,7 +194,8 @@ fn spelled_out(words: &[String]) -> Vec<String> {
         ("xq", "porque"),
         ("nich", "nicht"),
     ];
-    let is_polite = |word: &&String| ["please", "pls", "plz", "btw", "bitte"].contains(&word.as_str());
+    let is_polite =
+        |word: &&String| ["please", "pls", "plz", "btw", "bitte", "also"].contains(&word.as_str());
     let long = |word: &String| {
         SHORT.iter().find(|(short, _)| short == word).map_or(word.clone(), |(_, long)| (*long).to_owned())
     };
