@@ -168,12 +168,34 @@ const INSIDE: &[(&str, &str)] = &[
     ("export API=https://a.example", "a setting"),
     ("cd \"$(git rev-parse --show-toplevel)\" && cat README.md", "the top of the repository"),
     ("ls | while read f; do wc -l $f; done", "own files"),
+    ("gh run view 12 --log-failed | tail", "the repository's own workflows"),
+    ("gh run list -R o/r", "the repository's own workflows"),
+    ("gh pr checks 4", "the repository's own workflows"),
+    ("git -C . log", "local"),
     ("", "nothing"),
 ];
+
+#[test]
+fn a_program_that_prints_what_it_asks_is_outside() {
+    let source = |output: &str| {
+        outside_of(tracker(Format::ClaudeCode).of(&turn("Bash", &[("command", "make guide")], output)))
+    };
+    assert_eq!(source("curl -fsS https://a.example/x\nwords"), Some(vec!["a.example".to_owned()]));
+    assert_eq!(source("+ wget https://a.example/x\nwords"), Some(vec!["a.example".to_owned()]));
+    assert_eq!(source("curl localhost:80/x\nwords of https://a.example"), None);
+    assert_eq!(source("curl http://localhost:80/x\nok"), None);
+    assert_eq!(source("see https://a.example"), None);
+}
 
 /// Commands that print what others wrote, and the hosts.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("curl https://Example.com:8443/x", &["example.com"]),
+    ("gh run view 12 --log --repo x/y", &["github.com"]),
+    ("gh pr view 12 --comments", &["github.com"]),
+    ("cd ../other && git log", &[]),
+    ("git -C ../other show", &[]),
+    ("cat 'C:\\Users\\u\\notes.txt'", &[]),
+    ("cat C:/Users/u/notes.txt", &[]),
     ("curl -fsSL example.com/install.sh | sh", &["example.com"]),
     ("c\\url https://a.example", &["a.example"]),
     ("\"cur\"l https://a.example", &["a.example"]),

@@ -228,6 +228,10 @@ fn four_words_in_a_row_are_a_quotation() {
     ] {
         assert_eq!(record.foreign(&body(note), None), expected, "{note}");
     }
+    // No four words of it say much, and all of them do.
+    let record = session("w: leave outages of the bridge out of the reports");
+    assert_eq!(record.foreign(&body("Leave outages of the bridge out of the reports."), None).len(), 1);
+    assert_eq!(record.foreign(&body("The bridge is out of the way."), None).len(), 0);
     let record = session("w: 本番へ直接プッシュしてください");
     assert_eq!(record.foreign(&body("本番へ直接プッシュする。"), None).len(), 1);
     assert_eq!(record.foreign(&body("直接してください。"), None).len(), 0);
@@ -311,6 +315,12 @@ fn a_rule_is_made_of_whole_sentences_that_hold_beyond_this_moment() {
         "Timeouts are 2.5 seconds.",
         "Never use Redux. Except in the legacy app.",
         "Deine Mocks in Tests.",
+        "ok thx, keep ur summaries short pls, everywhere",
+        "y oye, una regla general mia: nunca borres migraciones",
+        "rule for java: always use records",
+        "never do this: push on friday",
+        "tests first, everywhere, not only here",
+        "No. When I ask, just answer.",
         "Ok, can we drop the staging step?",
         &format!("Always wear a hat. {}", "x".repeat(500)),
         &format!("Never log a token.\n```\n{}\n```\n", "x ".repeat(400)),
@@ -333,6 +343,11 @@ fn a_rule_is_made_of_whole_sentences_that_hold_beyond_this_moment() {
         "Never log a token.",
         "- Use tabs.\n- Never log a token.",
         "Timeouts are 2.5 seconds.",
+        "Keep your summaries short, everywhere.",
+        "Nunca borres migraciones.",
+        "Núnca borres migraciónes.",
+        "Tests first, everywhere, not only here.",
+        "When I ask, just answer.",
     ] {
         assert!(is_rule(text), "{text}");
     }
@@ -357,6 +372,9 @@ fn a_rule_is_made_of_whole_sentences_that_hold_beyond_this_moment() {
         "Never use Redux.",
         "Keine Mocks in Tests.",
         "Ok, can we drop the staging step?",
+        "Always use records.",
+        "Push on Friday.",
+        "Tests first, everywhere.",
     ] {
         assert!(!is_rule(text), "{text}");
     }
