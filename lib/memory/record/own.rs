@@ -3,7 +3,7 @@
 use crate::memory::record::note::NoteText;
 use crate::memory::record::sentences::of_note;
 use crate::memory::record::speech::Speech;
-use crate::memory::record::typed::{TypedSentence, is_same};
+use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::{is_stop_word, stem};
 use std::collections::HashSet;
@@ -22,9 +22,11 @@ impl Typed<'_> {
         let is_one = |sentence: &Vec<String>| {
             self.sentences.iter().any(|typed| typed.is_rule && is_same(&typed.words, sentence, self.may_fix))
         };
+        let is_any = |sentence: &String| ways(sentence).iter().any(|way| is_one(&words_of(way)));
         let field = |text: &str| {
-            let sentences = sentences(text);
-            !sentences.is_empty() && sentences.iter().all(is_one)
+            let mut sentences = of_note(text);
+            sentences.retain(|sentence| !words_of(sentence).is_empty());
+            !sentences.is_empty() && sentences.iter().all(is_any)
         };
         field(note.title) && field(note.body) && (note.summary.trim().is_empty() || field(note.summary))
     }
@@ -101,6 +103,10 @@ fn changed(
     let all: Vec<&Vec<String>> = before.iter().collect();
     let from = nearest(sentence, &all).map(|at| &before[at]);
     if let Some(from) = from {
+        if let Some(lost) = left_out(sentence, from, said).filter(|lost| !lets_go(quoted, lost)) {
+            let lost: Vec<String> = content(from).filter(|word| lost.contains(word)).collect();
+            return Some(format!("it leaves out \"{}\"", lost.join(" ")));
+        }
         let shared = |words: &[String], other: &[String]| -> Vec<String> {
             let other: HashSet<String> = content(other).collect();
             content(words).filter(|word| other.contains(word)).collect()
@@ -113,6 +119,26 @@ fn changed(
         }
     }
     turned(sentence, from, gone, quoted).map(|word| format!("\"{word}\" is not what you said"))
+}
+
+/// What a changed sentence lacks of the old one, if it is more than what comes. A number may go if the person said one.
+fn left_out(sentence: &[String], from: &[String], said: &HashSet<String>) -> Option<HashSet<String>> {
+    let (stays, stood): (HashSet<String>, HashSet<String>) =
+        (content(sentence).collect(), content(from).collect());
+    let has_number = said.iter().any(|word| is_number(word));
+    let is_lost =
+        |word: &String| !has_word(&stays, word) && !is_said(said, word) && !(has_number && is_number(word));
+    let lost: HashSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
+    let come = stays.iter().filter(|word| !has_word(&stood, word)).count();
+    (lost.len() > come).then_some(lost)
+}
+
+fn is_number(word: &str) -> bool {
+    const NUMBERS: [&str; 16] = [
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "zwei", "drei",
+        "vier", "dos", "tres", "cuatro",
+    ];
+    word.contains(|c: char| c.is_ascii_digit()) || NUMBERS.contains(&word)
 }
 
 /// Is it a word of the person? Of a flag, they may have said the name.

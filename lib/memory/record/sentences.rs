@@ -16,7 +16,12 @@ struct Paragraph {
     text: String,
     /// It forbids what its list says, or says when it holds: the items belong to it.
     has_items: bool,
+    /// It is one short item of a list: the next line is not its end.
+    is_item: bool,
 }
+
+/// A longer item may go on in the next line. In characters.
+const SHORT_ITEM: usize = 60;
 
 /// The sentences of what a person typed, white space collapsed.
 pub(super) fn of_turn(text: &str) -> Vec<String> {
@@ -36,7 +41,10 @@ pub(super) fn of_turn(text: &str) -> Vec<String> {
                 paragraphs.push(Paragraph::default());
             }
         } else if let Some(item) = list_item(start).filter(|_| !last.has_items && !binds_items(&last.text)) {
-            paragraphs.push(Paragraph { text: format!("{item}\n"), has_items: false });
+            let is_item = item.chars().nth(SHORT_ITEM).is_none();
+            paragraphs.push(Paragraph { text: format!("{item}\n"), has_items: false, is_item });
+        } else if last.is_item && start == line && !goes_on(&last.text) && !is_bound(line) {
+            paragraphs.push(Paragraph { text: format!("{line}\n"), ..Paragraph::default() });
         } else {
             last.has_items |= list_item(start).is_some();
             last.text.extend([line, "\n"]);
@@ -54,10 +62,18 @@ fn goes_on(paragraph: &str) -> bool {
 
 /// Does the list under it belong to it? Not to a heading that says no more than "rules:".
 fn binds_items(paragraph: &str) -> bool {
-    let words = words_of(paragraph);
+    let mut sentences = Vec::new();
+    split(paragraph, &mut sentences);
+    let words = words_of(sentences.last().map_or("", String::as_str));
     let is_heading = paragraph.trim_end().ends_with([':', '：'])
         && ![Speech::Negation, Speech::Condition].iter().any(|speech| speech.is_in(&words));
     goes_on(paragraph) && !is_heading
+}
+
+/// Does it say when the line before it holds?
+fn is_bound(line: &str) -> bool {
+    let words = words_of(line);
+    [Speech::Condition, Speech::Exception].iter().any(|speech| speech.begins(&words) > 0)
 }
 
 /// What stands after the mark of a list.

@@ -58,8 +58,7 @@ pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSente
         }
     }
     let whole = whole.into_iter().filter(|sentence| is_own(sentence));
-    let all = whole
-        .flat_map(|text| announced(&text).map(str::to_owned).into_iter().chain([text]).collect::<Vec<_>>());
+    let all = whole.flat_map(|text| ways(&text).into_iter().map(str::to_owned).collect::<Vec<_>>());
     let typed = all.map(|text| {
         let words = words_of(&text);
         let is_rule = is_rule(&words);
@@ -68,21 +67,29 @@ pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSente
     typed.filter(|sentence| !sentence.words.is_empty()).collect()
 }
 
-/// "A rule for everywhere: …": what stands after the colon, if nothing before it says when it holds.
-fn announced(sentence: &str) -> Option<&str> {
-    let (head, rest) = sentence.split_once(": ")?;
-    let words = words_of(head);
-    let says_nothing = |word: &String| {
-        let one = std::slice::from_ref(word);
-        is_stop_word(word)
-            || [Speech::Filler, Speech::Announcement, Speech::LeadIn]
-                .iter()
-                .any(|speech| speech.begins(one) > 0)
+/// A sentence as it stands, and what follows a comma or colon in it, if before that stands only that a rule follows: "a rule for
+/// everywhere: …", "same in every project, …".
+pub(super) fn ways(sentence: &str) -> Vec<&str> {
+    let borders = sentence.match_indices([',', ':']).map(|(at, mark)| (at, at + mark.len()));
+    let borders = borders.filter(|(_, end)| sentence[*end..].starts_with(' '));
+    let announced = borders.take_while(|(at, _)| is_announcement(&sentence[..*at]));
+    std::iter::once(sentence).chain(announced.map(|(_, end)| sentence[end..].trim_start())).collect()
+}
+
+/// Does it say that a rule follows, and not when or where it holds?
+fn is_announcement(head: &str) -> bool {
+    let words = without_since_when(&words_of(head));
+    let says_nothing = |words: &[String]| {
+        let speeches = [Speech::Announcement, Speech::LeadIn, Speech::Filler, Speech::Quantifier];
+        let length = speeches.iter().map(|speech| speech.begins(words)).max().unwrap_or(0);
+        length.max(usize::from(is_stop_word(&words[0])))
     };
-    let is_announcement = Speech::Announcement.is_in(&words)
-        && words.iter().all(says_nothing)
-        && ![Speech::Negation, Speech::Condition, Speech::ThisTime].iter().any(|speech| speech.is_in(&words));
-    is_announcement.then_some(rest)
+    let mut rest = words.as_slice();
+    while !rest.is_empty() && says_nothing(rest) > 0 {
+        rest = &rest[says_nothing(rest)..];
+    }
+    let limits = [Speech::Negation, Speech::Condition, Speech::ThisTime];
+    rest.is_empty() && !limits.iter().any(|speech| speech.is_in(&words))
 }
 
 /// Neither a question, nor a supposition, nor somebody else's words.
@@ -118,7 +125,11 @@ fn is_quotation(sentence: &str) -> bool {
 
 /// Does it speak of more than this moment and this place?
 fn is_rule(words: &[String]) -> bool {
-    // "From now on" says since when, and not how long.
+    !Speech::ThisTime.is_in(&without_since_when(words))
+}
+
+/// "From now on" says since when, and not how long.
+fn without_since_when(words: &[String]) -> Vec<String> {
     let mut rest = Vec::new();
     let mut at = 0;
     while at < words.len() {
@@ -130,7 +141,7 @@ fn is_rule(words: &[String]) -> bool {
             length => at += length,
         }
     }
-    !Speech::ThisTime.is_in(&rest)
+    rest
 }
 
 /// The words without what only leads in.
@@ -184,12 +195,16 @@ fn without_accents(word: &str) -> String {
 
 /// The words without those that are only polite, and with short forms written out.
 fn spelled_out(words: &[String]) -> Vec<String> {
-    const SHORT: [(&str, &str); 8] = [
+    const SHORT: [(&str, &str); 12] = [
         ("u", "you"),
         ("ur", "your"),
         ("r", "are"),
         ("thx", "thanks"),
         ("ppl", "people"),
+        ("nem", "einem"),
+        ("nen", "einen"),
+        ("ne", "eine"),
+        ("hab", "habe"),
         ("q", "que"),
         ("xq", "porque"),
         ("nich", "nicht"),
@@ -207,11 +222,12 @@ fn is_slip(typed: &str, written: &str) -> bool {
     let may_err = |word: &str| {
         let one = std::slice::from_ref(&word.to_owned()).to_vec();
         let turns = [Speech::Negation, Speech::Condition, Speech::Quantifier];
-        word.chars().nth(TYPO_LETTERS - 1).is_some()
-            && word.chars().all(char::is_alphabetic)
-            && !turns.iter().any(|speech| speech.begins(&one) > 0)
+        word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.begins(&one) > 0)
     };
-    typed.len().abs_diff(written.len()) <= 2
+    let is_long = |word: &str| word.chars().nth(TYPO_LETTERS - 1).is_some();
+    // "Teh" is no word, and "the" says little.
+    (is_long(typed) && is_long(written) || typed.len() > 2 && is_stop_word(written) && !is_stop_word(typed))
+        && typed.len().abs_diff(written.len()) <= 2
         && may_err(typed)
         && may_err(written)
         && osa_distance(typed, written) <= 1
