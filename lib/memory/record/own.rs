@@ -127,7 +127,7 @@ fn left_out(sentence: &[String], from: &[String], said: &HashSet<String>) -> Opt
         (content(sentence).collect(), content(from).collect());
     let has_number = said.iter().any(|word| is_number(word));
     let is_lost =
-        |word: &String| !has_word(&stays, word) && !is_said(said, word) && !(has_number && is_number(word));
+        |word: &String| !has_word(&stays, word) && !is_said(said, word) && (!has_number || !is_number(word));
     let lost: HashSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
     let come = stays.iter().filter(|word| !has_word(&stood, word)).count();
     (lost.len() > come).then_some(lost)
