@@ -244,7 +244,11 @@ impl Shell<'_> {
             Some((before, valued)) => self.reader(call, before, valued),
             None if programs::is_quiet(name) => None,
             // The programs of another directory are not the repository's.
-            None if self.places.is_own(&self.dir) && !self.places.is_brought(&self.dir) => self.echoed(),
+            None if self.places.is_own(&self.dir) && !self.places.is_brought(&self.dir) => {
+                let brought = call.arguments().map(|word| self.places.resolve(&self.dir, word));
+                let brought = brought.filter_map(|path| self.places.brought_by(&path));
+                brought.fold(self.echoed(), |source, hosts| both(source, Some(hosts)))
+            }
             None => self.places.outside(&self.dir),
         }
     }

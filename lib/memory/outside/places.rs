@@ -149,6 +149,11 @@ impl Places {
         }
     }
 
+    /// From where a command brought it.
+    pub(super) fn brought_by(&self, path: &Path) -> Option<Vec<String>> {
+        self.found_brought(path).cloned()
+    }
+
     pub(super) fn is_brought(&self, path: &Path) -> bool {
         self.found_brought(path).is_some()
     }
