@@ -608,7 +608,11 @@ impl Shell<'_> {
                 let is_named =
                     call.arguments().any(|word| is_cluster(word, "O") || word.starts_with("--remote-name"));
                 files.extend(addresses.iter().filter(|_| is_named).map(|word| base(word)));
-                files.extend(call.option(&["-o", "--output"]).map(str::to_owned));
+                // `-fsSLo FILE`
+                let mut words =
+                    call.arguments().skip_while(|word| !(is_cluster(word, "o") && word.ends_with('o')));
+                let clustered = words.nth(1);
+                files.extend(call.option(&["-o", "--output"]).or(clustered).map(str::to_owned));
             }
             "gh" | "glab" => {
                 let words = call.operands(&["-R", "--repo"]);

@@ -247,6 +247,10 @@ pub(super) fn is_searcher(name: &str) -> bool {
 }
 
 pub(super) fn is_sent(name: &str, option: &str) -> bool {
+    // Of `-fsSLo` the last letter has the value.
+    let last = option.chars().next_back().filter(|_| option.len() > 2 && !option.starts_with("--"));
+    let last = last.map(|letter| format!("-{letter}"));
+    let option = last.as_deref().unwrap_or(option);
     match name {
         "curl" | "curlie" => has(SENT, option) || has(SENT_BY_CURL, option),
         "wget" | "wget2" => has(SENT, option) || has(SENT_BY_WGET, option),

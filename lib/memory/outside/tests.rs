@@ -393,6 +393,7 @@ fn what_was_brought_from_outside_is_outside_when_it_is_read() {
         (["curl -o x.sh https://a.example/x", "chmod +x x.sh && ./x.sh"], &a),
         (["curl -o x https://a.example/x; cp x y", "cat y"], &a),
         (["curl -o x.yml https://a.example/x", "./mirror x.yml"], &a),
+        (["curl -fsSLo x.yml https://a.example/x", "cat x.yml"], &a),
         (["curl -o x.yml https://a.example/x", "./mirror y.yml"], &None),
         (["curl -o x.tgz https://a.example/x; tar xzf x.tgz -C third", "cat third/README"], &a),
         (["git clone https://a.example/x/y", "cat y/README.md"], &a),
