@@ -609,9 +609,7 @@ impl Shell<'_> {
                     call.arguments().any(|word| is_cluster(word, "O") || word.starts_with("--remote-name"));
                 files.extend(addresses.iter().filter(|_| is_named).map(|word| base(word)));
                 // `-fsSLo FILE`
-                let mut words =
-                    call.arguments().skip_while(|word| !(is_cluster(word, "o") && word.ends_with('o')));
-                let clustered = words.nth(1);
+                let clustered = call.arguments().skip_while(|word| !programs::is_output_cluster(word)).nth(1);
                 files.extend(call.option(&["-o", "--output"]).or(clustered).map(str::to_owned));
             }
             "gh" | "glab" => {

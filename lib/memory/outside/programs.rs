@@ -246,13 +246,16 @@ pub(super) fn is_searcher(name: &str) -> bool {
     has(SEARCHERS, name)
 }
 
+/// `-fsSLo`: switches of curl, and the option for the file.
+pub(super) fn is_output_cluster(option: &str) -> bool {
+    let switches = option.strip_prefix('-').and_then(|option| option.strip_suffix('o'));
+    switches
+        .is_some_and(|switches| !switches.is_empty() && switches.bytes().all(|c| b"fgijkLNsSv#".contains(&c)))
+}
+
 pub(super) fn is_sent(name: &str, option: &str) -> bool {
-    // Of `-fsSLo` the last letter has the value.
-    let last = option.chars().next_back().filter(|_| option.len() > 2 && !option.starts_with("--"));
-    let last = last.map(|letter| format!("-{letter}"));
-    let option = last.as_deref().unwrap_or(option);
     match name {
-        "curl" | "curlie" => has(SENT, option) || has(SENT_BY_CURL, option),
+        "curl" | "curlie" => has(SENT, option) || has(SENT_BY_CURL, option) || is_output_cluster(option),
         "wget" | "wget2" => has(SENT, option) || has(SENT_BY_WGET, option),
         _ => false,
     }
