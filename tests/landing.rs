@@ -135,6 +135,14 @@ impl Scene {
         (out, err)
     }
 
+    /// The reply of a case updates its note.
+    fn correct(&self, case: &Value) {
+        let mut reply = case["reply"].clone();
+        reply["update"] = case["note"]["title"].clone();
+        reply["scope"] = case["note"]["scope"].clone();
+        self.consolidate(&json!({"entries": [reply]}));
+    }
+
     /// The files of a place.
     fn files(&self, place: &str) -> Vec<String> {
         let dir = self.sandbox.store().join(place);
@@ -251,10 +259,7 @@ fn a_correction_is_shown_its_note_and_lands() {
         scene.begin(text(&case, "repo"), &notes);
         scene.tell("s", &case, usize::MAX);
         let before = scene.sandbox.prompts().len();
-        let mut reply = case["reply"].clone();
-        reply["update"] = case["note"]["title"].clone();
-        reply["scope"] = case["note"]["scope"].clone();
-        scene.consolidate(&json!({"entries": [reply]}));
+        scene.correct(&case);
         let prompt = &scene.sandbox.prompts()[before];
         shown.count(prompt.contains(text(&case["note"], "body").lines().next().unwrap()), || {
             text(&case, "id").to_owned()
@@ -285,10 +290,7 @@ fn an_update_that_turns_a_persons_note_around_waits() {
         scene.begin(text(&case, "repo"), &[case["note"].clone()]);
         let before = scene.files("topics");
         scene.tell("s", &case, usize::MAX);
-        let mut reply = case["reply"].clone();
-        reply["update"] = case["note"]["title"].clone();
-        reply["scope"] = case["note"]["scope"].clone();
-        scene.consolidate(&json!({"entries": [reply]}));
+        scene.correct(&case);
         let is_waiting = scene.files("topics") == before && scene.reasons().len() == 1;
         waits.count(is_waiting, || text(&case, "id").to_owned());
     }

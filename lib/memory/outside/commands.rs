@@ -246,7 +246,7 @@ impl Shell<'_> {
             // The programs of another directory are not the repository's.
             None if self.places.is_own(&self.dir) && !self.places.is_brought(&self.dir) => {
                 let brought = call.arguments().map(|word| self.places.resolve(&self.dir, word));
-                let brought = brought.filter_map(|path| self.places.brought_by(&path));
+                let brought = brought.filter_map(|path| self.places.brought_from(&path).cloned());
                 brought.fold(self.echoed(), |source, hosts| both(source, Some(hosts)))
             }
             None => self.places.outside(&self.dir),

@@ -103,7 +103,7 @@ impl Places {
 
     /// `Some`: what this path shows is from outside, with the hosts that are known.
     pub(super) fn outside(&mut self, path: &Path) -> Option<Vec<String>> {
-        if let Some(hosts) = self.found_brought(path) {
+        if let Some(hosts) = self.brought_from(path) {
             return Some(hosts.clone());
         }
         if self.written.contains(path) || path.starts_with("/dev") && !path.starts_with("/dev/shm") {
@@ -141,7 +141,8 @@ impl Places {
         self.own.iter().any(|top| path.starts_with(top))
     }
 
-    fn found_brought(&self, path: &Path) -> Option<&Vec<String>> {
+    /// From where a command brought it, or something above it.
+    pub(super) fn brought_from(&self, path: &Path) -> Option<&Vec<String>> {
         if self.brought.is_empty() {
             None
         } else {
@@ -149,13 +150,8 @@ impl Places {
         }
     }
 
-    /// From where a command brought it.
-    pub(super) fn brought_by(&self, path: &Path) -> Option<Vec<String>> {
-        self.found_brought(path).cloned()
-    }
-
     pub(super) fn is_brought(&self, path: &Path) -> bool {
-        self.found_brought(path).is_some()
+        self.brought_from(path).is_some()
     }
 
     /// A checkout of the repository itself was made there.

@@ -401,18 +401,26 @@ fn host_parts(token: &str) -> impl Iterator<Item = &str> {
 /// A run of four words of a note.
 pub(super) struct Run {
     pub(super) hash: u64,
-    pub(super) words: Vec<String>,
-    /// Which of them say something.
-    content: Vec<bool>,
+    /// Each with whether it says something.
+    words: Vec<(String, bool)>,
+}
+
+/// The words of runs that follow each other, each once.
+fn words_in(runs: &[Run]) -> impl Iterator<Item = &(String, bool)> {
+    let first = runs.first().into_iter().flat_map(|run| &run.words);
+    first.chain(runs.iter().skip(1).filter_map(|run| run.words.last()))
+}
+
+/// What runs that follow each other say.
+pub(super) fn said(runs: &[Run]) -> String {
+    words_in(runs).map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// Do runs that follow each other say something? Four words do with three of content, more of them with four.
 pub(super) fn say_something(runs: &[Run]) -> bool {
-    let count = |run: &Run| run.content.iter().filter(|is_content| **is_content).count();
-    let all =
-        |first: &Run| count(first) + runs[1..].iter().filter(|run| run.content.last() == Some(&true)).count();
-    runs.iter().any(|run| count(run) >= RUN_CONTENT)
-        || runs.first().is_some_and(|first| all(first) > RUN_CONTENT)
+    let says = |(_, is_content): &&(String, bool)| *is_content;
+    let of_one = |run: &Run| run.words.iter().filter(says).count();
+    runs.iter().any(|run| of_one(run) >= RUN_CONTENT) || words_in(runs).filter(says).count() > RUN_CONTENT
 }
 
 /// The runs of one field of a note.
@@ -429,8 +437,10 @@ pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<Run> {
         let hashes: Vec<(u64, bool)> = run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
         found.push(Run {
             hash: run_key(hasher, &hashes),
-            words: run.iter().map(|(_, word, _)| word.clone()).collect(),
-            content: run.iter().map(|(_, word, is_half)| *is_half || !is_stop_word(word)).collect(),
+            words: run
+                .iter()
+                .map(|(_, word, is_half)| (word.clone(), *is_half || !is_stop_word(word)))
+                .collect(),
         });
     }
     found

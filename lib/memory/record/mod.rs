@@ -21,7 +21,7 @@ pub(crate) use crate::memory::record::sentences::{collapsed, of_note as sentence
 
 use crate::memory::facts::facts;
 use crate::memory::record::claims::{
-    Claim, ClaimKind, Run, disguised, each_key, each_run, key_of, names, runs, say_something, stream,
+    Claim, ClaimKind, Run, disguised, each_key, each_run, key_of, names, runs, said, say_something, stream,
     unveiled,
 };
 pub(crate) use crate::memory::record::note::NoteText;
@@ -396,13 +396,6 @@ impl Record {
 /// Was it given inside, or by the agent before it came from outside at `place`?
 fn is_known(given: Given, place: usize) -> bool {
     given.by & (by::PERSON | by::INSIDE) != 0 || given.by & by::AGENT != 0 && given.agent_at <= place
-}
-
-/// The words of runs that follow each other.
-fn said(runs: &[Run]) -> String {
-    let first = runs.first().map(|run| run.words.as_slice()).unwrap_or_default().iter();
-    let rest = runs.iter().skip(1).filter_map(|run| run.words.last());
-    first.chain(rest).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 fn sentences_in<'a>(note: &NoteText<'a>) -> impl Iterator<Item = Vec<String>> + use<'a> {

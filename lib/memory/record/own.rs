@@ -58,15 +58,18 @@ impl Typed<'_> {
             return Some("you said it in another language".to_owned());
         }
         let quoted = cited_of(self.sentences, cited);
-        let said: HashSet<String> =
-            self.sentences.iter().flat_map(|sentence| content(&sentence.words)).collect();
-        let known: HashSet<String> = before.iter().flat_map(|sentence| content(sentence)).collect();
-        for sentence in &come {
-            if !self.has(sentence)
-                && let Some(why) = changed(sentence, &before, &gone, &known, &said, &quoted)
-            {
-                return Some(why);
-            }
+        let change = Change {
+            known: before.iter().flat_map(|sentence| content(sentence)).collect(),
+            said: self.sentences.iter().flat_map(|sentence| content(&sentence.words)).collect(),
+            told: quoted.iter().flat_map(|sentence| content(&sentence.words)).collect(),
+            before: before.iter().collect(),
+            gone: &gone,
+            quoted: &quoted,
+        };
+        let why =
+            come.iter().filter(|sentence| !self.has(sentence)).find_map(|sentence| change.why_not(sentence));
+        if why.is_some() {
+            return why;
         }
         // What goes needs a sentence of its own that comes, or is let go of.
         for sentence in come {
@@ -85,52 +88,93 @@ impl Typed<'_> {
     }
 }
 
-/// Why a sentence that was not typed as it stands is not in the person's words.
-fn changed(
-    sentence: &[String],
-    before: &[Vec<String>],
-    gone: &[&Vec<String>],
-    known: &HashSet<String>,
-    said: &HashSet<String>,
-    quoted: &[&TypedSentence],
-) -> Option<String> {
-    if let Some(word) = content(sentence).find(|word| !has_word(known, word) && !is_said(said, word)) {
-        return Some(format!("you did not say \"{word}\""));
-    }
-    if !quoted.iter().any(allows) && !content(sentence).any(|word| !has_word(known, &word)) {
-        return Some("it says otherwise what it said before".to_owned());
-    }
-    let all: Vec<&Vec<String>> = before.iter().collect();
-    let from = nearest(sentence, &all).map(|at| &before[at]);
-    if let Some(from) = from {
-        if let Some(lost) = left_out(sentence, from, said).filter(|lost| !lets_go(quoted, lost)) {
-            let lost: Vec<String> = content(from).filter(|word| lost.contains(word)).collect();
-            return Some(format!("it leaves out \"{}\"", lost.join(" ")));
-        }
-        let shared = |words: &[String], other: &[String]| -> Vec<String> {
-            let other: HashSet<String> = content(other).collect();
-            content(words).filter(|word| other.contains(word)).collect()
-        };
-        let told: HashSet<String> = quoted.iter().flat_map(|sentence| content(&sentence.words)).collect();
-        let kept =
-            |words: Vec<String>| words.into_iter().filter(|word| !has_word(&told, word)).collect::<Vec<_>>();
-        if kept(shared(sentence, from)) != kept(shared(from, sentence)) {
-            return Some("its words change places".to_owned());
-        }
-    }
-    turned(sentence, from, gone, quoted).map(|word| format!("\"{word}\" is not what you said"))
+/// A change of a note that is the person's.
+struct Change<'a> {
+    /// The sentences of the old note, and those of them that go.
+    before: Vec<&'a Vec<String>>,
+    gone: &'a [&'a Vec<String>],
+    /// What the person typed in the turns that are quoted.
+    quoted: &'a [&'a TypedSentence],
+    /// The words of content: of the old note, of all that the person typed, and of what is quoted.
+    known: HashSet<String>,
+    said: HashSet<String>,
+    told: HashSet<String>,
 }
 
-/// What a changed sentence lacks of the old one, if it is more than what comes. A number may go if the person said one.
-fn left_out(sentence: &[String], from: &[String], said: &HashSet<String>) -> Option<HashSet<String>> {
-    let (stays, stood): (HashSet<String>, HashSet<String>) =
-        (content(sentence).collect(), content(from).collect());
-    let has_number = said.iter().any(|word| is_number(word));
-    let is_lost =
-        |word: &String| !has_word(&stays, word) && !is_said(said, word) && (!has_number || !is_number(word));
-    let lost: HashSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
-    let come = stays.iter().filter(|word| !has_word(&stood, word)).count();
-    (lost.len() > come).then_some(lost)
+impl Change<'_> {
+    /// Why a sentence that was not typed as it stands is not in the person's words.
+    fn why_not(&self, sentence: &[String]) -> Option<String> {
+        if let Some(word) =
+            content(sentence).find(|word| !has_word(&self.known, word) && !is_said(&self.said, word))
+        {
+            return Some(format!("you did not say \"{word}\""));
+        }
+        if !self.quoted.iter().any(allows) && !content(sentence).any(|word| !has_word(&self.known, &word)) {
+            return Some("it says otherwise what it said before".to_owned());
+        }
+        let from = nearest(sentence, &self.before).map(|at| self.before[at]);
+        if let Some(from) = from {
+            if let Some(lost) = self.left_out(sentence, from).filter(|lost| !lets_go(self.quoted, lost)) {
+                let lost: Vec<String> = content(from).filter(|word| lost.contains(word)).collect();
+                return Some(format!("it leaves out \"{}\"", lost.join(" ")));
+            }
+            let kept = |words: &[String], other: &[String]| -> Vec<String> {
+                let other: HashSet<String> = content(other).collect();
+                content(words).filter(|word| other.contains(word) && !has_word(&self.told, word)).collect()
+            };
+            if kept(sentence, from) != kept(from, sentence) {
+                return Some("its words change places".to_owned());
+            }
+        }
+        self.turned(sentence, from).map(|word| format!("\"{word}\" is not what you said"))
+    }
+
+    /// What a changed sentence lacks of the old one, if it is more than what comes. A number may go if the person said one.
+    fn left_out(&self, sentence: &[String], from: &[String]) -> Option<HashSet<String>> {
+        let (stays, stood): (HashSet<String>, HashSet<String>) =
+            (content(sentence).collect(), content(from).collect());
+        let has_number = self.said.iter().any(|word| is_number(word));
+        let is_lost = |word: &String| {
+            !has_word(&stays, word) && !is_said(&self.said, word) && (!has_number || !is_number(word))
+        };
+        let lost: HashSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
+        let come = stays.iter().filter(|word| !has_word(&stood, word)).count();
+        (lost.len() > come).then_some(lost)
+    }
+
+    /// A negation, condition or quantifier that a changed sentence has or lacks, and the person did not say so. Of one subject,
+    /// one negation is as good as another: "stop squashing" is "no squashing". "All" of a sentence that goes may be kept in this
+    /// one, and one that says little beside what the person said may drop what they left out.
+    fn turned(&self, sentence: &[String], from: Option<&Vec<String>>) -> Option<String> {
+        let turns = |words: &[String]| -> HashSet<String> {
+            let all = [Speech::Negation, Speech::Condition, Speech::Quantifier];
+            all.iter().flat_map(|speech| speech.of(words)).collect()
+        };
+        let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
+        let mut said: HashSet<String> =
+            self.quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
+        let subject: HashSet<String> = content(sentence).collect();
+        let negates = |typed: &&TypedSentence| {
+            let is_negated =
+                [Speech::Negation, Speech::LetGo].iter().any(|speech| speech.is_in(&typed.words))
+                    || typed.words.iter().any(|word| word == "stop");
+            is_negated && content(&typed.words).any(|word| has_word(&subject, &word))
+        };
+        if self.quoted.iter().any(negates) {
+            said.extend(Speech::Negation.of(sentence));
+        }
+        let kept: HashSet<String> =
+            self.gone.iter().flat_map(|sentence| Speech::Quantifier.of(sentence)).collect();
+        if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
+            return Some(word.clone());
+        }
+        let may_drop = |typed: &&TypedSentence| {
+            let told: HashSet<String> = content(&typed.words).collect();
+            allows(typed) || 2 * subject.iter().filter(|word| has_word(&told, word)).count() > subject.len()
+        };
+        let lost = had.difference(&has).find(|word| !said.contains(*word));
+        lost.filter(|_| !self.quoted.iter().any(may_drop)).cloned()
+    }
 }
 
 fn is_number(word: &str) -> bool {
@@ -153,15 +197,12 @@ fn allows(sentence: &&TypedSentence) -> bool {
 
 /// Does one of these sentences take back what is about one of these words?
 fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
-    let is = |speech: Speech, words: &[String]| speech.begins(words) > 0;
     quoted.iter().any(|TypedSentence { words, .. }| {
         let takes_back = (0..words.len()).any(|at| {
             let length = Speech::LetGo.begins(&words[at..]);
             // "Do not forget", "vergiss nicht".
-            let is_turned = at > 0 && is(Speech::Negation, &words[at - 1..at])
-                || words
-                    .get(at + length)
-                    .is_some_and(|word| is(Speech::Negation, std::slice::from_ref(word)));
+            let is_turned = at > 0 && Speech::Negation.has(&words[at - 1])
+                || words.get(at + length).is_some_and(|word| Speech::Negation.has(word));
             length > 0 && !is_turned
         });
         takes_back && content(words).any(|word| has_word(subject, &word))
@@ -179,9 +220,9 @@ fn is_foreign_to(note: &[Vec<String>], typed: &[TypedSentence]) -> bool {
 fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
     let (mut english, mut other) = (0_usize, 0_usize);
     for word in words {
-        let is = |speech: Speech| speech.begins(std::slice::from_ref(word)) > 0;
         // Some words are words of several languages.
-        let (is_english, is_other) = (is_stop_word(word) && !is(Speech::Negation), is(Speech::Filler));
+        let (is_english, is_other) =
+            (is_stop_word(word) && !Speech::Negation.has(word), Speech::Filler.has(word));
         english += usize::from(is_english && !is_other);
         other += usize::from(is_other && !is_english);
     }
@@ -203,13 +244,8 @@ fn sentences(text: &str) -> Vec<Vec<String>> {
 
 /// The stems of the words that say something about the subject.
 fn content(words: &[String]) -> impl Iterator<Item = String> {
-    let says = |word: &&String| {
-        let one = std::slice::from_ref(*word);
-        !is_stop_word(word)
-            && ![Speech::Filler, Speech::Negation, Speech::Quantifier, Speech::Condition]
-                .iter()
-                .any(|speech| speech.begins(one) > 0)
-    };
+    const EMPTY: [Speech; 4] = [Speech::Filler, Speech::Negation, Speech::Quantifier, Speech::Condition];
+    let says = |word: &&String| !is_stop_word(word) && !EMPTY.iter().any(|speech| speech.has(word));
     words.iter().filter(says).map(|word| stem(word).into_owned()).collect::<Vec<_>>().into_iter()
 }
 
@@ -236,40 +272,4 @@ fn nearest(sentence: &[String], among: &[&Vec<String>]) -> Option<usize> {
     let best =
         (0..among.len()).max_by_key(|at| (shared(among[*at]), std::cmp::Reverse((among[*at].len(), *at))))?;
     (shared(among[best]) > 0).then_some(best)
-}
-
-/// A negation, condition or quantifier that a changed sentence has or lacks, and the person did not say so. Of one subject, one
-/// negation is as good as another: "stop squashing" is "no squashing". "All" of a sentence that goes may be kept in this one, and
-/// one that says little beside what the person said may drop what they left out.
-fn turned(
-    sentence: &[String],
-    from: Option<&Vec<String>>,
-    gone: &[&Vec<String>],
-    quoted: &[&TypedSentence],
-) -> Option<String> {
-    let of = |speeches: &[Speech], words: &[String]| -> HashSet<String> {
-        speeches.iter().flat_map(|speech| speech.of(words)).collect()
-    };
-    let turns = |words: &[String]| of(&[Speech::Negation, Speech::Condition, Speech::Quantifier], words);
-    let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
-    let mut said: HashSet<String> = quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
-    let subject: HashSet<String> = content(sentence).collect();
-    let negates = |typed: &&TypedSentence| {
-        let is_negated = [Speech::Negation, Speech::LetGo].iter().any(|speech| speech.is_in(&typed.words))
-            || typed.words.iter().any(|word| word == "stop");
-        is_negated && content(&typed.words).any(|word| has_word(&subject, &word))
-    };
-    if quoted.iter().any(negates) {
-        said.extend(of(&[Speech::Negation], sentence));
-    }
-    let kept: HashSet<String> =
-        gone.iter().flat_map(|sentence| of(&[Speech::Quantifier], sentence)).collect();
-    if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
-        return Some(word.clone());
-    }
-    let may_drop = |typed: &&TypedSentence| {
-        let told: HashSet<String> = content(&typed.words).collect();
-        allows(typed) || 2 * subject.iter().filter(|word| has_word(&told, word)).count() > subject.len()
-    };
-    had.difference(&has).find(|word| !said.contains(*word)).filter(|_| !quoted.iter().any(may_drop)).cloned()
 }

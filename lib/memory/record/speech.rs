@@ -83,6 +83,12 @@ impl Speech {
         phrases.into_iter().flatten().find(fits).map_or(0, Vec::len)
     }
 
+    /// Is this word alone one of the phrases?
+    pub(super) fn has(self, word: &str) -> bool {
+        let phrases = PHRASES.get(&self).and_then(|phrases| phrases.get(word));
+        phrases.is_some_and(|phrases| phrases.iter().any(|phrase| phrase.len() == 1))
+    }
+
     /// Does one of the phrases stand anywhere in `words`?
     pub(super) fn is_in(self, words: &[String]) -> bool {
         (0..words.len()).any(|at| self.begins(&words[at..]) > 0)

@@ -220,9 +220,8 @@ fn spelled_out(words: &[String]) -> Vec<String> {
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
 fn is_slip(typed: &str, written: &str) -> bool {
     let may_err = |word: &str| {
-        let one = std::slice::from_ref(&word.to_owned()).to_vec();
         let turns = [Speech::Negation, Speech::Condition, Speech::Quantifier];
-        word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.begins(&one) > 0)
+        word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.has(word))
     };
     let is_long = |word: &str| word.chars().nth(TYPO_LETTERS - 1).is_some();
     // "Teh" is no word, and "the" says little.

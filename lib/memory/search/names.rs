@@ -19,7 +19,7 @@ const COMMON: &str = " --all --force --help --verbose --version __init__.py a11y
     python3 rabbitmq react.js readme.md requirements.txt rust_backtrace sha1 sha256 src/lib.rs src/main.rs top10 \
     tsconfig.json typeerror typescript utf-8 utf8 valueerror vue.js websocket win32 x64 x86-64 x86_64 ";
 /// What the second word of a message is, and never of a command: `undefined is not iterable`.
-const VERBS: &str = " are at cannot for from has have in is of on the to was were with without ";
+const OF_MESSAGES: &str = " are at cannot for from has have in is of on the to was were with without ";
 const COMMON_COMMANDS: &str = "|cargo build|cargo check|cargo run|cargo test|docker build|docker compose|docker run|git add|\
     git checkout|git commit|git diff|git log|git merge|git pull|git push|git rebase|git reset|git status|go build|go run|\
     go test|make build|make test|npm ci|npm install|npm run|npm start|npm test|npx run|pip install|pnpm build|pnpm install|pnpm run|\
@@ -198,8 +198,8 @@ fn command(code: &str) -> Option<String> {
     let is_program = program.len() > 1
         && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte))
         && !is_stop_word(program);
-    let is_said = VERBS.contains(&format!(" {verb} "));
-    if !is_program || is_said || !verb.starts_with(|c: char| c.is_alphanumeric() || c == '-') {
+    let is_message = OF_MESSAGES.contains(&format!(" {verb} "));
+    if !is_program || is_message || !verb.starts_with(|c: char| c.is_alphanumeric() || c == '-') {
         return None;
     }
     let two = format!("{program} {verb}");
