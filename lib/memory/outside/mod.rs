@@ -6,6 +6,7 @@
 
 mod addresses;
 mod commands;
+mod git;
 mod places;
 mod programs;
 mod reports;
