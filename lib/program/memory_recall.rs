@@ -74,10 +74,10 @@ pub(super) const ABOUT: About = About {
     ],
 };
 
-/// So many notes, and tokens, are printed by hand unless the flags say otherwise.
+/// The most notes, and tokens, that are printed by hand unless the flags say otherwise.
 const NOTES: usize = 5;
 const TOKENS: usize = 2000;
-/// So long a program waits for its hook, in milliseconds.
+/// How long a program waits for its hook, in milliseconds.
 const PATIENCE: u64 = 250;
 /// The largest JSON of a hook, in bytes. A prompt may hold a pasted log.
 const CAP: usize = 8 << 20;

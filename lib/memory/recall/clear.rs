@@ -8,7 +8,7 @@ use crate::memory::search::Found;
 const ALL: f64 = 1.6;
 const LINE: f64 = 0.8;
 const SHARE: f64 = 0.16;
-/// One after the best must have this part of what the best has.
+/// A note after the best one must match at least this part of what the best one matches.
 const NEXT: f64 = 0.7;
 /// A text of so many words mentions much that it is not about: its title, tags or summary must have a rare word of the prompt.
 const LONG: u32 = 600;

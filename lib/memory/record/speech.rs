@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 pub(super) enum Speech {
     /// May stand before a sentence and be left out.
     LeadIn,
-    /// Says before a colon that a rule follows.
+    /// Says before a colon or comma that a rule follows.
     Announcement,
     /// May stand after it.
     LeadOut,
