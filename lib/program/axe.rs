@@ -26,7 +26,7 @@ const ABOUT: About = About {
            git log -5 | axe run -p 'What happened?' summariser\n    \
            eval \"$(axe completions bash)\"\n    \
            axe help configuration | less\n\n\
-           The manuals are formats, configuration, pipelines, security and comparison.",
+           The manuals are formats, configuration, pipelines, security, installation and comparison.",
     sections: &[],
 };
 

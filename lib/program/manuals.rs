@@ -29,6 +29,12 @@ pub(super) const AXE: &[Manual] = &[
         text: include_str!("../../man/axe-security.7.md"),
     },
     Manual {
+        name: "axe-installation",
+        topic: "installation",
+        caption: "how to install the programs, their manual pages and completions",
+        text: include_str!("../../man/axe-installation.7.md"),
+    },
+    Manual {
         name: "axe-comparison",
         topic: "comparison",
         caption: "the toolkit compared with other programs",

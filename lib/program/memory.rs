@@ -43,7 +43,7 @@ const ABOUT: About = About {
            memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
            memory list --query port --json | memory read -\n    \
            memory help hooks | less\n\n\
-           The manuals are formats, configuration, hooks, pipelines, security and comparison.",
+           The manuals are formats, configuration, hooks, pipelines, security, installation and comparison.",
     sections: &[],
 };
 
