@@ -4,7 +4,8 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::span::{Certainty, CharClass, Span};
+use crate::memory::redact::chars::BASE64;
+use crate::memory::redact::near::{Certainty, Span};
 
 const DASHES: &[u8] = b"-----";
 /// The longest block, in bytes; the longest real key has about 13 KB.
@@ -53,7 +54,7 @@ fn border(bytes: &[u8], start: usize) -> Option<Label> {
     // If the line was cut off, the next dashes belong to another label, and the text before them may be a key.
     let said = &rest[..label];
     let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
-        && said.split(|byte| !CharClass::Base64.has(*byte)).all(|run| run.len() < 24);
+        && said.split(|byte| !BASE64.has(*byte)).all(|run| run.len() < 24);
     let keys = [&b"PRIVATE KEY"[..], b"OpenVPN Static key"];
     keys.iter().find(|key| memmem::find(said, key).is_some()).filter(|_| is_label)?;
     Some(Label { start, end: start + DASHES.len() + label + DASHES.len(), begin })
@@ -61,7 +62,7 @@ fn border(bytes: &[u8], start: usize) -> Option<Label> {
 
 /// Is there a key between the labels, and not just code that looks for them?
 fn holds_key(inside: &[u8]) -> bool {
-    inside.len() <= LONGEST && inside.split(|byte| !CharClass::Base64.has(*byte)).any(|run| run.len() >= 24)
+    inside.len() <= LONGEST && inside.split(|byte| !BASE64.has(*byte)).any(|run| run.len() >= 24)
 }
 
 /// The end of a block without its last line: after the last line that can belong to a key.
@@ -108,7 +109,7 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
 }
 
 fn not_base64(inside: &[u8]) -> usize {
-    inside.iter().rposition(|byte| !CharClass::Base64.has(*byte)).map_or(0, |found| found + 1)
+    inside.iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |found| found + 1)
 }
 
 /// The end of the line at `from`, without its line break, and the start of the next. An escaped `\n` breaks lines
@@ -134,9 +135,8 @@ enum LineContent {
 
 fn content(line: &[u8]) -> LineContent {
     // Around the key there may be quotes, line numbers and operators of the program that printed it.
-    let end =
-        line.iter().rposition(|byte| CharClass::Base64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
-    let start = line[..end].iter().rposition(|byte| !CharClass::Base64.has(*byte)).map_or(0, |at| at + 1);
+    let end = line.iter().rposition(|byte| BASE64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
+    let start = line[..end].iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |at| at + 1);
     let lead = line[..start].iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     match end - start {
         0 => LineContent::Blank,

@@ -4,7 +4,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{border, one_line};
-use crate::memory::redact::span::{Certainty, Span};
+use crate::memory::redact::near::{Certainty, Span};
 
 /// The most patterns: more would be too slow.
 const PATTERNS: usize = 100;

@@ -1,29 +1,28 @@
 //! Removes secrets from text before a model or a note gets it.
 //!
-//! Finders look for secrets: key blocks ([`blocks`]), tokens with the prefix of their issuer ([`tokens`]), places where
-//! secrets are written, such as the login in a URL ([`places`]), names like `password` before values that look secret
-//! ([`named`]), words near which people and programs leave secrets ([`cues`]), seed phrases ([`wallet`]) and numbers of
-//! cards ([`numbers`]). They also look through what hides a secret from them: escapes, colours, invisible characters
-//! ([`veiled`]) and line breaks ([`seams`]). The user's own patterns come on top. Only the secret is replaced, and the
-//! text around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//! `rules.txt` says what is looked for, and [`search`] looks for it, with functions for what a rule cannot say: command
+//! lines ([`commands`]), files ([`files`]) and sentences ([`sentences`]). Beside the rules there are finders for key blocks
+//! ([`blocks`]), names like `password` before values that look secret ([`named`]), seed phrases ([`wallet`]) and numbers
+//! of cards ([`numbers`]). All look also through what hides a secret from them: escapes, colours, invisible characters
+//! ([`veiled`]) and line breaks ([`seams`]). The user's own patterns ([`custom`]) come on top. Only the secret is replaced,
+//! and the text around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
 //!
 //! The number of a card must be grouped or be near a word for cards, because one in ten numbers of the same length has a
 //! valid check digit. Random text without a name is not found, because hashes look the same.
 
 mod blocks;
+mod chars;
 mod commands;
-mod cues;
 mod custom;
 mod files;
 mod named;
 mod names;
 mod near;
 mod numbers;
-mod places;
+mod rules;
 mod seams;
+mod search;
 mod sentences;
-mod span;
-mod tokens;
 mod value;
 mod veiled;
 mod wallet;
@@ -37,9 +36,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 
 use crate::memory::redact::custom::CustomPattern;
-use crate::memory::redact::places::PlaceFinder;
-use crate::memory::redact::span::Span;
-use crate::memory::redact::tokens::TokenFinder;
+use crate::memory::redact::near::Span;
 
 /// The start of every mark.
 const MARK: &str = "[redacted:";
@@ -53,8 +50,6 @@ const LINE: usize = 4096;
 
 pub struct Redactor {
     enabled: bool,
-    tokens: TokenFinder,
-    places: PlaceFinder,
     custom: Vec<CustomPattern>,
 }
 
@@ -69,7 +64,7 @@ pub(crate) struct Redacted<'a> {
 /// What finds secrets without any pattern of the user's own.
 impl Default for Redactor {
     fn default() -> Redactor {
-        Redactor { enabled: true, tokens: TokenFinder::new(), places: PlaceFinder::new(), custom: Vec::new() }
+        Redactor { enabled: true, custom: Vec::new() }
     }
 }
 
@@ -87,12 +82,7 @@ impl Redactor {
 
     /// The error names a pattern by its number and its text.
     pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
-        Ok(Redactor {
-            enabled,
-            tokens: TokenFinder::new(),
-            places: PlaceFinder::new(),
-            custom: CustomPattern::all(patterns)?,
-        })
+        Ok(Redactor { enabled, custom: CustomPattern::all(patterns)? })
     }
 
     /// Time and memory are proportional to the text. Existing marks are not changed.
@@ -144,16 +134,16 @@ impl Redactor {
     fn find_in(&self, text: &str) -> Vec<Span> {
         let bytes = text.as_bytes();
         let mut spans = Vec::new();
-        self.search(bytes, &mut spans);
+        search(bytes, &mut spans);
         // What is between the characters of a secret, or stands for one of them, hides it.
         for view in veiled::views(bytes) {
             let mut seen = Vec::new();
-            self.search(&view.text, &mut seen);
+            search(&view.text, &mut seen);
             spans.extend(seen.iter().map(|span| view.original(span)));
         }
         wallet::find(bytes, &mut spans);
         numbers::find(bytes, &mut spans);
-        seams::find(bytes, &self.tokens, &mut spans);
+        seams::find(bytes, &mut spans);
         for custom in &self.custom {
             custom.find(text, &mut spans);
         }
@@ -161,13 +151,12 @@ impl Redactor {
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
         if spans.is_empty() { spans } else { outside(marks(text), joined(spans)) }
     }
+}
 
-    fn search(&self, bytes: &[u8], spans: &mut Vec<Span>) {
-        blocks::find(bytes, spans);
-        self.tokens.find(bytes, spans);
-        self.places.find(bytes, spans);
-        named::find(bytes, spans);
-    }
+fn search(bytes: &[u8], spans: &mut Vec<Span>) {
+    blocks::find(bytes, spans);
+    search::find(bytes, spans);
+    named::find(bytes, spans);
 }
 
 /// Merges overlapping spans. The kind is that of the most certain one.
@@ -284,7 +273,5 @@ fn line_end(text: &str, at: usize) -> usize {
     }
 }
 
-#[cfg(test)]
-mod kinds;
 #[cfg(test)]
 mod tests;

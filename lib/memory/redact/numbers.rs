@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::span::{Certainty, Span};
+use crate::memory::redact::near::{Certainty, Span};
 use crate::memory::redact::value::random;
 
 /// A number is found by looking at every so many bytes: the shortest has 13 digits.

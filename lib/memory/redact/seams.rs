@@ -1,8 +1,9 @@
 //! Secrets that something breaks in two: the end of a line, with what the next begins with (`+` of a diff, `>` of a
 //! quotation), or the quotes of strings that are joined.
 
-use crate::memory::redact::span::{Certainty, CharClass, Span};
-use crate::memory::redact::tokens::TokenFinder;
+use crate::memory::redact::chars::TOKEN68;
+use crate::memory::redact::near::{Certainty, Span};
+use crate::memory::redact::search;
 use crate::memory::redact::value::{placeholder, random};
 
 /// How much of a line is looked at on either side of a seam, in bytes, and how many lines one secret may take.
@@ -10,9 +11,8 @@ const SIDE: usize = 200;
 const LINES: usize = 6;
 
 /// Adds the tokens that only whole lines together show, and the rest of each secret that goes on in the next line.
-pub(super) fn find(bytes: &[u8], tokens: &TokenFinder, spans: &mut Vec<Span>) {
+pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut joined: Vec<u8> = Vec::new();
-    let mut found = Vec::new();
     let mut at = 0;
     while let Some(next) = seam(bytes, at) {
         at = next.2;
@@ -20,7 +20,7 @@ pub(super) fn find(bytes: &[u8], tokens: &TokenFinder, spans: &mut Vec<Span>) {
         let floor = next.0.saturating_sub(SIDE);
         let many = bytes[floor..next.0].iter().rev().take_while(|byte| inside(**byte)).count();
         let start = next.0 - many;
-        if many < 3 || !may_be_cut(&bytes[start..next.0]) || !tokens.begins_in(&bytes[start..next.0]) {
+        if many < 3 || !may_be_cut(&bytes[start..next.0]) || !search::begins_in(&bytes[start..next.0]) {
             continue;
         }
         // The parts of the word, and where each was.
@@ -36,9 +36,7 @@ pub(super) fn find(bytes: &[u8], tokens: &TokenFinder, spans: &mut Vec<Span>) {
                 seam_at = here(bytes, behind + many).map(|to| (behind + many, to));
             }
         }
-        found.clear();
-        tokens.find_tokens(&joined, &mut found);
-        for token in &found {
+        for token in &search::tokens(&joined) {
             // What does not reach over the first seam has been found, or will be.
             if token.start >= parts[1].0 || token.end <= parts[1].0 {
                 continue;
@@ -65,11 +63,7 @@ pub(super) fn find(bytes: &[u8], tokens: &TokenFinder, spans: &mut Vec<Span>) {
         }
         for _ in 1..LINES {
             let Some(behind) = here(bytes, span.end) else { break };
-            let many = bytes[behind..]
-                .iter()
-                .take(2 * SIDE)
-                .take_while(|byte| CharClass::Token68.has(**byte))
-                .count();
+            let many = bytes[behind..].iter().take(2 * SIDE).take_while(|byte| TOKEN68.has(**byte)).count();
             if !goes_on(&bytes[behind..behind + many]) {
                 break;
             }
@@ -100,7 +94,7 @@ fn changing(text: &[u8]) -> bool {
 
 /// Characters of tokens.
 fn inside(byte: u8) -> bool {
-    CharClass::Token68.has(byte) || byte == b':'
+    TOKEN68.has(byte) || byte == b':'
 }
 
 /// Can the text before a seam be the start of a token? Words of prose and code are not.

@@ -2,7 +2,13 @@
 //!
 //! What stands for the secret must look like one: letters with digits or signs, and no name of code.
 
+use memchr::memmem;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use crate::memory::redact::chars::{count, leading, until};
 use crate::memory::redact::near::Near;
+use crate::memory::redact::rules::words;
 use crate::memory::redact::value::{chosen, password as passes, placeholder, random};
 
 /// The most words between what is named and what is said of it: "the password of the new server is now …".
@@ -11,112 +17,12 @@ const WORDS: usize = 8;
 /// The longest secret that a sentence holds, in bytes.
 const LONGEST: usize = 160;
 
-/// Words and signs after which the secret comes.
-const CONNECTORS: &[&str] = &[
-    "is", "was", "be", "are", "to", "as", "equals", "becomes", "lautet", "ist", "war", "est", "es", "é", "è",
-    "era", "jest", "är", "er", "on", "je", "это", "este", "değil", "是", "为", "為", "は", "는", "은", "-",
-    "–", "—", "->", "=>", "→", "=", ":", "|",
-];
+static CONNECTORS: LazyLock<Vec<&str>> = LazyLock::new(|| words("connectors"));
+static ADVERBS: LazyLock<Vec<&str>> = LazyLock::new(|| words("adverbs"));
+static FILLERS: LazyLock<Vec<&str>> = LazyLock::new(|| words("fillers"));
 
-/// Words that may stand between a connector and the secret.
-const ADVERBS: &[&str] = &[
-    "now", "set", "changed", "still", "currently", "just", "simply", "again", "jetzt", "nun", "auf", "to",
-    "reset", "maintenant",
-];
-
-pub(super) fn password(near: &mut Near) {
-    let made = |said: &Said| match said.quoted {
-        true => (passes(said.text) || chosen(said.text)) && !placeholder(said.text),
-        false => {
-            let number = (6..=16).contains(&said.text.len()) && said.text.iter().all(u8::is_ascii_digit);
-            (chosen(said.text) || said.connected && (number || random(said.text) && !is_path(said.text)))
-                && !placeholder(said.text)
-        }
-    };
-    if let Some((start, end)) = said(near, made) {
-        near.push(start, end, "password");
-    }
-}
-
-pub(super) fn token(near: &mut Near) {
-    let made = |said: &Said| {
-        let digits = said.text.iter().filter(|byte| byte.is_ascii_digit()).count();
-        let letters = said.text.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-        // Names of code are words with few digits.
-        let name = digits * 10 < letters && said.text.contains(&b'_');
-        said.text.len() >= 16
-            && digits > 1
-            && !name
-            && !is_path(said.text)
-            && random(said.text)
-            && !placeholder(said.text)
-    };
-    // `token=…` is a name and its value.
-    if near.bytes.get(near.end) == Some(&b'=') {
-        return;
-    }
-    if let Some((start, end)) = said(near, made) {
-        near.push(start, end, "token");
-    }
-}
-
-pub(super) fn one_time_code(near: &mut Near) {
-    number(near, 6..=8, "one-time-code");
-}
-
-pub(super) fn pin(near: &mut Near) {
-    number(near, 4..=8, "pin");
-}
-
-pub(super) fn card_check(near: &mut Near) {
-    number(near, 3..=4, "card");
-}
-
-/// "log in as bob / …", "creds: bob:…", "user/pass: bob/…"
-pub(super) fn login(near: &mut Near) {
-    let behind = near.behind();
-    let mut at = 0;
-    // Up to the user's name.
-    for _ in 0..3 {
-        at += leading(&behind[at..], b" \t:=*`\"'(");
-        let word = word(&behind[at..]);
-        if !["is", "are", "sind", "sont", "son", "as", "lauten", "used", "for"]
-            .iter()
-            .any(|plain| word == plain.as_bytes())
-        {
-            break;
-        }
-        at += word.len();
-    }
-    let user = &behind[at..];
-    let many =
-        user.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"._-@+\\".contains(byte)).count();
-    if !(1..=64).contains(&many) || at == 0 {
-        return;
-    }
-    at += many;
-    let gap = leading(&behind[at..], b" \t`\"'*");
-    at += gap;
-    let rest = &behind[at..];
-    let joins = ["and ", "with ", "und ", "et ", "y ", "e ", "mit ", "avec ", "con ", "/", ":", "|", ","];
-    let Some(join) = joins.iter().find(|join| rest.starts_with(join.as_bytes())) else { return };
-    if gap == 0 && !matches!(*join, "/" | ":" | "|" | ",") {
-        return;
-    }
-    at += join.len();
-    at += leading(&behind[at..], b" \t`\"'*");
-    for name in ["the password ", "password ", "pw ", "pass ", "Passwort ", "password: ", "pw: "] {
-        if behind[at..].starts_with(name.as_bytes()) {
-            at += name.len();
-            at += leading(&behind[at..], b" \t`\"'*:");
-            break;
-        }
-    }
-    let Some(said) = candidate(&behind[at..], true) else { return };
-    if chosen(said.text) && !placeholder(said.text) {
-        let start = near.end + at + said.start;
-        near.push(start, start + said.text.len(), "password");
-    }
+fn is_in(list: &[&str], word: &[u8]) -> bool {
+    list.iter().any(|known| known.as_bytes() == word)
 }
 
 /// What stands where a secret would.
@@ -129,88 +35,162 @@ struct Said<'a> {
     connected: bool,
 }
 
-/// Looks along the sentence for what `made` accepts.
-fn said(near: &Near, made: impl Fn(&Said) -> bool) -> Option<(usize, usize)> {
+pub(super) fn password(near: &mut Near) {
+    said(near, |said| {
+        let number = (6..=16).contains(&said.text.len()) && said.text.iter().all(u8::is_ascii_digit);
+        let made = match said.quoted {
+            true => passes(said.text),
+            false => said.connected && (number || random(said.text) && !is_path(said.text)),
+        };
+        (made || chosen(said.text)) && !placeholder(said.text)
+    });
+}
+
+pub(super) fn token(near: &mut Near) {
+    // `token=…` is a name and its value.
+    if near.bytes.get(near.end) == Some(&b'=') {
+        return;
+    }
+    said(near, |said| {
+        let digits = count(said.text, u8::is_ascii_digit);
+        let letters = count(said.text, u8::is_ascii_alphabetic);
+        // Names of code are words with few digits.
+        let name = digits * 10 < letters && said.text.contains(&b'_');
+        said.text.len() >= 16
+            && digits > 1
+            && !name
+            && !is_path(said.text)
+            && random(said.text)
+            && !placeholder(said.text)
+    });
+}
+
+pub(super) fn one_time_code(near: &mut Near) {
+    number(near, 6..=8);
+}
+
+pub(super) fn pin(near: &mut Near) {
+    number(near, 4..=8);
+}
+
+pub(super) fn card_check(near: &mut Near) {
+    number(near, 3..=4);
+}
+
+/// "log in as bob / …", "creds: bob:…", "user/pass: bob/…"
+pub(super) fn login(near: &mut Near) {
+    let behind = near.behind();
+    let mut at = 0;
+    // Up to the user's name.
+    for _ in 0..3 {
+        at += blanks(&behind[at..], b" \t:=*`\"'(");
+        let next = word(&behind[at..]);
+        if !is_in(&["is", "are", "sind", "sont", "son", "as", "lauten", "used", "for"], next) {
+            break;
+        }
+        at += next.len();
+    }
+    let user = leading(&behind[at..], 65, |byte| byte.is_ascii_alphanumeric() || b"._-@+\\".contains(&byte));
+    if !(1..=64).contains(&user) || at == 0 {
+        return;
+    }
+    at += user;
+    let gap = blanks(&behind[at..], b" \t`\"'*");
+    at += gap;
+    let rest = &behind[at..];
+    let joins = ["/", ":", "|", ",", "and ", "with ", "und ", "et ", "y ", "e ", "mit ", "avec ", "con "];
+    let Some(join) = joins.iter().find(|join| rest.starts_with(join.as_bytes())) else { return };
+    if gap == 0 && join.len() > 1 {
+        return;
+    }
+    at += join.len();
+    at += blanks(&behind[at..], b" \t`\"'*");
+    let names = ["the password ", "password ", "pw ", "pass ", "Passwort ", "password: ", "pw: "];
+    if let Some(name) = names.iter().find(|name| behind[at..].starts_with(name.as_bytes())) {
+        at += name.len();
+        at += blanks(&behind[at..], b" \t`\"'*:");
+    }
+    if let Some(said) = candidate(&behind[at..], true)
+        && chosen(said.text)
+        && !placeholder(said.text)
+    {
+        let start = near.end + at + said.start;
+        near.push(start, start + said.text.len());
+    }
+}
+
+/// Looks along the sentence for what is a secret.
+fn said(near: &mut Near, is_secret: impl Fn(&Said) -> bool) {
     let behind = near.behind();
     let (mut at, mut connected) = (0, false);
     // `passwords`, `password_file`, `passwordless`: not the word.
-    match behind.first()? {
-        byte if byte.is_ascii_alphanumeric() => {
+    match behind.first() {
+        Some(byte) if byte.is_ascii_alphanumeric() => {
             let ending = word(behind);
-            if !["en", "et", "n", "t", "a", "do", "ot"].iter().any(|known| ending == known.as_bytes()) {
-                return None;
+            if !is_in(&["en", "et", "n", "t", "a", "do", "ot"], ending) {
+                return;
             }
             at += ending.len();
         }
-        b' ' | b':' | b'=' | b'*' | b'`' | b'"' | b'\'' | b'\t' | b'|' | b',' => {}
-        byte if *byte >= 0xC2 => {}
-        _ => return None,
+        Some(byte) if b" :=*`\"'\t|,".contains(byte) || *byte >= 0xC2 => {}
+        _ => return,
     }
     for _ in 0..WORDS {
-        at += leading(&behind[at..], b" \t*");
+        at += blanks(&behind[at..], b" \t*");
+        let rest = &behind[at..];
         // A closing quote or bracket of the name itself.
-        if at <= 2
-            && matches!(behind.get(at), Some(b'"' | b'\'' | b'`'))
-            && matches!(behind.get(at + 1), Some(b' ' | b':' | b'*'))
-        {
+        if at <= 2 && matches!(rest, [b'"' | b'\'' | b'`', b' ' | b':' | b'*', ..]) {
             at += 1;
             continue;
         }
-        let rest = &behind[at..];
-        if let Some(sign) = joined_sign(rest) {
-            (at, connected) = (at + sign, true);
-            continue;
-        }
-        let next = word(rest);
-        if next.is_empty() {
-            return None;
-        }
-        if CONNECTORS.iter().any(|known| next == known.as_bytes()) {
+        let next = match joined_sign(rest) {
+            0 => word(rest),
+            sign => &rest[..sign],
+        };
+        if is_in(&CONNECTORS, next) || joined_sign(rest) > 0 {
             (at, connected) = (at + next.len(), true);
             continue;
         }
-        if connected && ADVERBS.iter().any(|known| next == known.as_bytes()) {
+        if connected && is_in(&ADVERBS, next) {
             at += next.len();
             continue;
         }
-        if let Some(found) = candidate(rest, connected).filter(&made) {
+        if next.is_empty() {
+            return;
+        }
+        if let Some(found) = candidate(rest, connected).filter(&is_secret) {
             let start = near.end + at + found.start;
-            return Some((start, start + found.text.len()));
+            near.push(start, start + found.text.len());
+            return;
         }
         // Go on over plain words, and stop where the sentence or the clause does.
         let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || matches!(byte, b'\'' | b'-');
         if !next.iter().all(plain) {
-            return None;
+            return;
         }
         connected = false;
         at += next.len();
     }
-    None
 }
 
 /// The length of a sign that needs no space: `:`, `：`, `是`.
-fn joined_sign(rest: &[u8]) -> Option<usize> {
-    ["：", "是", "为", "為", "は", "는", "은", ":", "="]
-        .iter()
-        .find(|sign| rest.starts_with(sign.as_bytes()))
-        .map(|sign| sign.len())
+fn joined_sign(rest: &[u8]) -> usize {
+    let signs = ["：", "是", "为", "為", "は", "는", "은", ":", "="];
+    signs.iter().find(|sign| rest.starts_with(sign.as_bytes())).map_or(0, |sign| sign.len())
 }
 
-fn leading(text: &[u8], of: &[u8]) -> usize {
-    text.iter().take_while(|byte| of.contains(byte)).count()
+fn blanks(text: &[u8], of: &[u8]) -> usize {
+    leading(text, text.len(), |byte| of.contains(&byte))
 }
 
 /// Up to white space, or a sign that ends a word.
 fn word(text: &[u8]) -> &[u8] {
-    &text[..text
-        .iter()
-        .position(|byte| byte.is_ascii_whitespace() || b",;:=".contains(byte))
-        .unwrap_or(text.len())]
+    until(text, |byte| byte.is_ascii_whitespace() || b",;:=".contains(&byte))
 }
 
 /// The word or the quoted text at the start.
 fn candidate(rest: &[u8], connected: bool) -> Option<Said<'_>> {
-    let quotes: [(&str, &str); 8] = [
+    let quotes = [
         ("\\\"", "\\\""),
         ("\"", "\""),
         ("'", "'"),
@@ -222,17 +202,14 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Said<'_>> {
     ];
     if let Some((open, close)) = quotes.iter().find(|(open, _)| rest.starts_with(open.as_bytes())) {
         let inside = &rest[open.len()..];
-        let end = memchr::memmem::find(inside, close.as_bytes())?;
+        let end = memmem::find(inside, close.as_bytes())?;
         return Some(Said { text: &inside[..end], start: open.len(), quoted: connected, connected });
     }
-    let stop = |byte: &u8| {
-        matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'`' | b'\\' | b'<' | b'>' | b'|' | b',' | b';')
-            || *byte >= 0xE3
-    };
-    let rest = &rest[..rest.len().min(LONGEST)];
-    let mut end = rest.iter().position(stop).unwrap_or(rest.len());
-    let start = leading(&rest[..end], b"(*");
-    while end > start && b".:)]*'?".contains(&rest[end - 1]) {
+    let stops = |byte: u8| b" \t\r\n\"`\\<>|,;".contains(&byte) || byte >= 0xE3;
+    let rest = until(&rest[..rest.len().min(LONGEST)], stops);
+    let start = blanks(rest, b"(*");
+    let (mut end, last) = (rest.len(), b".:)]*'?");
+    while end > start && last.contains(&rest[end - 1]) {
         end -= 1;
     }
     (end > start).then(|| Said { text: &rest[start..end], start, quoted: false, connected })
@@ -240,35 +217,32 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Said<'_>> {
 
 /// `a/b/c`, `x.y.z`, `A::B`: a place in files or code.
 fn is_path(text: &[u8]) -> bool {
-    let dots = text.windows(2).filter(|two| two[0] == b'.' && two[1].is_ascii_alphabetic()).count();
-    text.contains(&b'(') || text.windows(2).any(|two| two == b"::") || dots > 0 || text.starts_with(b"/")
+    let dotted = text.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
+    dotted || text.contains(&b'(') || memmem::find(text, b"::").is_some() || text.starts_with(b"/")
 }
 
 /// So many digits after "is", "code" and the like.
-fn number(near: &mut Near, many: std::ops::RangeInclusive<usize>, kind: &'static str) {
+fn number(near: &mut Near, many: RangeInclusive<usize>) {
     let behind = near.behind();
-    let mut at = 0;
-    if !matches!(behind.first(), Some(b' ' | b':' | b'=' | b'*' | b'"' | b'\'')) {
+    if !behind.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {
         return;
     }
+    let mut at = 0;
     for _ in 0..4 {
-        at += leading(&behind[at..], b" :=*`\"'\t#");
+        at += blanks(&behind[at..], b" :=*`\"'\t#");
         let next = word(&behind[at..]);
-        let passed = [
-            "is", "ist", "lautet", "est", "es", "code", "number", "Code", "Nummer", "é", "è", "for", "to",
-            "now", "the", "my", "card", "SIM", "phone", "app",
-        ];
-        if !passed.iter().any(|known| next == known.as_bytes()) {
+        if !is_in(&FILLERS, next) {
             break;
         }
         at += next.len();
     }
-    let digits = behind[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let after = behind.get(at + digits);
-    let ends = after.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !b"_-/%:".contains(byte))
-        && !(after == Some(&b'.') && behind.get(at + digits + 1).is_some_and(u8::is_ascii_alphanumeric));
-    if many.contains(&digits) && ends && at > 0 {
-        let start = near.end + at;
-        near.push(start, start + digits, kind);
+    let digits = leading(&behind[at..], behind.len(), |byte| byte.is_ascii_digit());
+    let ends = match behind[at + digits..] {
+        [b'.', next, ..] => !next.is_ascii_alphanumeric(),
+        [next, ..] => !next.is_ascii_alphanumeric() && !b"_-/%:".contains(&next),
+        [] => true,
+    };
+    if many.contains(&digits) && ends {
+        near.push(near.end + at, near.end + at + digits);
     }
 }

@@ -1,5 +1,7 @@
 use super::*;
 
+mod kinds;
+
 /// Numbers that look random and are the same in each run (xorshift).
 pub(super) struct Dice(pub(super) u64);
 
@@ -543,4 +545,17 @@ fn around_a_mark_only_a_part_of_a_long_line_is_searched_again() {
     let text = format!("{words}{MARK}token] {words}");
     let [(from, to)] = around(&text, &[(words.len(), words.len() + MARK.len() + 6)])[..] else { panic!() };
     assert!(text[from..to].starts_with("word") && text[from..to].ends_with("word "), "no word is split");
+}
+
+#[test]
+fn every_rule_can_be_read_and_is_a_regular_expression() {
+    let lines: Vec<&str> = rules::section("rules").collect();
+    let (rules, _) = rules::all();
+    assert_eq!(rules.len(), lines.len() + rules::section("commands").count());
+    assert!(search::unknown_checks().is_empty(), "{:?}", search::unknown_checks());
+    for line in lines {
+        let pattern = line.split_whitespace().nth(2).map(|first| &line[line.find(first).unwrap()..]).unwrap();
+        let pattern = pattern.split("\n").map(str::trim_start).collect::<String>();
+        assert!(regex_lite::Regex::new(&pattern).is_ok(), "{pattern}");
+    }
 }

@@ -1,5 +1,11 @@
 //! Is a value a secret, or a placeholder, a word, or a name in code?
 
+use memchr::memmem;
+use std::sync::LazyLock;
+
+use crate::memory::redact::chars::{count, leading, trailing};
+use crate::memory::redact::rules::words;
+
 /// How much of a value is checked, in bytes: a random value is random from the start.
 const SAMPLE: usize = 128;
 
@@ -23,11 +29,9 @@ pub(super) fn random(value: &[u8]) -> bool {
     }
     let (mut changes, mut pairs, mut common) = (0, 0, 0);
     for two in value.windows(2) {
-        let (a, b) = (char_kind(two[0]), char_kind(two[1]));
+        let both = (sort(two[0]), sort(two[1]));
         // A capitalised word does not count as a change.
-        if a != b && (a, b) != (CharKind::Upper, CharKind::Lower) {
-            changes += 1;
-        }
+        changes += usize::from(both.0 != both.1 && both != (b'A', b'a'));
         if two[0].is_ascii_alphabetic() && two[1].is_ascii_alphabetic() {
             pairs += 1;
             common += usize::from(follows(two[0], two[1]));
@@ -35,7 +39,7 @@ pub(super) fn random(value: &[u8]) -> bool {
     }
     let changing = changes as f32 / (value.len() - 1) as f32;
     let worded = if pairs == 0 { 0.5 } else { common as f32 / pairs as f32 };
-    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let digits = count(value, u8::is_ascii_digit);
     match changing {
         // Hexadecimal digits include few letters.
         some if some >= 0.12 && digits * 4 >= value.len() => true,
@@ -50,12 +54,16 @@ pub(super) fn password(value: &[u8]) -> bool {
     if !(6..=128).contains(&value.len()) || value.iter().any(u8::is_ascii_whitespace) {
         return false;
     }
-    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()).count();
+    let digits = count(value, u8::is_ascii_digit);
+    let letters = count(value, |byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
     // `-`, `_`, `.`, `/` and `:` also join words, and brackets enclose them.
-    let signs =
-        value.iter().filter(|byte| byte.is_ascii_punctuation() && !b"-_./:[]<>(){}|".contains(byte)).count();
+    let signs = count(value, |byte| byte.is_ascii_punctuation() && !b"-_./:[]<>(){}|".contains(byte));
     letters > 0 && (digits > 0 || (signs > 0 && letters + signs >= 8)) && different(value) >= 4
+}
+
+/// Did a person or a generator make it, and is it no placeholder?
+pub(super) fn made(value: &[u8]) -> bool {
+    !placeholder(value) && (password(value) || random(value))
 }
 
 /// Did a person make it up, where nothing else says that it is not code: no number, no name with a number?
@@ -63,35 +71,36 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     if value.len() > WORDY {
         return false;
     }
-    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let digits = count(value, u8::is_ascii_digit);
     let joins = |byte: &u8| b"()[]{}<>\"'`,;|\\$=&".contains(byte);
     // `self.password2`, `path/to/file2`, `Kind::Two2`
-    let path = value.windows(2).any(|two| two == b"::") || value.contains(&b'/');
+    let path = memmem::find(value, b"::").is_some() || value.contains(&b'/');
     let dotted = value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
     let core = value.trim_ascii_end();
-    let core = &core[..core.len() - core.iter().rev().take_while(|byte| b"!?".contains(byte)).count()];
-    let sign = core.iter().any(|byte| b"!#%^*+?@~".contains(byte));
-    (digits > 0 || sign)
+    let core = &core[..core.len() - trailing(core, WORDY, |byte| b"!?".contains(&byte))];
+    (digits > 0 || core.iter().any(is_sign))
         && digits < value.len()
         && !value.iter().any(joins)
         && !path
         && !dotted
         && password(value)
         && !numbered(value)
-        && !of_words(value, &[PLACEHOLDERS, CODE])
+        && !of_words(value, &[&PLACEHOLDERS, &CODE])
+}
+
+/// Signs that people put into passwords and not between words.
+fn is_sign(byte: &u8) -> bool {
+    b"!#%^*+?@~".contains(byte)
 }
 
 /// A size, a date, a version, or hexadecimal: `128KiB`, `2024-01-02T03`, `v1.2.3-rc4`, `0x12ab`.
 fn numbered(value: &[u8]) -> bool {
-    let first = if matches!(value.first(), Some(b'v' | b'V')) { 1 } else { 0 };
-    let leading =
-        value[first..].iter().take_while(|byte| byte.is_ascii_digit() || b".-:_+".contains(byte)).count();
-    leading > 0 && {
-        let tail = &value[first + leading..];
-        tail.len() <= 3
+    let number = value.strip_prefix(b"v").or(value.strip_prefix(b"V")).unwrap_or(value);
+    let many = leading(number, WORDY, |byte| byte.is_ascii_digit() || b".-:_+".contains(&byte));
+    many > 0
+        && (number.len() - many <= 3
             || value.starts_with(b"0x")
-            || memchr::memchr2(b'.', b'-', &value[..first + leading]).is_some()
-    }
+            || memchr::memchr2(b'.', b'-', &number[..many]).is_some())
 }
 
 /// Is it, as a whole, a placeholder or a reference to a value elsewhere? A part of a password may be any word.
@@ -108,13 +117,13 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         [b'(', .., last] => *last == b')',
         _ => false,
     };
-    let has = |part: &&str| memchr::memmem::find(sample, part.as_bytes()).is_some();
+    let has = |part: &&str| memmem::find(sample, part.as_bytes()).is_some();
     opens
         || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && REFERENCES.iter().any(has))
         || sample.ends_with(b"EXAMPLE")
         || sample.ends_with(b"EXAMPLEKEY")
         || counted(sample)
-        || value.len() <= WORDY && of_words(sample, &[PLACEHOLDERS])
+        || value.len() <= WORDY && of_words(sample, &[&PLACEHOLDERS])
 }
 
 /// The longest placeholder that is made of words.
@@ -128,39 +137,26 @@ fn counted(value: &[u8]) -> bool {
     let follows = |two: &&[u8]| {
         two[1] == two[0] || two[1] == two[0].wrapping_add(1) || [&b"90"[..], b"9a", b"0a"].contains(two)
     };
-    let many = value.iter().filter(|byte| byte.is_ascii()).count();
-    many == value.len()
-        && value.len() >= 6
-        && value.windows(2).filter(follows).count() * 10 >= value.len() * 6
+    value.is_ascii() && value.len() >= 6 && value.windows(2).filter(follows).count() * 10 >= value.len() * 6
 }
 
 /// Does it consist of nothing but these words, the signs between them, and a number that only counts?
 fn of_words(value: &[u8], lists: &[&[&str]]) -> bool {
-    if value.len() > SAMPLE || value.iter().any(|byte| b"!#%^*+?@~".contains(byte)) {
+    if value.len() > SAMPLE || value.iter().any(is_sign) {
         return false;
     }
+    let counts =
+        |number: &[u8]| number.len() < 2 || b"1234567890".starts_with(number) || SIZES.contains(&number);
     let mut letters = false;
-    for word in value.split(|byte| !byte.is_ascii_alphanumeric()) {
-        let mut rest = word;
-        while !rest.is_empty() {
-            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if digits > 0 {
-                let number = &rest[..digits];
-                if !(digits < 2 || b"1234567890".starts_with(number) || SIZES.contains(&number)) {
-                    return false;
-                }
-                rest = &rest[digits..];
-                continue;
-            }
-            letters = true;
-            let run = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-            if !is_made_of(&rest[..run], lists) {
-                return false;
-            }
-            rest = &rest[run..];
-        }
-    }
-    letters
+    value
+        .split(|byte| !byte.is_ascii_alphanumeric())
+        .flat_map(|word| word.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()))
+        .all(|part| {
+            let number = part[0].is_ascii_digit();
+            letters |= !number;
+            if number { counts(part) } else { is_made_of(part, lists) }
+        })
+        && letters
 }
 
 /// Numbers in the names of types and methods.
@@ -194,53 +190,18 @@ fn is_made_of(letters: &[u8], lists: &[&[&str]]) -> bool {
 }
 
 /// Words of placeholders.
-const PLACEHOLDERS: &[&str] = &[
-    "your", "my", "the", "an", "of", "for", "to", "in", "at", "is", "api", "key", "keys", "token", "tokens",
-    "secret", "secrets", "password", "passwd", "passwort", "pass", "pwd", "passphrase", "change", "changeme",
-    "changed", "me", "it", "this", "that", "here", "goes", "right", "example", "examples", "sample", "test",
-    "tests", "testing", "tester", "fake", "mock", "dummy", "placeholder", "insert", "replace", "replaced",
-    "with", "todo", "fixme", "foo", "bar", "baz", "foobar", "abc", "xyz", "abcdef", "hidden", "redacted",
-    "none", "null", "nil", "undefined", "value", "string", "some", "any", "new", "old", "real", "client",
-    "access", "auth", "personal", "id", "db", "database", "app", "enter", "put", "paste", "xxx", "bearer",
-    "private", "public", "account", "service", "project", "org", "user", "username", "admin", "root",
-    "default", "local", "dev", "prod", "server", "not", "very", "super", "long", "strong", "random",
-    "generated", "invalid", "valid", "wrong", "bad", "good", "from", "env", "file", "and", "or", "oauth",
-    "session", "login", "credential", "credentials", "hash", "hashed", "encrypted", "signing", "webhook",
-    "bot", "empty", "required", "optional", "unused", "demo", "temp", "tmp", "if", "needed", "com", "github",
-    "openai", "anthropic", "first", "second", "other", "another", "only", "no", "true", "false",
-];
+static PLACEHOLDERS: LazyLock<Vec<&str>> = LazyLock::new(|| words("placeholders"));
 
 /// Words of names in code that stand after a name for secrets.
-const CODE: &[&str] = &[
-    "str", "int", "uint", "float", "double", "vec", "byte", "bytes", "char", "bool", "base", "sha", "md",
-    "utf", "http", "https", "ipv", "ed", "rsa", "aes", "ecdsa", "argon", "bcrypt", "scrypt", "crc", "hmac",
-    "pbkdf", "len", "length", "size", "get", "set", "arg", "args", "param", "params", "var", "val", "num",
-    "number", "type", "types", "kind", "field", "node", "item", "index", "name", "names", "data", "text",
-    "code", "line", "input", "output", "result", "ident", "expr", "stmt", "lit", "ref", "ptr", "buf",
-    "buffer", "next", "prev", "left", "right", "min", "max", "pos", "start", "end", "self", "mut", "opt",
-    "option", "some", "fn", "func", "function", "latin", "iso", "big", "enum", "struct", "impl", "tree",
-    "list", "map", "path", "url", "uri", "req", "res", "ctx", "obj", "object", "tmp", "read", "write",
-    "send", "parse", "parser", "lexer", "match", "case", "state", "step", "stage", "phase", "level", "group",
-    "class", "mode", "version", "rev", "part", "chunk", "block", "offset", "cap", "count", "digest", "salt",
-    "nonce", "iv", "block", "cipher", "algo", "method", "scheme", "window", "win", "linux", "amd", "arm",
-    "gpt", "claude", "llama", "mail", "email", "smtp", "mysql", "postgres", "sql", "redis", "utc", "py",
-    "python", "js", "es",
-];
+static CODE: LazyLock<Vec<&str>> = LazyLock::new(|| words("code"));
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CharKind {
-    Lower,
-    Upper,
-    Digit,
-    Sign,
-}
-
-fn char_kind(byte: u8) -> CharKind {
+/// The first of the characters that are like this one.
+fn sort(byte: u8) -> u8 {
     match byte {
-        b'a'..=b'z' => CharKind::Lower,
-        b'A'..=b'Z' => CharKind::Upper,
-        b'0'..=b'9' => CharKind::Digit,
-        _ => CharKind::Sign,
+        b'a'..=b'z' => b'a',
+        b'A'..=b'Z' => b'A',
+        b'0'..=b'9' => b'0',
+        _ => b'.',
     }
 }
 

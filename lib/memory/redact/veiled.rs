@@ -3,7 +3,7 @@
 
 use memchr::memchr_iter;
 
-use crate::memory::redact::span::Span;
+use crate::memory::redact::near::Span;
 
 /// How much of the text on each side of something decoded is searched, in bytes.
 const AROUND: usize = 320;
@@ -204,7 +204,7 @@ mod tests {
                 start,
                 end: start + part.len(),
                 kind: "x",
-                certainty: crate::memory::redact::span::Certainty::Place,
+                certainty: crate::memory::redact::near::Certainty::Place,
             };
             let span = view.original(&span);
             &text[span.start..span.end]

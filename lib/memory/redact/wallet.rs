@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-use crate::memory::redact::span::{Certainty, Span};
+use crate::memory::redact::near::{Certainty, Span};
 
 /// The list of the standard, in its order, one word a line. It is a constant of BIP 39.
 pub(super) const WORDS: &str = include_str!("seed_words.txt");
@@ -85,14 +85,13 @@ fn listed(bytes: &[u8], start: usize) -> Option<SeedWord> {
 
 /// The longest phrase around a word. Returns the end of what was read.
 fn phrase(bytes: &[u8], word: SeedWord, floor: usize, spans: &mut Vec<Span>) -> usize {
-    let mut words = std::collections::VecDeque::from([word]);
-    while let Some(previous) = before(bytes, words[0].start, floor).filter(|_| words.len() < 2 * MOST) {
-        words.push_front(previous);
+    let mut first = word;
+    for _ in 0..2 * MOST {
+        let Some(previous) = before(bytes, first.start, floor) else { break };
+        first = previous;
     }
-    while let Some(next) = behind(bytes, words[words.len() - 1].end).filter(|_| words.len() < 3 * MOST) {
-        words.push_back(next);
-    }
-    let words: Vec<SeedWord> = words.into();
+    let next = |word: &SeedWord| behind(bytes, word.end);
+    let words: Vec<SeedWord> = std::iter::successors(Some(first), next).take(3 * MOST).collect();
     let mut from = 0;
     while from + 12 <= words.len() {
         match [24, 21, 18, 15, 12].into_iter().find(|many| words.get(from..from + many).is_some_and(is_valid))

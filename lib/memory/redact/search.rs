@@ -1,0 +1,338 @@
+//! Applies the rules: one pass over the text looks for the keywords of all of them.
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use std::sync::LazyLock;
+
+use crate::memory::redact::chars::{begins, ends, trailing};
+use crate::memory::redact::near::{Certainty, Done, Near, Span};
+use crate::memory::redact::rules::{self, Classes, Rule};
+use crate::memory::redact::value::{made, placeholder, random, varied};
+use crate::memory::redact::{commands, files, sentences};
+
+/// What decides about a match.
+#[derive(Clone, Copy)]
+enum Check {
+    /// A token: it ends where a word ends, and is like this.
+    Token(fn(&[u8]) -> bool),
+    Value(fn(&[u8]) -> bool),
+    Finder(fn(&mut Near)),
+}
+
+fn check(name: &str) -> Option<Check> {
+    let token = |value: &[u8]| random(value) && !placeholder(value);
+    Some(match name {
+        "varied" => Check::Token(varied),
+        "random" => Check::Token(token),
+        "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
+        "password" => Check::Value(made),
+        "given" => Check::Value(|value| !placeholder(value)),
+        "login" => Check::Value(is_login),
+        "said_password" => Check::Finder(sentences::password),
+        "said_token" => Check::Finder(sentences::token),
+        "said_code" => Check::Finder(sentences::one_time_code),
+        "said_pin" => Check::Finder(sentences::pin),
+        "said_card_check" => Check::Finder(sentences::card_check),
+        "said_login" => Check::Finder(sentences::login),
+        "command" => Check::Finder(commands::command),
+        "piped" => Check::Finder(commands::piped),
+        "literal" => Check::Finder(commands::literal),
+        "expect" => Check::Finder(commands::expect),
+        "call" => Check::Finder(commands::call),
+        "quoted" => Check::Finder(commands::quoted),
+        "url_login" => Check::Finder(files::url_login),
+        "kubernetes" => Check::Finder(files::kubernetes),
+        "named_value" => Check::Finder(files::named_value),
+        "cookies" => Check::Finder(files::cookies),
+        "pgpass" => Check::Finder(files::pgpass),
+        "putty" => Check::Finder(files::putty),
+        "jwk" => Check::Finder(files::jwk),
+        "csv" => Check::Finder(files::csv),
+        _ => return None,
+    })
+}
+
+/// Checks that the rules name and that do not exist.
+#[cfg(test)]
+pub(super) fn unknown_checks() -> Vec<&'static str> {
+    rules::all().0.iter().map(|rule| rule.check).filter(|name| check(name).is_none()).collect()
+}
+
+/// `user:password` in base64.
+fn is_login(coded: &[u8]) -> bool {
+    let plain = STANDARD.decode(coded).or_else(|_| STANDARD_NO_PAD.decode(coded)).unwrap_or_default();
+    std::str::from_utf8(&plain).is_ok_and(|login| login.contains(':') && !login.chars().any(char::is_control))
+}
+
+/// A keyword of a rule.
+struct Keyword {
+    text: String,
+    ignores_case: bool,
+    /// It begins where a word begins.
+    edge: bool,
+    rule: usize,
+}
+
+struct Search {
+    rules: Vec<(Rule, Check)>,
+    classes: Classes,
+    /// The keywords, each list in the order of the rules: see [`list`].
+    keywords: Vec<Vec<Keyword>>,
+    /// One bit for each [`hash`] of the first three bytes.
+    threes: Box<Hashes>,
+    /// The same of those that have no fourth.
+    shorts: Box<Hashes>,
+    /// One bit for each hash of the first four bytes.
+    fours: Box<Hashes>,
+}
+
+static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
+
+/// Everything that the rules find.
+pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+    let search = &*SEARCH;
+    let (mut runs, mut done, mut at) = (Runs::new(bytes, &search.classes), Done::default(), 0);
+    while let Some(next) = search.next(bytes, at) {
+        at = next;
+        let found = spans.len();
+        for keyword in search.keywords(bytes, at) {
+            let (rule, check) = &search.rules[keyword.rule];
+            let end = at + keyword.text.len();
+            if let Check::Finder(find) = check {
+                let Rule { kind, usage, .. } = rule;
+                find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
+            } else if let Some(span) = runs.fit(at, end, rule, *check) {
+                spans.push(span);
+                break;
+            }
+        }
+        at = match spans.get(found) {
+            Some(span) if span.start <= at && span.end > at => span.end,
+            _ => at + 1,
+        };
+    }
+}
+
+/// The tokens only, without what functions find around words.
+pub(super) fn tokens(bytes: &[u8]) -> Vec<Span> {
+    let search = &*SEARCH;
+    let (mut runs, mut at, mut spans) = (Runs::new(bytes, &search.classes), 0, Vec::new());
+    while let Some(next) = search.next_token(bytes, at) {
+        let fit = |keyword: &Keyword| {
+            let (rule, check) = &search.rules[keyword.rule];
+            runs.fit(next, next + keyword.text.len(), rule, *check)
+        };
+        let token = search.keywords(bytes, next).filter(|keyword| search.is_token(keyword)).find_map(fit);
+        at = token.map_or(next + 1, |token| token.end);
+        spans.extend(token);
+    }
+    spans
+}
+
+/// Does a token begin in the text, although it need not end there?
+pub(super) fn begins_in(bytes: &[u8]) -> bool {
+    SEARCH.next_token(bytes, 0).is_some()
+}
+
+impl Search {
+    fn new() -> Search {
+        let (rules, classes) = rules::all();
+        let table = || Box::new([0; HASHES / 64]);
+        let (threes, shorts, fours) = (table(), table(), table());
+        let keywords = (0..LISTS).map(|_| Vec::new()).collect();
+        let mut search =
+            Search { rules: Vec::with_capacity(rules.len()), classes, keywords, threes, shorts, fours };
+        for mut rule in rules {
+            let Some(check) = check(rule.check) else { continue };
+            let pattern = &mut rule.pattern;
+            let alone = pattern.group.is_none() && pattern.before.is_none();
+            let edge = pattern.edge || alone && matches!(check, Check::Token(_));
+            let ignores_case = pattern.ignores_case;
+            for text in std::mem::take(&mut pattern.keywords) {
+                search.start(text.as_bytes(), pattern.runs.first().map(|run| run.class));
+                if ignores_case {
+                    // Capitals, and a capital first: all cases that the filter lets through.
+                    let upper = text.to_ascii_uppercase();
+                    search.start(upper.as_bytes(), None);
+                    search.start(&[&upper.as_bytes()[..1], &text.as_bytes()[1..]].concat(), None);
+                }
+                let list = list(text.as_bytes());
+                search.keywords[list].push(Keyword { text, ignores_case, edge, rule: search.rules.len() });
+            }
+            search.rules.push((rule, check));
+        }
+        search
+    }
+
+    /// Sets the bits of a keyword; `next` is the class of what follows a short one.
+    fn start(&mut self, text: &[u8], next: Option<usize>) {
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte));
+        match text {
+            [_, _, _, _, ..] => {
+                set(&mut self.threes, word(&text[..3]));
+                set(&mut self.fours, word(&text[..4]));
+            }
+            [_, _, _] => {
+                set(&mut self.threes, word(text));
+                set(&mut self.shorts, word(text));
+            }
+            _ => {
+                for third in 0..=255 {
+                    if next.is_none_or(|class| self.classes[class].1.has(third)) {
+                        set(&mut self.threes, word(text) << 8 | u32::from(third));
+                        set(&mut self.shorts, word(text) << 8 | u32::from(third));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next position, from `at` on, where a keyword may be.
+    fn next(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let mut last = u32::from(*bytes.get(at)?) << 8 | u32::from(*bytes.get(at + 1)?);
+        let mut at = at + 2;
+        // A plain loop, because it runs for every byte of every note.
+        while let Some(&byte) = bytes.get(at) {
+            last = (last << 8 | u32::from(byte)) & 0xff_ffff;
+            if is_set(&self.threes, last) {
+                let four = bytes.get(at + 1).map(|fourth| last << 8 | u32::from(*fourth));
+                if is_set(&self.shorts, last) || four.is_some_and(|four| is_set(&self.fours, four)) {
+                    return Some(at - 2);
+                }
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The next position, from `at` on, with the keyword of a token.
+    fn next_token(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
+        loop {
+            at = self.next(bytes, at)?;
+            if self.keywords(bytes, at).any(|keyword| self.is_token(keyword)) {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    fn is_token(&self, keyword: &Keyword) -> bool {
+        matches!(self.rules[keyword.rule].1, Check::Token(_))
+    }
+
+    /// The keywords at a position.
+    fn keywords<'s>(&'s self, bytes: &'s [u8], at: usize) -> impl Iterator<Item = &'s Keyword> {
+        let rest = &bytes[at..];
+        let is_here = move |keyword: &&Keyword| {
+            let text = keyword.text.as_bytes();
+            let same = |said: &[u8]| said == text || keyword.ignores_case && said.eq_ignore_ascii_case(text);
+            rest.get(..text.len()).is_some_and(same) && (!keyword.edge || begins(bytes, at))
+        };
+        self.keywords[list(rest)].iter().filter(is_here)
+    }
+}
+
+/// The number of lists of keywords.
+const LISTS: usize = 1024;
+
+/// The list with the keywords that begin like this, by their first two bytes in lower case.
+fn list(text: &[u8]) -> usize {
+    let lower = |at: usize| text.get(at).map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
+    (lower(0) << 5 ^ lower(1)) % LISTS
+}
+
+/// The number of bits in a table of hashes.
+const HASHES: usize = 1 << 16;
+
+type Hashes = [u64; HASHES / 64];
+
+#[inline(always)]
+fn hash(word: u32) -> usize {
+    (word.wrapping_mul(0x9e37_79b1) >> 16) as usize
+}
+
+#[inline(always)]
+fn is_set(table: &Hashes, word: u32) -> bool {
+    let hash = hash(word);
+    table[hash / 64] >> (hash % 64) & 1 == 1
+}
+
+fn set(table: &mut Hashes, word: u32) {
+    let hash = hash(word);
+    table[hash / 64] |= 1 << (hash % 64);
+}
+
+/// The text, and the last run of each class. The end of a run is searched once, however many candidates begin inside
+/// it, so that a long line of keywords costs no more than its length.
+struct Runs<'a> {
+    bytes: &'a [u8],
+    classes: &'a Classes,
+    ends: Vec<(usize, usize)>,
+}
+
+impl<'a> Runs<'a> {
+    fn new(bytes: &'a [u8], classes: &'a Classes) -> Runs<'a> {
+        Runs { bytes, classes, ends: vec![(0, 0); classes.len()] }
+    }
+
+    /// The end of the run of a class that begins at `start`; `start` itself if there is none.
+    fn end(&mut self, class: usize, start: usize) -> usize {
+        let (from, to) = self.ends[class];
+        if from <= start && start < to {
+            return to;
+        }
+        let set = &self.classes[class].1;
+        let rest = &self.bytes[start..];
+        let end = start + rest.iter().position(|byte| !set.has(*byte)).unwrap_or(rest.len());
+        self.ends[class] = (start, end);
+        end
+    }
+
+    /// The secret of a rule whose keyword is here.
+    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: Check) -> Option<Span> {
+        let pattern = &rule.pattern;
+        let mut start = at;
+        if let Some(run) = pattern.before {
+            let class = &self.classes[run.class].1;
+            start -= trailing(&self.bytes[..at], run.most, |byte| class.has(byte));
+            let apart = start == 0 || !class.has(self.bytes[start - 1]) || begins(self.bytes, start);
+            if at - start < run.least || !apart {
+                return None;
+            }
+        }
+        let (from, to) = pattern.group.unwrap_or((usize::MAX, usize::MAX));
+        let (mut secret, mut end) = (start..body, body);
+        for (number, run) in pattern.runs.iter().enumerate() {
+            if number == from {
+                secret.start = end;
+            }
+            let many = self.end(run.class, end) - end;
+            // Exactly one of what may be repeated, like `-` between two parts.
+            let many = if (run.least, run.most) == (1, 1) { many.min(1) } else { many };
+            if !(run.least..=run.most).contains(&many) {
+                return None;
+            }
+            end += many;
+            if number < to {
+                secret.end = end;
+            }
+        }
+        let bytes = self.bytes;
+        let good = match check {
+            Check::Token(is_good) => {
+                let body = body.max(secret.start);
+                // A full stop after a token ends the sentence.
+                while secret.end > body && bytes[secret.end - 1] == b'.' {
+                    secret.end -= 1;
+                }
+                let telling = if secret.end - body < 16 { secret.start } else { body };
+                ends(bytes, secret.end) && is_good(&bytes[telling..secret.end])
+            }
+            Check::Value(is_good) => is_good(&bytes[secret.clone()]),
+            Check::Finder(_) => false,
+        };
+        let alone = pattern.group.is_none();
+        let certainty = if alone { Certainty::Token } else { Certainty::Place };
+        good.then_some(Span { start: secret.start, end: secret.end, kind: rule.kind, certainty })
+    }
+}
