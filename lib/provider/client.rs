@@ -298,16 +298,9 @@ fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secr
     };
     let dir = env.config_dir()?;
     let finished = exec::run(Invocation {
-        command: CommandLine::Shell(line),
-        input: Vec::new(),
-        dir: &dir,
-        vars: Vec::new(),
-        without: Vec::new(),
         is_heard: true,
-        stdout_file: None,
-        stdout_cap: KEY_CAP,
-        deadline,
         level: level(env),
+        ..Invocation::new(CommandLine::Shell(line), &dir, KEY_CAP, deadline)
     })
     .map_err(|fault| failed(&fault.to_string()))?;
     if !finished.status.success() {

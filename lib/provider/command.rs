@@ -45,21 +45,14 @@ impl ShellCommand {
         let level = OsString::from((self.level + 1).to_string());
         let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
-        let finished = exec::run_filter(
-            Invocation {
-                command: CommandLine::Shell(&self.line),
-                input: prompt(request).into_bytes(),
-                dir: &self.dir,
-                vars,
-                without: Vec::new(),
-                is_heard: self.is_heard,
-                stdout_file: None,
-                stdout_cap: CAP,
-                deadline,
-                level: self.level,
-            },
-            &str::to_owned,
-        )
+        let finished = exec::run(Invocation {
+            input: prompt(request).into_bytes(),
+            vars,
+            is_heard: self.is_heard,
+            explain: Some(&str::to_owned),
+            level: self.level,
+            ..Invocation::new(CommandLine::Shell(&self.line), &self.dir, CAP, deadline)
+        })
         .map_err(|fault| {
             let category =
                 if matches!(fault, ExecError::Deadline) { Category::Timeout } else { Category::Server };

@@ -37,16 +37,10 @@ impl Tools<'_> {
             vars.push(("XDG_RUNTIME_DIR", runtime_dir(self.env).into()));
         }
         exec::run(Invocation {
-            command: CommandLine::Words(words),
             input: input.to_vec(),
-            dir: Path::new("/"),
             vars,
-            without: Vec::new(),
-            is_heard: false,
-            stdout_file: None,
-            stdout_cap: CAP,
-            deadline: Deadline::after(self.patience),
             level: level(self.env),
+            ..Invocation::new(CommandLine::Words(words), Path::new("/"), CAP, Deadline::after(self.patience))
         })
         .map_err(|error| Error::io(format!("\"{shown}\" {error}")))
     }
