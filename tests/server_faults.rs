@@ -240,7 +240,8 @@ fn bodies(kind: Kind) -> Vec<Fault> {
     ];
     let chunks =
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{whole}\r\n", whole.len());
-    faults.push(fault("no last chunk", raw(chunks.clone()), server("its last chunk is missing")));
+    // The document is whole. With TLS nobody could see that more was to come.
+    faults.push(fault("no last chunk", raw(chunks.clone()), Answers("the answer", "")));
     faults.push(fault("chunks without trailers", raw(chunks + "0\r\n"), Answers("the answer", "")));
     let cut = if kind == Anthropic { "max_tokens" } else { "length" };
     faults.push(fault("an answer cut off", json(200, kind.stops("the", cut)), Answers("the", "cut off")));

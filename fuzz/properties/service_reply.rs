@@ -31,9 +31,14 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert!(!reply.stop_reason.contains(char::is_control));
     let mut sum = TokenUsage { input: u64::MAX - 1, ..TokenUsage::default() };
     sum += reply.tokens;
-    // The turn goes back byte for byte, in a request that is JSON. Only calls without ids, as some of Gemini's, get them.
+    // The turn goes back byte for byte, in a request that is JSON. Only calls without ids, as some of Gemini's, get them,
+    // and the input of Anthropic's calls becomes an object.
     let is_same = memchr::memmem::find(bytes, reply.raw.get().as_bytes()).is_some();
-    assert!(is_same || (which == 1 && is_same_but_for_ids(bytes, reply.raw.get())));
+    assert!(
+        is_same
+            || (which == 1 && is_same_but_for_ids(bytes, reply.raw.get()))
+            || (which == 0 && is_same_but_for_inputs(bytes, reply.raw.get()))
+    );
     let results = reply.calls.iter().map(|call| ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
@@ -43,9 +48,9 @@ pub(crate) fn holds(bytes: &[u8]) {
     let results = results.collect();
     request.turns.extend([ChatTurn::Assistant(reply.raw.clone()), ChatTurn::ToolResults(results)]);
     let body = match which {
-        0 => anthropic::body(&request, Dialect::default()),
-        1 => openai::body(&request, Dialect::default()),
-        _ => ollama::body(&request, Dialect::default()),
+        0 => anthropic::body(&request, &Dialect::default()),
+        1 => openai::body(&request, &Dialect::default()),
+        _ => ollama::body(&request, &Dialect::default()),
     };
     let body: &serde_json::value::RawValue = serde_json::from_slice(&body).unwrap();
     assert!(body.get().contains(reply.raw.get()));
@@ -68,24 +73,34 @@ fn is_same_but_for_ids(bytes: &[u8], raw: &str) -> bool {
     serde_json::to_string(&message).unwrap() == raw
 }
 
+/// Is this turn what Anthropic's has in these bytes, with an object for each call's input that is text?
+fn is_same_but_for_inputs(bytes: &[u8], raw: &str) -> bool {
+    let reply: Value = serde_json::from_slice(bytes).unwrap();
+    let given: Value = serde_json::from_str(raw).unwrap();
+    let mut blocks = reply["content"].clone();
+    for (block, given) in blocks.as_array_mut().unwrap().iter_mut().zip(given.as_array().unwrap()) {
+        if block.get("input").is_some_and(Value::is_string) {
+            assert!(given["input"].is_object());
+            block["input"] = given["input"].clone();
+        }
+    }
+    blocks == given
+}
+
 /// The same bytes as an error's body.
 fn is_an_error(bytes: &[u8]) {
     for status in [200, 400, 404, 429, 500, 529] {
         let response = Response {
             status,
-            reason: String::new(),
-            retry_after: None,
-            request_id: Some(text(&bytes[..bytes.len().min(20)]).into_owned()),
-            content_type: None,
-            content_encoding: None,
-            is_cut: false,
+            headers: vec![("request-id".to_owned(), text(&bytes[..bytes.len().min(20)]).into_owned())],
             body: bytes.to_vec(),
+            ..Response::default()
         };
         let error = CallError::from_response(status, &response);
         is_told(&error.message);
         assert!(!error.message.contains(char::is_control));
         assert!(error.message.chars().count() <= 1200);
-        error.alternative(Api::OpenAi, &request(), Dialect::default());
+        error.alternative(Api::OpenAi, &request(), &Dialect::default());
     }
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         let status = hidden_status(&value);

@@ -101,53 +101,56 @@ impl CallBudget {
         size: (u64, u64),
         call: impl FnOnce(bool) -> Result<Reply, CallError>,
     ) -> Result<Result<Reply, CallError>> {
+        let whole = size.0.saturating_add(size.1);
+        let is_last = self.begin(deadline, depth.min(1), whole)?;
+        let reply = call(is_last);
+        let used = reply.as_ref().map_or(0, |reply| {
+            match reply.tokens.input.saturating_add(reply.tokens.output) {
+                // A command counts nothing.
+                0 => size.0 + reply.text.len() as u64 / BYTES_PER_TOKEN,
+                counted => counted,
+            }
+        });
+        self.end(whole, used);
+        Ok(reply)
+    }
+
+    /// Runs a tool, which counts as a call, but never as the last one.
+    pub(super) fn spend_on_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
+        self.begin(deadline, 1, 0)?;
+        let result = call();
+        self.end(0, 0);
+        Ok(result)
+    }
+
+    /// Takes a slot for a call that may take so many tokens, if that leaves `kept` calls. Is it the last one?
+    fn begin(&self, deadline: Deadline, kept: u32, tokens: u64) -> Result<bool> {
         let mut spent = self.slot(deadline)?;
-        if spent.calls >= self.max_calls.saturating_sub(depth.min(1)) {
+        if spent.calls >= self.max_calls.saturating_sub(kept) {
             return Err(self.used_up());
         }
-        let whole = size.0.saturating_add(size.1);
         let taken = spent.tokens.saturating_add(spent.reserved);
-        if let Some(limit) = self.max_tokens.filter(|limit| taken.saturating_add(whole) > *limit) {
+        let exceeds = |limit: &u64| tokens > 0 && taken.saturating_add(tokens) > *limit;
+        if let Some(limit) = self.max_tokens.filter(exceeds) {
             let message = format!(
-                "the token budget of {limit} is spent: {taken} are used, and the next call may take {whole}"
+                "the token budget of {limit} is spent: {taken} are used, and the next call may take {tokens}"
             );
             return Err(Error::new(ErrorKind::Budget, message)
                 .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
         }
         spent.calls += 1;
         spent.running += 1;
-        spent.reserved += whole;
-        let is_last = spent.calls == self.max_calls;
-        drop(spent);
-        let reply = call(is_last);
-        let mut spent = lock(&self.state);
-        spent.running -= 1;
-        spent.reserved -= whole;
-        if let Ok(reply) = &reply {
-            let counted = reply.tokens.input.saturating_add(reply.tokens.output);
-            // A command counts nothing.
-            let tokens =
-                if counted == 0 { size.0 + reply.text.len() as u64 / BYTES_PER_TOKEN } else { counted };
-            spent.tokens = spent.tokens.saturating_add(tokens);
-        }
-        drop(spent);
-        self.freed.notify_one();
-        Ok(reply)
+        spent.reserved += tokens;
+        Ok(spent.calls == self.max_calls)
     }
 
-    /// Runs a tool, which counts as a call, but never as the last one.
-    pub(super) fn spend_on_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
-        let mut spent = self.slot(deadline)?;
-        if spent.calls >= self.max_calls.saturating_sub(1) {
-            return Err(self.used_up());
-        }
-        spent.calls += 1;
-        spent.running += 1;
+    fn end(&self, reserved: u64, used: u64) {
+        let mut spent = lock(&self.state);
+        spent.running -= 1;
+        spent.reserved -= reserved;
+        spent.tokens = spent.tokens.saturating_add(used);
         drop(spent);
-        let result = call();
-        lock(&self.state).running -= 1;
         self.freed.notify_one();
-        Ok(result)
     }
 
     /// Waits until fewer than [`MOST_AT_ONCE`] calls are running.
@@ -355,16 +358,9 @@ impl Conversation<'_> {
             faults.iter().map(|fault| format!("- {fault}")).collect::<Vec<_>>().join("\n")
         )));
         let reply = self.ask(2, true, stats)?;
-        match accepted(schema, &reply.text) {
-            Ok(text) => {
-                stats.rejected = None;
-                Ok(Reply { text, ..reply })
-            }
-            Err(faults) => {
-                stats.rejected = Some(reply.text);
-                Err(mismatch(faults))
-            }
-        }
+        let repaired = accepted(schema, &reply.text);
+        stats.rejected = repaired.is_err().then(|| reply.text.clone());
+        repaired.map(|text| Reply { text, ..reply }).map_err(mismatch)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::config::skill;
 use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
-use crate::provider::message::{Attachment, ChatTurn, Media, Repeats};
+use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats};
 use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
@@ -144,7 +144,7 @@ impl PreparedAgent {
                 files.first().map(|file| (file, "is a command, which takes no files"))
             }
             Endpoint::Http(HttpEndpoint { api: Api::Ollama, .. }) => {
-                let pdf = files.iter().find(|file| file.media == Media::Pdf);
+                let pdf = files.iter().find(|file| file.media == PDF);
                 pdf.map(|file| (file, "is served by Ollama, which takes images only"))
             }
             Endpoint::Http(_) => None,

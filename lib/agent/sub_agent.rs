@@ -8,16 +8,13 @@ use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
-use crate::base::sync::lock;
+use crate::base::parallel;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
 use crate::config::tool::{CALL_AGENT, DeclaredTool};
 use crate::provider::message::{CallArguments, Reply, TokenUsage, Tool, ToolCall, ToolResult};
-use serde_json::{Value, json};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 /// Runs an agent: its conversation, with the agents that it may call.
@@ -70,30 +67,8 @@ fn call_agent_tool(names: &str) -> Tool {
 
 /// Answers every call of a turn, in their order; in parallel unless the agent's file says otherwise.
 fn answer_all(run: &RunContext, caller: &PreparedAgent, calls: &[ToolCall], scope: Scope) -> Vec<ToolAnswer> {
-    let answer = |call: &ToolCall| answer(run, caller, call, scope);
-    if calls.len() < 2 || !caller.agent.sub_agents_config.parallel {
-        return calls.iter().map(answer).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let answers = Mutex::new(Vec::with_capacity(calls.len()));
-    let work = || {
-        loop {
-            let n = next.fetch_add(1, Ordering::Relaxed);
-            let Some(call) = calls.get(n) else { return };
-            let answer = answer(call);
-            lock(&answers).push((n, answer));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..calls.len().min(MOST_AT_ONCE) {
-            // If a thread does not start, the others take its calls.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
-    });
-    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-    answers.sort_by_key(|(n, _)| *n);
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    let most = if caller.agent.sub_agents_config.parallel { MOST_AT_ONCE } else { 1 };
+    parallel::map_at_once(calls, most, |_, call| answer(run, caller, call, scope))
 }
 
 /// Answers one call, and says how long that took.
@@ -124,6 +99,16 @@ fn told(call: &ToolCall, content: String, is_error: bool) -> ToolAnswer {
     }
 }
 
+/// The arguments of a call, or what the model is told if they cannot be read.
+fn read_arguments(call: &ToolCall) -> Result<&Map<String, Value>, String> {
+    match &call.arguments {
+        CallArguments::Object(arguments) => Ok(arguments),
+        CallArguments::Malformed(why) => {
+            Err(format!("{} error: the arguments cannot be read: {why}", call.name))
+        }
+    }
+}
+
 fn call_program(
     run: &RunContext,
     caller: &PreparedAgent,
@@ -132,11 +117,9 @@ fn call_program(
     scope: Scope,
 ) -> ToolAnswer {
     let Scope { deadline, reporter, .. } = scope;
-    let arguments = match &call.arguments {
-        CallArguments::Object(arguments) => arguments,
-        CallArguments::Malformed(why) => {
-            return told(call, format!("{} error: the arguments cannot be read: {why}", tool.name), true);
-        }
+    let arguments = match read_arguments(call) {
+        Ok(arguments) => arguments,
+        Err(why) => return told(call, why, true),
     };
     let ran = run.budget.spend_on_tool(deadline, || {
         tools::run(tool, arguments, &caller.workdir, deadline, reporter.is_verbose(), run.env)
@@ -159,11 +142,9 @@ fn call_agent(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: 
     if call.name != CALL_AGENT {
         return refuse(format!("Unknown tool: \"{}\"", call.name));
     }
-    let arguments = match &call.arguments {
-        CallArguments::Object(arguments) => arguments,
-        CallArguments::Malformed(why) => {
-            return refuse(format!("call_agent error: the arguments cannot be read: {why}"));
-        }
+    let arguments = match read_arguments(call) {
+        Ok(arguments) => arguments,
+        Err(why) => return told(call, why, true),
     };
     let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
     let (name, task, context) = (text("agent"), text("task"), text("context"));

@@ -59,17 +59,14 @@ pub(super) fn run(
         return ToolRun::refused(format!("{name} error: it was not run: {why}"));
     }
     let input = if tool.stdin_json { Value::Object(arguments).to_string().into_bytes() } else { Vec::new() };
-    let finished = exec::run_cutting(Invocation {
-        command: CommandLine::Words(&words),
+    let own_deadline = deadline.earlier(Deadline::after_seconds(tool.timeout_seconds));
+    let finished = exec::run(Invocation {
         input,
-        dir: workdir,
         vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
-        without: Vec::new(),
         is_heard,
-        stdout_file: None,
-        stdout_cap: OUTPUT_CAP,
-        deadline: deadline.earlier(Deadline::after_seconds(tool.timeout_seconds)),
+        is_cut: true,
         level,
+        ..Invocation::new(CommandLine::Words(&words), workdir, OUTPUT_CAP, own_deadline)
     });
     let finished = match finished {
         Ok(finished) => finished,

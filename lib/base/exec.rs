@@ -2,11 +2,8 @@
 
 #[cfg(unix)]
 mod child;
-mod error;
 #[cfg(unix)]
 mod group;
-#[cfg(unix)]
-mod output;
 #[cfg(unix)]
 mod pipe;
 #[cfg(unix)]
@@ -14,11 +11,11 @@ mod speaker;
 #[cfg(unix)]
 mod streams;
 
-pub(crate) use crate::base::exec::error::ExecError;
-
 use crate::base::deadline::Deadline;
-use crate::base::text::one_line;
+use crate::base::text::{one_line, size};
 use std::ffi::OsString;
+use std::fmt;
+use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -44,9 +41,39 @@ pub(crate) struct Invocation<'a> {
     pub(crate) stdout_file: Option<&'a fs_err::File>,
     /// The command is ended if it prints more bytes than this on stdout.
     pub(crate) stdout_cap: usize,
+    /// Output beyond the cap is cut in the middle instead, and the command goes on.
+    pub(crate) is_cut: bool,
+    /// Makes the end of stderr fit to be shown, if the command is not heard and fails or prints nothing. Otherwise it is
+    /// not shown, because some programs repeat their whole prompt there.
+    pub(crate) explain: Option<&'a dyn Fn(&str) -> String>,
     pub(crate) deadline: Deadline,
     /// How many commands of ours are above this process.
     pub(crate) level: u32,
+}
+
+impl<'a> Invocation<'a> {
+    /// A command without input that nobody hears.
+    pub(crate) fn new(
+        command: CommandLine<'a>,
+        dir: &'a Path,
+        stdout_cap: usize,
+        deadline: Deadline,
+    ) -> Invocation<'a> {
+        Invocation {
+            command,
+            input: Vec::new(),
+            dir,
+            vars: Vec::new(),
+            without: Vec::new(),
+            is_heard: false,
+            stdout_file: None,
+            stdout_cap,
+            is_cut: false,
+            explain: None,
+            deadline,
+            level: 0,
+        }
+    }
 }
 
 pub(crate) struct Finished {
@@ -68,47 +95,37 @@ impl Finished {
     }
 }
 
-/// Runs a command to its end. Whatever happens, nothing in its process group is left running.
-///
-/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as it comes if
-/// it is heard.
-/// When the command itself has exited, processes that it left behind get a short grace period to finish. All that it
-/// printed until its exit is read; if a process that it started still holds its stdout, a warning says so.
-///
-/// # Errors
-/// It could not be started, printed too much, or was not at its end, or not read to its end, by the deadline.
-pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
-    run_with(invocation, false, None)
+/// What can go wrong with a command, besides its exit status.
+#[derive(Debug)]
+pub(crate) enum ExecError {
+    NotStarted(io::Error),
+    Deadline,
+    /// More than this many bytes on stdout.
+    TooMuchOutput(usize),
+    Reading(io::Error),
 }
 
-/// The same, but output beyond the cap is cut in the middle, and the command goes on.
-pub(crate) fn run_cutting(invocation: Invocation) -> Result<Finished, ExecError> {
-    run_with(invocation, true, None)
+/// Follows the command's name in a message.
+impl fmt::Display for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExecError::NotStarted(e) => write!(f, "could not be started: {e}"),
+            ExecError::Deadline => f.write_str("did not finish in time"),
+            ExecError::TooMuchOutput(cap) => write!(f, "printed more than {}", size(*cap as u64)),
+            ExecError::Reading(e) => write!(f, "could not be read: {e}"),
+        }
+    }
 }
-
-/// The same as [`run`] for a filter: if it fails or prints nothing, the end of its stderr is shown, as `clean` makes
-/// it. Otherwise stderr is not shown, because some programs repeat their whole prompt there.
-pub(crate) fn run_filter(
-    invocation: Invocation,
-    clean: &dyn Fn(&str) -> String,
-) -> Result<Finished, ExecError> {
-    run_with(invocation, false, Some(clean))
-}
-
-#[cfg(unix)]
-use child::run as run_with;
 
 #[cfg(unix)]
 pub(super) use child::end_all;
+#[cfg(unix)]
+pub(crate) use child::run;
 
 /// Elsewhere nothing says that a command has exited and that its pipe is empty.
 #[cfg(not(unix))]
-fn run_with(
-    _invocation: Invocation,
-    _is_cut: bool,
-    _explain: Option<&dyn Fn(&str) -> String>,
-) -> Result<Finished, ExecError> {
-    Err(ExecError::NotStarted(std::io::ErrorKind::Unsupported.into()))
+pub(crate) fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
+    Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
 }
 
 /// `exit N` or `signal N`, for messages.
@@ -133,18 +150,7 @@ mod tests {
     use super::*;
 
     fn invocation(command: CommandLine<'_>) -> Invocation<'_> {
-        Invocation {
-            command,
-            input: Vec::new(),
-            dir: Path::new("/"),
-            vars: Vec::new(),
-            without: Vec::new(),
-            is_heard: false,
-            stdout_file: None,
-            stdout_cap: 1000,
-            deadline: Deadline::after_seconds(60),
-            level: 0,
-        }
+        Invocation::new(command, Path::new("/"), 1000, Deadline::after_seconds(60))
     }
 
     fn words(words: &[&str]) -> Vec<String> {

@@ -62,31 +62,40 @@ impl Fields {
         has_value
     }
 
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
-        match self.take(key) {
-            Some(Value::String(text)) => return Some(text),
-            Some(other) => self.fault(key, &format!("a string is expected, not {}", kind(&other))),
-            None => self.missing(key),
-        }
+    /// The value of a key that `read` accepts; otherwise that `what` is expected, or that it is missing.
+    fn expect<T>(
+        &mut self,
+        key: &'static str,
+        what: &str,
+        read: impl FnOnce(Value) -> Result<T, Value>,
+    ) -> Option<T> {
+        let fault = match self.take(key).map(read) {
+            Some(Ok(value)) => return Some(value),
+            Some(Err(other)) => format!("{what} is expected, not {}", kind(&other)),
+            None => "is missing".to_owned(),
+        };
+        self.fault(key, &fault);
         None
+    }
+
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
+        self.expect(
+            key,
+            "a string",
+            |value| if let Value::String(text) = value { Ok(text) } else { Err(value) },
+        )
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        match self.take(key) {
-            Some(Value::Bool(flag)) => return Some(flag),
-            Some(other) => self.fault(key, &format!("true or false is expected, not {}", kind(&other))),
-            None => self.missing(key),
-        }
-        None
+        self.expect(key, "true or false", |value| value.as_bool().ok_or(value))
     }
 
     pub(crate) fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
-        match self.take(key) {
-            Some(Value::Object(object)) => return Some(object),
-            Some(other) => self.fault(key, &format!("an object is expected, not {}", kind(&other))),
-            None => self.missing(key),
-        }
-        None
+        self.expect(
+            key,
+            "an object",
+            |value| if let Value::Object(all) = value { Ok(all) } else { Err(value) },
+        )
     }
 
     pub(crate) fn one_of(&mut self, key: &'static str, known: &[&str]) -> Option<String> {

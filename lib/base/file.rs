@@ -16,7 +16,7 @@ pub(crate) use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, 
 
 use crate::base::file::leftovers::{remove_twin, twin};
 use crate::base::file::lock::lock_within;
-use crate::base::file::open::{cannot, set_mode};
+use crate::base::file::open::{cannot, open_with};
 use crate::base::parallel;
 use crate::base::signal;
 use crate::base::text::base58;
@@ -115,12 +115,8 @@ fn link_new(_path: &Path, _bytes: &[u8], _mode: u32) -> io::Result<bool> {
     Ok(false)
 }
 
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    set_mode(&mut options, mode);
-    let mut file = options.open(path)?;
+    let mut file = open_with(path, mode, |options| options.write(true).create_new(true))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if written.is_err() {
         let _ = fs::remove_file(path);
@@ -242,17 +238,14 @@ pub(crate) fn install_if(
 
 /// Creates or replaces a file, all or nothing as long as the machine runs: nothing is synced. For state that may be lost,
 /// where nobody should wait for a disk.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let _whole = signal::shield();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // The name that `sweep_dir` knows.
     let beside = path.with_file_name(format!(".{name}.{}", random58(6)?));
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    set_mode(&mut options, mode);
-    let written = options.open(&beside).and_then(|mut file| file.write_all(bytes));
-    let installed = written.and_then(|()| fs::rename(&beside, path));
+    let new = open_with(&beside, mode, |options| options.write(true).create_new(true));
+    let written = new.and_then(|mut file| file.write_all(bytes));
+    let installed = written.and_then(|()| rename_unsynced(&beside, path));
     if installed.is_err() {
         let _ = fs::remove_file(&beside);
     }
@@ -261,14 +254,10 @@ pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Resu
 
 /// Writes new files into a directory that is ours alone. All are synced in the end: that takes one wait for the disk and
 /// not one each.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {
     make_private_dir(dir)?;
     for (name, bytes) in files {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        set_mode(&mut options, 0o600);
-        options.open(dir.join(name))?.write_all(bytes)?;
+        hint(&dir.join(name), bytes)?;
     }
     let synced = parallel::map(files, |_, (name, _)| fs::File::open(dir.join(name))?.sync_all());
     synced.into_iter().collect::<io::Result<()>>()?;
@@ -278,7 +267,6 @@ pub(crate) fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {
 /// Gives a staged file its place, with the mode of the file that it replaces, if there is one. The caller syncs the
 /// directory. Nothing has happened after an error, as where a link or another owner's file is in that place.
 #[cfg(unix)]
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     if let Some(old) = if_exists(fs::symlink_metadata(path))? {
@@ -287,13 +275,12 @@ pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
         }
         fs::set_permissions(staged, old.permissions())?;
     }
-    fs::rename(staged, path)
+    rename_unsynced(staged, path)
 }
 
 #[cfg(not(unix))]
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
-    fs::rename(staged, path)
+    rename_unsynced(staged, path)
 }
 
 /// Renames a file. The caller syncs the directories.
@@ -323,9 +310,8 @@ fn open_new(path: &Path, mode: u32) -> io::Result<AtomicWriteFile> {
 }
 
 /// Renames a file and syncs both directories, so that it keeps the name. A file of the new name is replaced.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
+    rename_unsynced(from, to)?;
     let dirs = (from.parent(), to.parent());
     dirs.1.map_or(Ok(()), sync_dir)?;
     if dirs.0 != dirs.1 { dirs.0.map_or(Ok(()), sync_dir) } else { Ok(()) }
@@ -344,12 +330,8 @@ pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
 }
 
 /// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    set_mode(&mut options, 0o600);
-    options.open(path)?.write_all(bytes)
+    open_with(path, 0o600, |options| options.write(true).create(true).truncate(true))?.write_all(bytes)
 }
 
 /// Removes such a file.
@@ -359,13 +341,9 @@ pub(crate) fn forget(path: &Path) -> io::Result<()> {
 
 /// A file of ours that is filled step by step, and read only when it is complete. An old one is removed, not
 /// emptied: a command that outlived its killed parent may still be writing to it.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn scratch(path: &Path) -> io::Result<fs::File> {
     if_exists(fs::remove_file(path))?;
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    set_mode(&mut options, 0o600);
-    options.open(path)
+    open_with(path, 0o600, |options| options.read(true).write(true).create_new(true))
 }
 
 /// Random digits of base58, for names that never collide.

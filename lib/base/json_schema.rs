@@ -20,24 +20,69 @@ const MOST_FAULTS: usize = 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Schema(Arc<Value>);
 
-/// Keywords whose value is one schema.
-const ONE: &[&str] =
-    &["not", "if", "then", "else", "additionalProperties", "propertyNames", "contains", "additionalItems"];
-/// Keywords whose value is a list of schemas.
-const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value has a schema for each name.
-const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/// Keywords whose value is a whole number from 0.
-const COUNT: &[&str] = &[
-    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
-    "maxContains",
-];
-/// Keywords whose value is a number.
-const NUMBER: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
-/// Keywords that accept everything.
-const NO_RULE: &[&str] = &[
-    "$schema", "$id", "$comment", "$anchor", "$vocabulary", "title", "description", "default", "examples",
-    "deprecated", "readOnly", "writeOnly", "format", "contentEncoding", "contentMediaType", "contentSchema",
+type Rules = Map<String, Value>;
+
+/// What the value of a keyword is.
+#[derive(Clone, Copy)]
+enum Form {
+    Schema,
+    /// A list of schemas.
+    Schemas,
+    /// In draft 7, `items` may be a list of schemas, too.
+    Items,
+    /// A schema for each name.
+    Named,
+    Type,
+    Values,
+    Names,
+    /// A list of names for each name.
+    NamesByName,
+    /// A whole number from 0.
+    Count,
+    Number,
+    Step,
+    Flag,
+    Pattern,
+    Reference,
+    /// No rule: the keyword accepts everything.
+    Any,
+}
+
+const KEYWORDS: &[(Form, &[&str])] = &[
+    (
+        Form::Schema,
+        &[
+            "not", "if", "then", "else", "additionalProperties", "propertyNames", "contains",
+            "additionalItems",
+        ],
+    ),
+    (Form::Schemas, &["allOf", "anyOf", "oneOf", "prefixItems"]),
+    (Form::Items, &["items"]),
+    (Form::Named, &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]),
+    (Form::Type, &["type"]),
+    (Form::Values, &["enum"]),
+    (Form::Names, &["required"]),
+    (Form::NamesByName, &["dependentRequired"]),
+    (
+        Form::Count,
+        &[
+            "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+            "minContains", "maxContains",
+        ],
+    ),
+    (Form::Number, &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]),
+    (Form::Step, &["multipleOf"]),
+    (Form::Flag, &["uniqueItems"]),
+    (Form::Pattern, &["pattern"]),
+    (Form::Reference, &["$ref"]),
+    (
+        Form::Any,
+        &[
+            "const", "$schema", "$id", "$comment", "$anchor", "$vocabulary", "title", "description",
+            "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "contentEncoding",
+            "contentMediaType", "contentSchema",
+        ],
+    ),
 ];
 const TYPES: &[&str] = &["null", "boolean", "object", "array", "number", "integer", "string"];
 
@@ -54,12 +99,15 @@ impl Schema {
 
     /// What is wrong with `value`; nothing if the schema accepts it.
     pub(crate) fn faults(&self, value: &Value) -> Vec<Fault> {
-        let mut faults = Vec::new();
         let judge = Judge { root: &self.0, steps: Cell::new(MOST_STEPS) };
-        judge.judge(&self.0, value, "", DEEPEST, &mut faults);
+        let mut faults = judge.judge(&self.0, value, "", DEEPEST);
         faults.truncate(MOST_FAULTS);
         faults
     }
+}
+
+fn fault(path: &str, message: impl Into<String>) -> Fault {
+    Fault { path: path.to_owned(), message: message.into() }
 }
 
 /// Compares one value with a schema.
@@ -71,25 +119,23 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn accepts(&self, schema: &Value, value: &Value, depth: usize) -> bool {
-        let mut faults = Vec::new();
-        self.judge(schema, value, "", depth, &mut faults);
-        faults.is_empty()
+        self.judge(schema, value, "", depth).is_empty()
     }
 
-    fn judge(&self, schema: &Value, value: &Value, path: &str, depth: usize, faults: &mut Vec<Fault>) {
-        let mut fault = |message: String| faults.push(Fault { path: path.to_owned(), message });
+    fn judge(&self, schema: &Value, value: &Value, path: &str, depth: usize) -> Vec<Fault> {
+        let only = |message: String| vec![fault(path, message)];
         let rules = match schema {
-            Value::Bool(true) => return,
+            Value::Bool(true) => return Vec::new(),
             Value::Object(rules) => rules,
-            _ => return fault("nothing is allowed here".to_owned()),
+            _ => return only("nothing is allowed here".to_owned()),
         };
         let steps = self.steps.get();
         self.steps.set(steps.saturating_sub(1));
         if steps == 0 {
-            return fault("the schema is too complex to check this".to_owned());
+            return only("the schema is too complex to check this".to_owned());
         }
         if depth == 0 {
-            return fault("the schema refers to itself without an end".to_owned());
+            return only("the schema refers to itself without an end".to_owned());
         }
         if let Some(types) = rules.get("type") {
             let all: Vec<&str> = match types {
@@ -97,93 +143,67 @@ impl Judge<'_> {
                 one => one.as_str().into_iter().collect(),
             };
             if !all.iter().any(|name| is_of(value, name)) {
-                return fault(format!("{} is expected, not {}", all.join(" or "), kind(value)));
+                return only(format!("{} is expected, not {}", all.join(" or "), kind(value)));
             }
         }
+        let mut faults = Vec::new();
         if let Some(Value::Array(allowed)) = rules.get("enum")
             && !allowed.iter().any(|one| same(one, value))
         {
             let allowed: Vec<_> = allowed.iter().take(10).map(shown).collect();
-            fault(format!("{} is none of {}", shown(value), allowed.join(", ")));
+            faults.push(fault(path, format!("{} is none of {}", shown(value), allowed.join(", "))));
         }
         if let Some(only) = rules.get("const").filter(|only| !same(only, value)) {
-            fault(format!("{} is not {}", shown(value), shown(only)));
+            faults.push(fault(path, format!("{} is not {}", shown(value), shown(only))));
         }
-        match value {
-            Value::Number(_) => numbers(rules, value.as_f64().unwrap_or(f64::NAN), &mut fault),
-            Value::String(text) => strings(rules, text, &mut fault),
-            Value::Array(items) => self.arrays(rules, items, path, depth, faults),
-            Value::Object(members) => self.objects(rules, members, path, depth, faults),
-            Value::Null | Value::Bool(_) => {}
-        }
-        self.combined(rules, value, path, depth, faults);
+        let of_kind = match value {
+            Value::Number(_) => numbers(rules, value.as_f64().unwrap_or(f64::NAN), path),
+            Value::String(text) => strings(rules, text, path),
+            Value::Array(items) => self.arrays(rules, items, path, depth),
+            Value::Object(members) => self.objects(rules, members, path, depth),
+            Value::Null | Value::Bool(_) => Vec::new(),
+        };
+        faults.into_iter().chain(of_kind).chain(self.combined(rules, value, path, depth)).collect()
     }
 
-    fn combined(
-        &self,
-        rules: &Map<String, Value>,
-        value: &Value,
-        path: &str,
-        depth: usize,
-        faults: &mut Vec<Fault>,
-    ) {
-        if let Some(target) = rules.get("$ref").and_then(Value::as_str).and_then(|to| resolve(self.root, to))
-        {
-            self.judge(target, value, path, depth - 1, faults);
-        }
-        for part in list(rules, "allOf") {
-            self.judge(part, value, path, depth - 1, faults);
-        }
+    fn combined(&self, rules: &Rules, value: &Value, path: &str, depth: usize) -> Vec<Fault> {
+        let target = rules.get("$ref").and_then(Value::as_str).and_then(|to| resolve(self.root, to));
+        let all = target.into_iter().chain(list(rules, "allOf"));
+        let mut faults: Vec<Fault> = all.flat_map(|part| self.judge(part, value, path, depth - 1)).collect();
         let accepted = |name| {
             let parts = list(rules, name);
             (parts.len(), parts.iter().filter(|part| self.accepts(part, value, depth - 1)).count())
         };
-        let mut fault =
-            |message: &str| faults.push(Fault { path: path.to_owned(), message: message.to_owned() });
         if matches!(accepted("anyOf"), (1.., 0)) {
-            fault("none of the alternatives (anyOf) accepts it");
+            faults.push(fault(path, "none of the alternatives (anyOf) accepts it"));
         }
         match accepted("oneOf") {
             (0, _) | (_, 1) => {}
-            (_, 0) => fault("none of the alternatives (oneOf) accepts it"),
-            (_, _) => fault("more than one of the alternatives (oneOf) accepts it"),
+            (_, 0) => faults.push(fault(path, "none of the alternatives (oneOf) accepts it")),
+            (_, _) => faults.push(fault(path, "more than one of the alternatives (oneOf) accepts it")),
         }
         if rules.get("not").is_some_and(|not| self.accepts(not, value, depth - 1)) {
-            fault("it is what \"not\" excludes");
+            faults.push(fault(path, "it is what \"not\" excludes"));
         }
         if let Some(condition) = rules.get("if") {
             let branch = if self.accepts(condition, value, depth - 1) { "then" } else { "else" };
-            if let Some(branch) = rules.get(branch) {
-                self.judge(branch, value, path, depth - 1, faults);
-            }
+            let branch = rules.get(branch);
+            faults.extend(branch.into_iter().flat_map(|branch| self.judge(branch, value, path, depth - 1)));
         }
+        faults
     }
 
-    fn arrays(
-        &self,
-        rules: &Map<String, Value>,
-        items: &[Value],
-        path: &str,
-        depth: usize,
-        faults: &mut Vec<Fault>,
-    ) {
-        let mut fault = |message: String| faults.push(Fault { path: path.to_owned(), message });
-        let length = items.len() as u64;
-        if let Some(least) = count(rules, "minItems").filter(|least| length < *least) {
-            fault(format!("it has {length} items; at least {least} are needed"));
-        }
-        if let Some(most) = count(rules, "maxItems").filter(|most| length > *most) {
-            fault(format!("it has {length} items; at most {most} are allowed"));
-        }
+    fn arrays(&self, rules: &Rules, items: &[Value], path: &str, depth: usize) -> Vec<Fault> {
+        let mut faults = lengths(rules, ["minItems", "maxItems"], items.len(), "items", path);
         let is_repeated = |(n, item): (usize, &Value)| items[..n].iter().any(|other| same(other, item));
         if rules.get("uniqueItems") == Some(&Value::Bool(true)) && items.iter().enumerate().any(is_repeated) {
-            fault("an item is repeated".to_owned());
+            faults.push(fault(path, "an item is repeated"));
         }
         if let Some(wanted) = rules.get("contains") {
             let found = items.iter().filter(|item| self.accepts(wanted, item, depth - 1)).count() as u64;
             let least = count(rules, "minContains").unwrap_or(1);
             if found < least || count(rules, "maxContains").is_some_and(|most| found > most) {
-                fault(format!("{found} of its items are what \"contains\" asks for"));
+                faults.push(fault(path, format!("{found} of its items are what \"contains\" asks for")));
             }
         }
         // In draft 7, a list of schemas is in `items`, and the one for the others in `additionalItems`.
@@ -193,119 +213,110 @@ impl Judge<'_> {
         };
         for (n, item) in items.iter().enumerate() {
             if let Some(schema) = first.get(n).or(others) {
-                self.judge(schema, item, &format!("{path}[{n}]"), depth - 1, faults);
+                faults.extend(self.judge(schema, item, &format!("{path}[{n}]"), depth - 1));
             }
         }
+        faults
     }
 
-    fn objects(
-        &self,
-        rules: &Map<String, Value>,
-        members: &Map<String, Value>,
-        path: &str,
-        depth: usize,
-        faults: &mut Vec<Fault>,
-    ) {
+    fn objects(&self, rules: &Rules, members: &Rules, path: &str, depth: usize) -> Vec<Fault> {
         let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         let size = members.len() as u64;
-        let mut fault = |path: String, message: String| faults.push(Fault { path, message });
-        for name in list(rules, "required").iter().filter_map(Value::as_str) {
-            if !members.contains_key(name) {
-                fault(below(name), "is missing".to_owned());
-            }
-        }
+        let required = list(rules, "required").iter().filter_map(Value::as_str);
+        let missing = required.filter(|name| !members.contains_key(*name));
+        let mut faults: Vec<Fault> = missing.map(|name| fault(&below(name), "is missing")).collect();
         if count(rules, "minProperties").is_some_and(|least| size < least)
             || count(rules, "maxProperties").is_some_and(|most| size > most)
         {
-            fault(path.to_owned(), format!("{size} members are not as many as the schema asks for"));
-        }
-        if let Some(Value::Object(dependent)) = rules.get("dependentRequired") {
-            for (name, needed) in dependent.iter().filter(|(name, _)| members.contains_key(*name)) {
-                let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
-                for missing in needed.filter(|needed| !members.contains_key(*needed)) {
-                    fault(below(missing), format!("is missing, but \"{name}\" needs it"));
-                }
-            }
+            faults.push(fault(path, format!("{size} members are not as many as the schema asks for")));
         }
         let named = |key: &str| rules.get(key).and_then(Value::as_object);
+        for (name, needed) in named("dependentRequired").into_iter().flatten() {
+            let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
+            for needed in needed.filter(|_| members.contains_key(name)) {
+                if !members.contains_key(needed) {
+                    faults.push(fault(&below(needed), format!("is missing, but \"{name}\" needs it")));
+                }
+            }
+        }
         for (name, value) in members {
             let path = below(name);
-            let mut is_known = false;
-            if let Some(schema) = named("properties").and_then(|all| all.get(name)) {
-                is_known = true;
-                self.judge(schema, value, &path, depth - 1, faults);
+            let is_named = |(pattern, _): &(&String, &Value)| {
+                Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(name))
+            };
+            let patterns = named("patternProperties").into_iter().flatten().filter(is_named);
+            let mut schemas: Vec<&Value> =
+                named("properties").and_then(|all| all.get(name)).into_iter().collect();
+            schemas.extend(patterns.map(|(_, schema)| schema));
+            match rules.get("additionalProperties").filter(|_| schemas.is_empty()) {
+                Some(Value::Bool(false)) => faults.push(fault(&path, "unknown key")),
+                others => schemas.extend(others),
             }
-            for (pattern, schema) in named("patternProperties").into_iter().flatten() {
-                if Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(name)) {
-                    is_known = true;
-                    self.judge(schema, value, &path, depth - 1, faults);
-                }
-            }
-            match rules.get("additionalProperties").filter(|_| !is_known) {
-                Some(Value::Bool(false)) => {
-                    faults.push(Fault { path: path.clone(), message: "unknown key".to_owned() });
-                }
-                Some(schema) => self.judge(schema, value, &path, depth - 1, faults),
-                None => {}
-            }
+            faults.extend(schemas.into_iter().flat_map(|schema| self.judge(schema, value, &path, depth - 1)));
             if let Some(names) = rules.get("propertyNames")
                 && !self.accepts(names, &Value::String(name.clone()), depth - 1)
             {
-                faults.push(Fault { path, message: "is not a name that the schema allows".to_owned() });
+                faults.push(fault(&path, "is not a name that the schema allows"));
             }
         }
         if let Some(schemas) = named("dependentSchemas") {
             let whole = Value::Object(members.clone());
-            for (_, schema) in schemas.iter().filter(|(name, _)| members.contains_key(*name)) {
-                self.judge(schema, &whole, path, depth - 1, faults);
-            }
+            let schemas = schemas.iter().filter(|(name, _)| members.contains_key(*name));
+            faults.extend(schemas.flat_map(|(_, schema)| self.judge(schema, &whole, path, depth - 1)));
         }
+        faults
     }
 }
 
-fn numbers(rules: &Map<String, Value>, value: f64, fault: &mut impl FnMut(String)) {
-    let bound = |name| rules.get(name).and_then(Value::as_f64);
-    if let Some(least) = bound("minimum").filter(|least| value < *least) {
-        fault(format!("{value} is less than {least}"));
-    }
-    if let Some(most) = bound("maximum").filter(|most| value > *most) {
-        fault(format!("{value} is more than {most}"));
-    }
-    if let Some(below) = bound("exclusiveMinimum").filter(|below| value <= *below) {
-        fault(format!("{value} is not more than {below}"));
-    }
-    if let Some(above) = bound("exclusiveMaximum").filter(|above| value >= *above) {
-        fault(format!("{value} is not less than {above}"));
-    }
-    if let Some(step) = bound("multipleOf") {
-        let times = value / step;
-        // 0.3 is a multiple of 0.1, though not in binary.
-        if (times - times.round()).abs() > 1e-9 * times.abs().max(1.0) {
-            fault(format!("{value} is not a multiple of {step}"));
+type Compare = fn(&f64, &f64) -> bool;
+
+fn numbers(rules: &Rules, value: f64, path: &str) -> Vec<Fault> {
+    let bounds: [(&str, Compare, &str); 4] = [
+        ("minimum", f64::lt, "is less than"),
+        ("maximum", f64::gt, "is more than"),
+        ("exclusiveMinimum", f64::le, "is not more than"),
+        ("exclusiveMaximum", f64::ge, "is not less than"),
+    ];
+    let number = |name| rules.get(name).and_then(Value::as_f64);
+    let mut faults = Vec::new();
+    for (name, is_beyond, words) in bounds {
+        if let Some(bound) = number(name).filter(|bound| is_beyond(&value, bound)) {
+            faults.push(fault(path, format!("{value} {words} {bound}")));
         }
     }
+    // 0.3 is a multiple of 0.1, though not in binary.
+    let is_multiple = |times: f64| (times - times.round()).abs() <= 1e-9 * times.abs().max(1.0);
+    if let Some(step) = number("multipleOf").filter(|step| !is_multiple(value / step)) {
+        faults.push(fault(path, format!("{value} is not a multiple of {step}")));
+    }
+    faults
 }
 
-fn strings(rules: &Map<String, Value>, text: &str, fault: &mut impl FnMut(String)) {
-    let length = text.chars().count() as u64;
-    if let Some(least) = count(rules, "minLength").filter(|least| length < *least) {
-        fault(format!("it has {length} characters; at least {least} are needed"));
-    }
-    if let Some(most) = count(rules, "maxLength").filter(|most| length > *most) {
-        fault(format!("it has {length} characters; at most {most} are allowed"));
-    }
+fn strings(rules: &Rules, text: &str, path: &str) -> Vec<Fault> {
+    let mut faults = lengths(rules, ["minLength", "maxLength"], text.chars().count(), "characters", path);
     if let Some(pattern) = rules.get("pattern").and_then(Value::as_str)
         && !Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text))
     {
-        fault(format!("it does not match the pattern {pattern}"));
+        faults.push(fault(path, format!("it does not match the pattern {pattern}")));
     }
+    faults
 }
 
-fn list<'a>(rules: &'a Map<String, Value>, name: &str) -> &'a [Value] {
+/// Whether there are as many of `what` as two rules demand.
+fn lengths(rules: &Rules, [least, most]: [&str; 2], length: usize, what: &str, path: &str) -> Vec<Fault> {
+    let length = length as u64;
+    let least = count(rules, least).filter(|least| length < *least);
+    let most = count(rules, most).filter(|most| length > *most);
+    let too_few = least.map(|least| format!("it has {length} {what}; at least {least} are needed"));
+    let too_many = most.map(|most| format!("it has {length} {what}; at most {most} are allowed"));
+    too_few.into_iter().chain(too_many).map(|message| fault(path, message)).collect()
+}
+
+fn list<'a>(rules: &'a Rules, name: &str) -> &'a [Value] {
     rules.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn count(rules: &Map<String, Value>, name: &str) -> Option<u64> {
+fn count(rules: &Rules, name: &str) -> Option<u64> {
     rules.get(name).and_then(whole)
 }
 
@@ -357,19 +368,31 @@ fn check(schema: &Value, root: &Value, at: &str) -> Result<()> {
         Value::Object(rules) => rules,
         other => return wrong(format!("{place} is {}, not an object", kind(other))),
     };
+    let are_names = |names: &Value| names.as_array().is_some_and(|all| all.iter().all(Value::is_string));
+    let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
     for (name, value) in rules {
         let at = format!("{at}/{name}");
-        let name = name.as_str();
-        let is_right = match value {
-            _ if ONE.contains(&name) => return_if_err(check(value, root, &at))?,
-            Value::Array(parts) if LIST.contains(&name) || name == "items" => {
+        let known = KEYWORDS.iter().find(|(_, names)| names.contains(&name.as_str()));
+        let Some((form, _)) = known else {
+            // A name of the user's own says nothing about the data.
+            if name.starts_with("x-") {
+                continue;
+            }
+            return wrong(format!("{at} is not known here; this keyword cannot be checked"));
+        };
+        let is_right = match (form, value) {
+            (Form::Any, _) => true,
+            (Form::Schemas | Form::Items, Value::Array(parts)) => {
                 for (n, part) in parts.iter().enumerate() {
                     check(part, root, &format!("{at}/{n}"))?;
                 }
                 !parts.is_empty()
             }
-            _ if name == "items" => return_if_err(check(value, root, &at))?,
-            Value::Object(parts) if NAMED.contains(&name) => {
+            (Form::Schema | Form::Items, _) => {
+                check(value, root, &at)?;
+                true
+            }
+            (Form::Named, Value::Object(parts)) => {
                 for (key, part) in parts {
                     check(part, root, &format!("{at}/{key}"))?;
                     if name == "patternProperties" {
@@ -378,35 +401,24 @@ fn check(schema: &Value, root: &Value, at: &str) -> Result<()> {
                 }
                 true
             }
-            Value::String(one) if name == "type" => TYPES.contains(&one.as_str()),
-            Value::Array(all) if name == "type" => {
-                !all.is_empty() && all.iter().all(|one| one.as_str().is_some_and(|one| TYPES.contains(&one)))
+            (Form::Type, Value::Array(all)) => !all.is_empty() && all.iter().all(is_type),
+            (Form::Type, _) => is_type(value),
+            (Form::Values, _) => value.is_array(),
+            (Form::Names, _) => are_names(value),
+            (Form::NamesByName, Value::Object(all)) => all.values().all(are_names),
+            (Form::Count, _) => whole(value).is_some(),
+            (Form::Number, _) => value.is_number(),
+            (Form::Step, _) => value.as_f64().is_some_and(|step| step > 0.0),
+            (Form::Flag, _) => value.is_boolean(),
+            (Form::Pattern, Value::String(pattern)) => {
+                compiles(pattern, &at)?;
+                true
             }
-            Value::Array(_) if name == "enum" => true,
-            _ if name == "const" || NO_RULE.contains(&name) => true,
-            Value::Array(names) if name == "required" => names.iter().all(Value::is_string),
-            Value::Object(all) if name == "dependentRequired" => all
-                .values()
-                .all(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string))),
-            _ if COUNT.contains(&name) => whole(value).is_some(),
-            Value::Number(step) if name == "multipleOf" => step.as_f64().is_some_and(|step| step > 0.0),
-            _ if NUMBER.contains(&name) => value.is_number(),
-            Value::Bool(_) if name == "uniqueItems" => true,
-            Value::String(pattern) if name == "pattern" => return_if_err(compiles(pattern, &at))?,
-            Value::String(to) if name == "$ref" => match resolve(root, to) {
+            (Form::Reference, Value::String(to)) => match resolve(root, to) {
                 Some(Value::Object(_) | Value::Bool(_)) => true,
                 _ => return wrong(format!("{at} leads nowhere: {}; only #/… is followed", shown(value))),
             },
-            _ if LIST.contains(&name)
-                || NAMED.contains(&name)
-                || ["type", "enum", "required", "dependentRequired", "uniqueItems", "pattern", "$ref"]
-                    .contains(&name) =>
-            {
-                false
-            }
-            // A name of the user's own says nothing about the data.
-            _ if name.starts_with("x-") => true,
-            _ => return wrong(format!("{at} is not known here; this keyword cannot be checked")),
+            (Form::Schemas | Form::Named | Form::NamesByName | Form::Pattern | Form::Reference, _) => false,
         };
         if !is_right {
             return wrong(format!("{at} cannot be {}", shown(value)));
@@ -415,17 +427,10 @@ fn check(schema: &Value, root: &Value, at: &str) -> Result<()> {
     Ok(())
 }
 
-fn return_if_err(checked: Result<()>) -> Result<bool> {
-    checked.map(|()| true)
-}
-
 fn compiles(pattern: &str, at: &str) -> Result<()> {
-    match Regex::new(pattern) {
-        Ok(_) => Ok(()),
-        Err(e) => {
-            Err(Error::config(format!("not a JSON Schema: {at}: the pattern {pattern} cannot be used: {e}")))
-        }
-    }
+    let why =
+        |e| Error::config(format!("not a JSON Schema: {at}: the pattern {pattern} cannot be used: {e}"));
+    Regex::new(pattern).map(drop).map_err(why)
 }
 
 #[cfg(test)]

@@ -11,16 +11,33 @@ const SHARE_OF_FILES: usize = 8;
 
 /// What `each` makes of every item and its index, in the order of the items.
 pub(crate) fn map<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
-    map_shares(items, SHARE, each)
+    shares(items, threads(), SHARE, each)
 }
 
 /// Like [`map`], for files that are all read. It takes more threads for few of them.
 pub(crate) fn map_files<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
-    map_shares(items, SHARE_OF_FILES, each)
+    shares(items, threads(), SHARE_OF_FILES, each)
 }
 
-fn map_shares<I: Sync, T: Send>(items: &[I], size: usize, each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+/// Like [`map`], for work that takes long: up to `most` items at once, whatever the machine.
+pub(crate) fn map_at_once<I: Sync, T: Send>(
+    items: &[I],
+    most: usize,
+    each: impl Fn(usize, &I) -> T + Sync,
+) -> Vec<T> {
+    shares(items, most, 1, each)
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS)
+}
+
+fn shares<I: Sync, T: Send>(
+    items: &[I],
+    threads: usize,
+    size: usize,
+    each: impl Fn(usize, &I) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
     // Each thread takes the next share when it is done with one, so that none waits for another.
     let work = || {

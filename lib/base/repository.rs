@@ -22,10 +22,7 @@ pub(crate) struct Repository {
 pub(crate) fn of(dir: &Path) -> Option<Repository> {
     let dir = dir.canonicalize().ok()?;
     let (top, git) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?)))?;
-    let common = match file::read(&git.join("commondir"), CAP) {
-        Ok(path) => git.join(text_of(&path)).canonicalize().ok()?,
-        Err(_) => git,
-    };
+    let common = common_dir(git)?;
     let url = file::read(&common.join("config"), CAP).ok().and_then(|config| origin(&text_of(&config)));
     let name = url.as_deref().and_then(name_of_url).unwrap_or_else(|| {
         let main = if common.ends_with(".git") { common.parent().unwrap_or(&common) } else { &common };
@@ -36,12 +33,8 @@ pub(crate) fn of(dir: &Path) -> Option<Repository> {
 
 /// The tops of all worktrees of the repository whose worktree `top` is.
 pub(crate) fn worktrees(top: &Path) -> Vec<PathBuf> {
-    let Some(git) = git_dir(top) else { return Vec::new() };
-    let common = match file::read(&git.join("commondir"), CAP) {
-        Ok(path) => git.join(text_of(&path)),
-        Err(_) => git,
-    };
-    let Ok(common) = common.canonicalize() else { return Vec::new() };
+    let common = git_dir(top).and_then(common_dir).and_then(|common| common.canonicalize().ok());
+    let Some(common) = common else { return Vec::new() };
     let linked = fs_err::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let linked = linked.filter_map(|worktree| file::read(&worktree.path().join("gitdir"), CAP).ok());
     let mut tops: Vec<PathBuf> =
@@ -69,6 +62,14 @@ pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
     let pointer = file::read(&git, CAP).ok()?;
     let dir = top.join(text_of(&pointer).strip_prefix("gitdir:")?.trim());
     dir.canonicalize().ok().filter(|dir| dir.join("HEAD").is_file())
+}
+
+/// What all worktrees have in common: the `.git` of the main one.
+fn common_dir(git: PathBuf) -> Option<PathBuf> {
+    match file::read(&git.join("commondir"), CAP) {
+        Ok(path) => git.join(text_of(&path)).canonicalize().ok(),
+        Err(_) => Some(git),
+    }
 }
 
 fn text_of(bytes: &[u8]) -> String {

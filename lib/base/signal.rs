@@ -38,12 +38,7 @@ pub(crate) fn watch(program: &'static str, json: bool) {
         if let Some(signal) = signals.forever().next() {
             exec::end_all();
             let _finish_the_write = shield();
-            let name = match signal {
-                SIGHUP => "SIGHUP",
-                SIGINT => "SIGINT",
-                SIGQUIT => "SIGQUIT",
-                _ => "SIGTERM",
-            };
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or_default();
             let said = format!("ended by {name}");
             let code = 128 + signal;
             let line = match json {

@@ -7,7 +7,7 @@ use crate::base::file;
 use crate::base::secret::Secret;
 use crate::config::model::Model;
 use crate::config::preset::{PRESETS, preset};
-use crate::config::prices::{self, Price, Prices};
+use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -37,7 +37,8 @@ pub(crate) struct Global {
     providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
     limits: CallLimits,
-    prices: Prices,
+    /// By `provider/model`.
+    prices: BTreeMap<Model, Price>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -184,7 +185,7 @@ impl Global {
 
     /// What the tokens of `model` cost, if config.toml says so.
     pub(crate) fn price(&self, model: &Model) -> Option<Price> {
-        prices::of(&self.prices, model)
+        self.prices.get(model).copied()
     }
 
     /// How to reach `model`: by the file's entry for its provider, or by a built-in one.

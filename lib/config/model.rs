@@ -1,9 +1,11 @@
 //! `provider/model-name`.
 
 use crate::base::error::{Error, Result};
+use serde::Deserialize;
 use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub(crate) struct Model {
     pub(crate) provider: String,
     /// May contain more slashes: `openrouter/meta-llama/llama-4`.
@@ -19,6 +21,14 @@ impl Model {
             Some((_, "")) => Err(wrong("empty model name")),
             Some((provider, name)) => Ok(Model { provider: provider.to_owned(), name: name.to_owned() }),
         }
+    }
+}
+
+impl TryFrom<String> for Model {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Model, String> {
+        Model::parse(&text).map_err(|error| error.message().to_owned())
     }
 }
 

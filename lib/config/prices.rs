@@ -1,32 +1,6 @@
 //! `[prices]` of config.toml: what a model's tokens cost, in whatever currency the user counts.
 
-use crate::config::model::Model;
 use serde::{Deserialize, Deserializer};
-use std::collections::BTreeMap;
-
-/// Prices by `provider/model`.
-pub(super) type Prices = BTreeMap<PricedModel, Price>;
-
-/// A key of the table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct PricedModel(String);
-
-impl TryFrom<String> for PricedModel {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<PricedModel, String> {
-        match Model::parse(&text) {
-            Ok(_) => Ok(PricedModel(text)),
-            Err(error) => Err(error.message().to_owned()),
-        }
-    }
-}
-
-/// The price of `model`, if there is one.
-pub(super) fn of(prices: &Prices, model: &Model) -> Option<Price> {
-    prices.get(&PricedModel(model.to_string())).copied()
-}
 
 /// What a million tokens cost.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]

@@ -22,7 +22,7 @@ use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
-use crate::provider::message::{Repeats, Reply};
+use crate::provider::message::{Repeats, Reply, Stop};
 use crate::store::conversation::ConversationName;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -238,7 +238,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reply = match reply {
         Err(error) if error.kind() == ErrorKind::Budget => {
             // What was said so far has been paid for.
-            let reply = Reply::broken_off(stats.so_far.join("\n\n"), &prepared.model.name);
+            let reply =
+                Reply::new(stats.so_far.join("\n\n"), Stop::Cut, "max_tokens_total", &prepared.model.name);
             let printed =
                 if is_live { Ok(()) } else { print(&args, &prepared, &reply, &stats, started, stdout) };
             return printed.and(Err(error));

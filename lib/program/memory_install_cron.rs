@@ -3,6 +3,7 @@
 use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::lookup::is_in_nix_store;
 use crate::base::signal;
 use crate::config::memory;
 use crate::config::memory::MemoryConfig;
@@ -13,7 +14,7 @@ use crate::schedule::plan::{InstallPlan, NAMES, Scheduler, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::by_module;
-use crate::schedule::{choose, crontab, installed, launchd, module, systemd};
+use crate::schedule::{crontab, installed, launchd, systemd, tool, unit_file};
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -85,10 +86,10 @@ fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let config = memory::load(args.config.as_deref(), env, &reporter)?;
     let tools = Tools { env, patience: PATIENCE };
-    let scheduler = args.scheduler.map_or_else(|| choose::scheduler(&tools), Ok)?;
+    let scheduler = args.scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
     let syncs = remote::is_set(&config, &Root::at(&config.storage.root), env);
     let wanted = Timers::wanted(&config.schedule, syncs, args.config.as_deref(), env)?;
-    let timers = wanted.only(|program| match module::file_of(scheduler, program, env) {
+    let timers = wanted.only(|program| match unit_file::modules_file(scheduler, program, env) {
         Some(path) => {
             reporter.warn(&by_module(&path));
             false
@@ -215,7 +216,7 @@ fn advise(
         reporter.warn(&format!("\"{}\" is not trusted: the timers do not use it", stranger.display()));
     }
     let programs = timers.all.iter().filter_map(|timer| timer.words.first());
-    if let Some(program) = programs.map(Path::new).find(|path| module::is_in_store(path, tools.env)) {
+    if let Some(program) = programs.map(Path::new).find(|path| is_in_nix_store(path, tools.env)) {
         reporter.warn(&format!(
             "\"{}\" may be deleted when Nix collects garbage: install the package, or use its module, then run this again",
             program.display()

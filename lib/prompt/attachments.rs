@@ -4,7 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::size;
-use crate::provider::message::{Attachment, Media};
+use crate::provider::message::{Attachment, PDF};
 use base64::prelude::{BASE64_STANDARD, Engine};
 
 /// The largest size of all files together, in bytes. Encoded, they are a third larger, and services take 32 MB.
@@ -35,13 +35,13 @@ pub(crate) fn read(paths: &[String], env: &Env) -> Result<Vec<Attachment>> {
 }
 
 /// The kind of a file, whatever its name.
-fn media(bytes: &[u8]) -> Option<Media> {
+fn media(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Media::Png),
-        [0xff, 0xd8, 0xff, ..] => Some(Media::Jpeg),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Media::Gif),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Media::WebP),
-        [b'%', b'P', b'D', b'F', b'-', ..] => Some(Media::Pdf),
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some(PDF),
         _ => None,
     }
 }
@@ -53,13 +53,13 @@ mod tests {
     #[test]
     fn kinds_are_told_by_content() {
         for (bytes, kind) in [
-            (&b"\x89PNG\r\n\x1a\n..."[..], Some(Media::Png)),
-            (b"\xff\xd8\xff\xe0", Some(Media::Jpeg)),
-            (b"GIF89a", Some(Media::Gif)),
+            (&b"\x89PNG\r\n\x1a\n..."[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+            (b"GIF89a", Some("image/gif")),
             (b"GIF88a", None),
-            (b"RIFF\0\0\0\0WEBPVP8 ", Some(Media::WebP)),
+            (b"RIFF\0\0\0\0WEBPVP8 ", Some("image/webp")),
             (b"RIFF\0\0\0\0WAVEfmt ", None),
-            (b"%PDF-1.7", Some(Media::Pdf)),
+            (b"%PDF-1.7", Some(PDF)),
             (b"<svg>", None),
             (b"", None),
         ] {

@@ -2,14 +2,15 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, Media, Repeats, Reply, Request, Stop, TokenUsage, Tool, ToolCall,
-    ToolResult,
+    Attachment, ChatTurn, Dialect, PDF, Repeats, Reply, Request, Stop, TokenUsage, Tool, ToolCall,
+    ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    answer_text, arguments, count, needs_echo, outer, read, system, text_at, wrong_content,
+    self, Piece, answer_text, arguments, count, message, outer, raw, read, system, text_at, with,
+    wrong_content,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/messages";
@@ -17,54 +18,10 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// The API requires a number.
 pub(super) const MAX_TOKENS: u64 = 4096;
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    max_tokens: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<Value>,
-    messages: Vec<Message<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream: Option<bool>,
-    #[serde(flatten)]
-    extra: &'a Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Content<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(&'a str),
-    Raw(&'a RawValue),
-    Results(Vec<Block<'a>>),
-    Parts(Vec<Value>),
-}
-
-#[derive(Serialize)]
-struct Block<'a> {
-    r#type: &'static str,
-    tool_use_id: &'a str,
-    content: &'a str,
-    is_error: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Value>,
-}
-
-pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
+pub(crate) fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     // Marked only if it is probably sent again: a cache write costs money, and without a read saves none.
     let looped = !request.tools.is_empty() || request.repeats != Repeats::Nothing;
-    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
+    let schema = request.schema.as_ref().filter(|_| !dialect.contains(&Unsupported::Schema));
     let mut extra = request.extra.clone();
     if let Some(schema) = schema {
         // It may have an effort, from [params].
@@ -73,36 +30,33 @@ pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
             config.insert("format".to_owned(), json!({ "type": "json_schema", "schema": schema.value() }));
         }
     }
-    let system = system(request, schema.is_some());
-    let system = match &*system {
-        "" => None,
+    let system = match &*system(request, schema.is_some()) {
+        "" => Value::Null,
         text if looped => {
             let (stable, volatile) = text.split_at(request.system.len() - request.volatile);
             let mut blocks = vec![json!({ "type": "text", "text": stable, "cache_control": cached() })];
             if !volatile.is_empty() {
                 blocks.push(json!({ "type": "text", "text": volatile }));
             }
-            Some(Value::Array(blocks))
+            Value::Array(blocks)
         }
-        text => Some(json!(text)),
+        text => json!(text),
     };
     let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
     if let Some(last) = tools.last_mut() {
         last["cache_control"] = cached();
     }
-    let body = Body {
-        model: &request.model,
-        max_tokens: request.max_tokens.unwrap_or(MAX_TOKENS),
-        temperature: request.temperature.filter(|_| !dialect.no_temperature),
-        system,
-        messages: messages(request),
-        tools,
-        stream: request.is_streamed.then_some(true),
-        extra: &extra,
+    let parameters = json!({
+        "model": request.model,
+        "max_tokens": request.max_tokens.unwrap_or(MAX_TOKENS),
+        "temperature": request.temperature.filter(|_| !dialect.contains(&Unsupported::Temperature)),
+        "system": system,
+        "tools": Some(tools).filter(|tools| !tools.is_empty()),
+        "stream": request.is_streamed.then_some(true),
         // The tools themselves must stay: the turns so far have calls of them.
-        tool_choice: request.is_closing.then(|| json!({ "type": "none" })),
-    };
-    serde_json::to_vec(&body).unwrap_or_default()
+        "tool_choice": request.is_closing.then(|| json!({ "type": "none" })),
+    });
+    wire::body(messages(request), with(extra, parameters))
 }
 
 fn cached() -> Value {
@@ -114,57 +68,45 @@ fn tool(tool: &Tool) -> Value {
 }
 
 /// The last message is marked, too, if the next request continues from it.
-fn messages(request: &Request) -> Vec<Message<'_>> {
-    let mut messages: Vec<Message> = request.turns.iter().map(message).collect();
-    let Some(Message { role: "user", content }) = messages.last_mut() else { return messages };
-    match content {
-        Content::Results(results) => {
-            if let Some(last) = results.last_mut() {
-                last.cache_control = Some(cached());
-            }
+fn messages(request: &Request) -> Vec<Box<RawValue>> {
+    let last = request.turns.len().saturating_sub(1);
+    let message = |(n, turn): (usize, &ChatTurn)| match turn {
+        ChatTurn::User(text) if n == last && request.repeats == Repeats::Everything => {
+            message("user", [json!({ "type": "text", "text": text, "cache_control": cached() })])
         }
-        Content::Text(text) if request.repeats == Repeats::Everything => {
-            let block = json!({ "type": "text", "text": text, "cache_control": cached() });
-            *content = Content::Parts(vec![block]);
-        }
-        _ => {}
-    }
-    messages
-}
-
-fn message(turn: &ChatTurn) -> Message<'_> {
-    match turn {
-        ChatTurn::User(text) => Message { role: "user", content: Content::Text(text) },
-        ChatTurn::Attached(text, files) => Message { role: "user", content: with_files(text, files) },
-        ChatTurn::Said(text) => Message { role: "assistant", content: Content::Text(text) },
-        ChatTurn::Assistant(raw) => Message { role: "assistant", content: Content::Raw(raw) },
+        ChatTurn::User(text) => message("user", text),
+        ChatTurn::Attached(text, files) => message("user", with_files(text, files)),
+        ChatTurn::Said(text) => message("assistant", text),
+        ChatTurn::Assistant(raw) => message("assistant", raw),
         ChatTurn::ToolResults(results) => {
-            Message { role: "user", content: Content::Results(results.iter().map(result).collect()) }
+            let mut blocks: Vec<Value> = results.iter().map(result).collect();
+            if let Some(block) = blocks.last_mut().filter(|_| n == last) {
+                block["cache_control"] = cached();
+            }
+            message("user", blocks)
         }
-    }
+    };
+    request.turns.iter().enumerate().map(message).collect()
 }
 
-fn with_files<'a>(text: &str, files: &[Attachment]) -> Content<'a> {
+fn with_files(text: &str, files: &[Attachment]) -> Vec<Value> {
     let part = |file: &Attachment| {
-        let source = json!({ "type": "base64", "media_type": file.media.name(), "data": file.data });
+        let source = json!({ "type": "base64", "media_type": file.media, "data": file.data });
         match file.media {
-            Media::Pdf => json!({ "type": "document", "title": file.name, "source": source }),
+            PDF => json!({ "type": "document", "title": file.name, "source": source }),
             _ => json!({ "type": "image", "source": source }),
         }
     };
-    let mut parts: Vec<Value> = files.iter().map(part).collect();
-    parts.push(json!({ "type": "text", "text": text }));
-    Content::Parts(parts)
+    files.iter().map(part).chain([json!({ "type": "text", "text": text })]).collect()
 }
 
-fn result(result: &ToolResult) -> Block<'_> {
-    Block {
-        r#type: "tool_result",
-        tool_use_id: &result.id,
-        content: &result.content,
-        is_error: result.is_error,
-        cache_control: None,
-    }
+fn result(result: &ToolResult) -> Value {
+    json!({
+        "type": "tool_result",
+        "tool_use_id": result.id,
+        "content": result.content,
+        "is_error": result.is_error,
+    })
 }
 
 #[derive(Deserialize)]
@@ -180,77 +122,28 @@ struct Answer<'a> {
 pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
-    let raw = answer.content.ok_or_else(nothing)?;
-    let content = read(raw.get().as_bytes())?;
-    let rest = Rest { stop_reason: answer.stop_reason, model: answer.model, usage: answer.usage };
-    from_content(content, raw.to_owned(), rest, request)
-}
-
-/// What a reply has besides its content.
-struct Rest {
-    stop_reason: Option<String>,
-    model: Option<String>,
-    usage: Value,
-}
-
-/// The reply from the blocks of a stream. The input of a call is the JSON text that came in pieces.
-pub(super) fn streamed(
-    mut blocks: Vec<Value>,
-    head: &Map<String, Value>,
-    request: &Request,
-) -> Result<Reply, CallError> {
-    let mut echoed = Vec::new();
-    for block in &mut blocks {
-        if let Some(Value::String(text)) = block.get("input") {
-            let input: Result<Value, _> = serde_json::from_str(text);
-            // What goes back must be an object, also for a call that is not made.
-            let whole = input.as_ref().ok().filter(|input| input.is_object()).cloned();
-            let mut copy = block.clone();
-            copy["input"] = whole.clone().unwrap_or_else(|| json!({}));
-            echoed.push(copy);
-            if let Some(whole) = whole {
-                block["input"] = whole;
-            }
-        } else if needs_echo(request) {
-            echoed.push(block.clone());
-        }
-    }
-    let raw = to_raw_value(&echoed).unwrap_or_else(|_| RawValue::NULL.to_owned());
-    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
-    let usage = head.get("usage").cloned().unwrap_or_default();
-    let rest = Rest { stop_reason: text("stop_reason"), model: text("model"), usage };
-    from_content(Value::Array(blocks), raw, rest, request)
-}
-
-fn from_content(
-    content: Value,
-    raw: Box<RawValue>,
-    rest: Rest,
-    request: &Request,
-) -> Result<Reply, CallError> {
-    let nothing = || CallError::server("response contains no content");
-    let (mut text, mut calls) = (String::new(), Vec::new());
-    match content {
-        Value::String(whole) => text = whole,
-        Value::Array(blocks) if blocks.is_empty() && rest.stop_reason.is_none() => return Err(nothing()),
-        Value::Array(blocks) => {
-            for block in &blocks {
-                match block.get("type").and_then(Value::as_str) {
-                    Some("text") => text += &answer_text(block.get("text"))?,
-                    None => return Err(wrong_content(block)),
-                    Some("tool_use") => calls.push(ToolCall {
-                        id: text_at(block, "id"),
-                        name: text_at(block, "name"),
-                        arguments: arguments(block.get("input")),
-                    }),
-                    // Thinking is not part of the answer; it goes back with the raw turn, as do other blocks.
-                    _ => {}
-                }
-            }
-        }
+    let content = answer.content.ok_or_else(nothing)?;
+    let mut blocks = match read(content.get().as_bytes())? {
+        Value::String(text) => vec![json!({ "type": "text", "text": text })],
+        Value::Array(blocks) if blocks.is_empty() && answer.stop_reason.is_none() => return Err(nothing()),
+        Value::Array(blocks) => blocks,
         _ => return Err(nothing()),
+    };
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for block in &blocks {
+        match block.get("type").and_then(Value::as_str) {
+            Some("text") => text += &answer_text(block.get("text"))?,
+            None => return Err(wrong_content(block)),
+            Some("tool_use") => calls.push(ToolCall {
+                id: text_at(block, "id"),
+                name: text_at(block, "name"),
+                arguments: arguments(block.get("input")),
+            }),
+            // Thinking is not part of the answer; it goes back with the raw turn, as do other blocks.
+            _ => {}
+        }
     }
-    let stop_reason = rest.stop_reason.unwrap_or_default();
+    let stop_reason = answer.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
         "tool_use" => Stop::ToolUse,
         // A paused turn continues when it is sent again; we use no tools that pause.
@@ -258,20 +151,104 @@ fn from_content(
         "refusal" => Stop::Refused,
         _ => Stop::Complete,
     };
-    let cache_read = count(&rest.usage, "/cache_read_input_tokens");
-    let cache_write = count(&rest.usage, "/cache_creation_input_tokens");
+    let count = |pointer| count(&answer.usage, pointer);
+    let (cache_read, cache_write) =
+        (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
     let tokens = TokenUsage {
         // The API counts cached tokens apart.
-        input: count(&rest.usage, "/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
-        output: count(&rest.usage, "/output_tokens"),
+        input: count("/input_tokens").saturating_add(cache_read).saturating_add(cache_write),
+        output: count("/output_tokens"),
         cache_read,
         cache_write,
     };
-    let model = rest.model.unwrap_or_else(|| request.model.clone());
-    let warnings = Vec::new();
-    let was_streamed = false;
-    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
-        .judged())
+    let raw = if read_inputs(&mut blocks) { raw(&blocks) } else { content.to_owned() };
+    let model = answer.model.as_deref().unwrap_or(&request.model);
+    Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, &stop_reason, model) }.judged())
+}
+
+/// The input of a call that came in pieces is the text of its JSON. What goes back must be an object, also for a call
+/// that is not made. Returns whether there was one.
+fn read_inputs(blocks: &mut [Value]) -> bool {
+    let mut found = false;
+    for block in blocks.iter_mut().filter(|block| block.get("input").is_some_and(Value::is_string)) {
+        let input: Map<_, _> =
+            block["input"].as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        block["input"] = Value::Object(input);
+        found = true;
+    }
+    found
+}
+
+/// Adds an event of a stream to the reply so far, which has the form of one that comes whole.
+pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> Result<Piece, CallError> {
+    let out_of_order = || CallError::server("the blocks of the stream are out of order");
+    let at = event.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
+    let kind = event.remove("type");
+    let blocks = whole.entry("content").or_insert_with(|| json!([]));
+    let Value::Array(blocks) = blocks else { return Err(out_of_order()) };
+    let mut piece = Piece::default();
+    match kind.as_ref().and_then(Value::as_str).unwrap_or_default() {
+        "message_start" => {
+            if let Some(Value::Object(mut message)) = event.remove("message") {
+                let of_use = ["model", "usage"].map(|key| message.remove_entry(key));
+                whole.extend(of_use.into_iter().flatten());
+            }
+        }
+        "content_block_start" => {
+            let block = event.remove("content_block").unwrap_or_default();
+            if at != blocks.len() || !block.is_object() {
+                return Err(out_of_order());
+            }
+            piece.text = text_at(&block, "text");
+            blocks.push(block);
+        }
+        "content_block_delta" => {
+            let Some(Value::Object(block)) = blocks.get_mut(at) else { return Err(out_of_order()) };
+            piece.text = add_delta(block, event.remove("delta").unwrap_or_default())?;
+        }
+        "message_delta" => {
+            if let Some(Value::Object(mut delta)) = event.remove("delta")
+                && let Some(reason @ Value::String(_)) = delta.remove("stop_reason")
+            {
+                whole.insert("stop_reason".to_owned(), reason);
+                piece.is_last = true;
+            }
+            if let Some(Value::Object(usage)) = event.remove("usage") {
+                match whole.get_mut("usage") {
+                    Some(Value::Object(known)) => known.extend(usage),
+                    _ => drop(whole.insert("usage".to_owned(), Value::Object(usage))),
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(piece)
+}
+
+/// Adds a piece to a block. Returns the text in it that belongs to the answer.
+fn add_delta(block: &mut Map<String, Value>, delta: Value) -> Result<String, CallError> {
+    let (key, into) = match delta.get("type").and_then(Value::as_str) {
+        Some("text_delta") => ("text", "text"),
+        Some("thinking_delta") => ("thinking", "thinking"),
+        Some("signature_delta") => ("signature", "signature"),
+        Some("input_json_delta") => ("partial_json", "input"),
+        Some("citations_delta") => {
+            if let (Some(citation), Value::Array(all)) =
+                (delta.get("citation"), block.entry("citations").or_insert_with(|| json!([])))
+            {
+                all.push(citation.clone());
+            }
+            return Ok(String::new());
+        }
+        _ => return Ok(String::new()),
+    };
+    let Some(piece) = delta.get(key).and_then(Value::as_str) else { return Err(wrong_content(&delta)) };
+    match block.get_mut(into) {
+        Some(Value::String(text)) => text.push_str(piece),
+        // A call's input starts as an empty object, and its JSON comes in pieces.
+        _ => drop(block.insert(into.to_owned(), json!(piece))),
+    }
+    Ok(if into == "text" { piece.to_owned() } else { String::new() })
 }
 
 #[cfg(test)]
@@ -281,7 +258,7 @@ mod tests {
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request) -> Value {
-        serde_json::from_slice(&body(request, Dialect::default())).unwrap()
+        serde_json::from_slice(&body(request, &Dialect::default())).unwrap()
     }
 
     fn got(text: &str) -> Reply {
@@ -304,7 +281,7 @@ mod tests {
     fn a_tool_turn_has_results_in_one_message_and_cache_marks() {
         let assistant = r#"[ {"type":"thinking","signature":"x=="}, {"input" : {},"type":"tool_use"} ]"#;
         let request = with_tools(assistant);
-        let bytes = body(&request, Dialect::default());
+        let bytes = body(&request, &Dialect::default());
         assert!(String::from_utf8(bytes).unwrap().contains(assistant));
         let sent = sent(&request);
         assert_eq!(
@@ -337,8 +314,8 @@ mod tests {
 
     #[test]
     fn a_model_without_temperature_is_not_sent_one() {
-        let dialect = Dialect { no_temperature: true, ..Dialect::default() };
-        let bytes = body(&Request { temperature: Some(0.3), ..plain() }, dialect);
+        let dialect = Dialect::from([Unsupported::Temperature]);
+        let bytes = body(&Request { temperature: Some(0.3), ..plain() }, &dialect);
         assert!(!String::from_utf8(bytes).unwrap().contains("temperature"));
     }
 

@@ -93,11 +93,11 @@ impl ApiClient {
         retries: u32,
         on_text: &mut dyn FnMut(&str),
     ) -> Result<Reply, CallError> {
-        let mut dialect = self.dialects().get(&request.model).copied().unwrap_or_default();
+        let mut dialect = self.dialects().get(&request.model).cloned().unwrap_or_default();
         let mut notes = Vec::new();
         let mut tried = 0;
         loop {
-            let mut error = match self.once(request, dialect, deadline, on_text) {
+            let mut error = match self.once(request, &dialect, deadline, on_text) {
                 Ok(mut reply) => {
                     self.dialects().insert(request.model.clone(), dialect);
                     reply.warnings.splice(0..0, notes);
@@ -106,8 +106,8 @@ impl ApiClient {
                 }
                 Err(error) => error,
             };
-            if let Some((other, note)) = error.alternative(self.api, request, dialect) {
-                dialect = other;
+            if let Some((rejected, note)) = error.alternative(self.api, request, &dialect) {
+                dialect.insert(rejected);
                 notes.extend(note.map(|note| self.redacted(note)));
                 continue;
             }
@@ -129,7 +129,7 @@ impl ApiClient {
     fn once(
         &self,
         request: &Request,
-        dialect: Dialect,
+        dialect: &Dialect,
         deadline: Deadline,
         on_text: &mut dyn FnMut(&str),
     ) -> Result<Reply, CallError> {
@@ -151,60 +151,56 @@ impl ApiClient {
             )),
             _ => {
                 let mut error = CallError::from(error);
-                error.is_transient = error.is_transient && !has_begun;
+                error.is_transient &= !has_begun;
                 error
             }
         })?;
-        if has_begun {
-            return assembler.end(request).map(|reply| Reply { was_streamed: true, ..reply });
-        }
-        if !(200..=299).contains(&response.status) {
-            let mut error = CallError::from_response(response.status, &response);
-            if response.status == 404 {
-                error.hint = Some(format!("check the model's name and the base URL {}", self.base));
+        if !has_begun {
+            self.check(&response)?;
+            // A stream under another name.
+            let first = response.body.trim_ascii_start().first();
+            if request.is_streamed && !matches!(first, None | Some(b'{' | b'<')) {
+                assembler.take(&response.body);
             }
-            return Err(error);
         }
-        if let Some(encoding) = compression(&response) {
-            let mut error =
-                CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"));
-            error.hint = Some(format!("look for a proxy that does this on the way to {}", self.base));
-            return Err(error);
-        }
-        // A stream under another name.
-        if request.is_streamed
-            && !matches!(response.body.trim_ascii_start().first(), None | Some(b'{' | b'<'))
-        {
-            assembler.take(&response.body);
-            return assembler.end(request).map(|reply| Reply { was_streamed: true, ..reply });
-        }
-        let mended = mend(&mut response.body);
-        // With TLS nobody else can tell a chunked body that was cut from a complete one. JSON can.
-        if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
-            if e.is_eof() {
-                return Err(CallError::broke_off(response.body.len()));
-            }
-            let what = response.content_type.as_deref().unwrap_or("no content type");
-            let why = one_line(&e.to_string(), 200);
-            return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
-        }
-        if response.is_cut {
-            return Err(CallError::cut());
-        }
-        if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
-            // Of a list, as Gemini's errors are, this is the first item.
-            let error = error.get("error").unwrap_or(&error);
-            return Err(CallError::from_response(hidden_status(error), &response));
-        }
+        let was_streamed = assembler.has_begun();
+        let mended = if was_streamed {
+            let (body, mended) = assembler.end()?;
+            response.body = body;
+            mended
+        } else {
+            let mended = mend(&mut response.body);
+            check_document(&response)?;
+            mended
+        };
         let mut reply = match self.api {
             Api::Anthropic => anthropic::reply(&response.body, request),
             Api::OpenAi => openai::reply(&response.body, request),
             Api::Ollama => ollama::reply(&response.body, request),
         }?;
+        reply.was_streamed = was_streamed;
         if mended {
             reply.warnings.push("the reply has invalid characters; they became U+FFFD".to_owned());
         }
         Ok(reply)
+    }
+
+    /// Is it a success that can be read?
+    fn check(&self, response: &Response) -> Result<(), CallError> {
+        if !(200..=299).contains(&response.status) {
+            let mut error = CallError::from_response(response.status, response);
+            if response.status == 404 {
+                error.hint = Some(format!("check the model's name and the base URL {}", self.base));
+            }
+            return Err(error);
+        }
+        if let Some(encoding) = compression(response) {
+            let mut error =
+                CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"));
+            error.hint = Some(format!("look for a proxy that does this on the way to {}", self.base));
+            return Err(error);
+        }
+        Ok(())
     }
 
     fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
@@ -243,9 +239,28 @@ impl ApiClient {
 }
 
 /// The compression of a body: we cannot read any, and ask for none.
-fn compression(response: &Response) -> Option<&str> {
-    let named = response.content_encoding.as_deref().filter(|name| !name.eq_ignore_ascii_case("identity"));
-    named.or_else(|| response.body.starts_with(b"\x1f\x8b").then_some("gzip"))
+fn compression(response: &Response) -> Option<String> {
+    let named = response.header("content-encoding").filter(|name| !name.eq_ignore_ascii_case("identity"));
+    named.or_else(|| response.body.starts_with(b"\x1f\x8b").then(|| "gzip".to_owned()))
+}
+
+/// Is the body a complete document, and no error under a status of 200? minreq does not see whether a chunked body was
+/// cut. JSON does.
+fn check_document(response: &Response) -> Result<(), CallError> {
+    if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
+        if e.is_eof() {
+            return Err(CallError::broke_off(response.body.len()));
+        }
+        let what = response.header("content-type").unwrap_or_else(|| "no content type".to_owned());
+        let why = one_line(&e.to_string(), 200);
+        return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
+    }
+    if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
+        // Of a list, as Gemini's errors are, this is the first item.
+        let error = error.get("error").unwrap_or(&error);
+        return Err(CallError::from_response(hidden_status(error), response));
+    }
+    Ok(())
 }
 
 /// Enough of a reply to see whether it is an error.
@@ -283,16 +298,9 @@ fn run(line: &str, provider: &str, env: &Env, deadline: Deadline) -> Result<Secr
     };
     let dir = env.config_dir()?;
     let finished = exec::run(Invocation {
-        command: CommandLine::Shell(line),
-        input: Vec::new(),
-        dir: &dir,
-        vars: Vec::new(),
-        without: Vec::new(),
         is_heard: true,
-        stdout_file: None,
-        stdout_cap: KEY_CAP,
-        deadline,
         level: level(env),
+        ..Invocation::new(CommandLine::Shell(line), &dir, KEY_CAP, deadline)
     })
     .map_err(|fault| failed(&fault.to_string()))?;
     if !finished.status.success() {

@@ -8,9 +8,8 @@ use crate::base::deadline::Deadline;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
 use crate::provider::error::{CallError, Category};
-use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage};
-use crate::provider::wire;
-use serde_json::value::{RawValue, to_raw_value};
+use crate::provider::message::{ChatTurn, Reply, Request, Stop};
+use crate::provider::wire::{raw, system};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -46,21 +45,14 @@ impl ShellCommand {
         let level = OsString::from((self.level + 1).to_string());
         let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
-        let finished = exec::run_filter(
-            Invocation {
-                command: CommandLine::Shell(&self.line),
-                input: prompt(request).into_bytes(),
-                dir: &self.dir,
-                vars,
-                without: Vec::new(),
-                is_heard: self.is_heard,
-                stdout_file: None,
-                stdout_cap: CAP,
-                deadline,
-                level: self.level,
-            },
-            &str::to_owned,
-        )
+        let finished = exec::run(Invocation {
+            input: prompt(request).into_bytes(),
+            vars,
+            is_heard: self.is_heard,
+            explain: Some(&str::to_owned),
+            level: self.level,
+            ..Invocation::new(CommandLine::Shell(&self.line), &self.dir, CAP, deadline)
+        })
         .map_err(|fault| {
             let category =
                 if matches!(fault, ExecError::Deadline) { Category::Timeout } else { Category::Server };
@@ -71,19 +63,8 @@ impl ShellCommand {
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
-        let reply = Reply {
-            raw: to_raw_value(&text).unwrap_or_else(|_| RawValue::NULL.to_owned()),
-            text,
-            calls: Vec::new(),
-            was_streamed: false,
-            stop: Stop::Complete,
-            stop_reason: "stop".to_owned(),
-            model: request.model.clone(),
-            tokens: TokenUsage::default(),
-            retries: 0,
-            warnings: Vec::new(),
-        };
-        Ok(reply.judged())
+        let raw = raw(&text);
+        Ok(Reply { raw, ..Reply::new(text, Stop::Complete, "stop", &request.model) }.judged())
     }
 }
 
@@ -95,7 +76,7 @@ pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
 /// The system prompt, a blank line, the user's message; without a system prompt the message alone. Further turns follow,
 /// each after a blank line.
 fn prompt(request: &Request) -> String {
-    let system = wire::system(request, false);
+    let system = system(request, false);
     let turns = request.turns.iter().filter_map(|turn| match turn {
         // A command is never given files.
         ChatTurn::User(text) | ChatTurn::Attached(text, _) => Some(text.clone()),

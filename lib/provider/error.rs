@@ -5,7 +5,7 @@ use crate::base::http::Response;
 use crate::base::http::error::{HttpError, HttpErrorKind};
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::message::{Dialect, Request};
+use crate::provider::message::{Dialect, Request, Unsupported};
 use serde_json::Value;
 use std::fmt;
 
@@ -34,15 +34,7 @@ pub(crate) struct CallError {
     /// The header, as it came.
     pub(super) retry_after: Option<String>,
     /// What the model does not accept.
-    rejected: Option<RejectedParameter>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RejectedParameter {
-    Temperature,
-    MaxTokens,
-    Schema,
-    StreamOptions,
+    rejected: Option<Unsupported>,
 }
 
 impl CallError {
@@ -71,12 +63,6 @@ impl CallError {
         CallError { is_transient: true, ..CallError::server(message) }
     }
 
-    /// The connection ended before the last chunk, although what came looks whole.
-    pub(super) fn cut() -> CallError {
-        let message = "the reply broke off: its last chunk is missing";
-        CallError { is_transient: true, ..CallError::server(message) }
-    }
-
     /// An error that came in a stream. What came before it was paid for: the request is not repeated.
     pub(super) fn in_stream(body: &Value) -> CallError {
         let status = body.get("error").map_or(200, hidden_status);
@@ -91,46 +77,37 @@ impl CallError {
         let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
         let message = message_of(&body).unwrap_or_else(|| status_text(status, &response.reason));
         let mut message = one_line(&message, 1000);
-        if let Some(id) = &response.request_id {
-            message = format!("{message} [{}]", one_line(id, 100));
+        if let Some(id) = response.header("request-id").or_else(|| response.header("x-request-id")) {
+            message = format!("{message} [{}]", one_line(&id, 100));
         }
         let is_transient = matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529);
         CallError {
             is_transient: is_transient && !needs_money(&body),
-            retry_after: response.retry_after.clone(),
+            retry_after: response.header("retry-after"),
             rejected: if status == 400 { rejected(&body) } else { None },
             ..CallError::new(category(status), message)
         }
     }
 
-    /// How to ask instead, with a note for the user; `None` if there is no other form, it was already used, or the
+    /// What to ask without, with a note for the user; `None` if there is no other form, it was already used, or the
     /// rejected parameter was not sent.
     pub(crate) fn alternative(
         &self,
         api: Api,
         request: &Request,
-        now: Dialect,
-    ) -> Option<(Dialect, Option<String>)> {
-        match self.rejected? {
-            RejectedParameter::Temperature if request.temperature.is_some() && !now.no_temperature => {
-                let note = format!("temperature was left out: {}", self.message);
-                Some((Dialect { no_temperature: true, ..now }, Some(note)))
-            }
-            RejectedParameter::MaxTokens
-                if api == Api::OpenAi && request.max_tokens.is_some() && !now.new_max_tokens =>
-            {
-                Some((Dialect { new_max_tokens: true, ..now }, None))
-            }
-            RejectedParameter::Schema if request.schema.is_some() && !now.no_schema => {
-                let note =
-                    format!("the schema of the answer is described in the prompt instead: {}", self.message);
-                Some((Dialect { no_schema: true, ..now }, Some(note)))
-            }
-            RejectedParameter::StreamOptions if request.is_streamed && !now.no_stream_options => {
-                Some((Dialect { no_stream_options: true, ..now }, None))
-            }
-            _ => None,
-        }
+        known: &Dialect,
+    ) -> Option<(Unsupported, Option<String>)> {
+        let rejected = self.rejected.filter(|rejected| !known.contains(rejected))?;
+        let (was_sent, note) = match rejected {
+            Unsupported::Temperature => (request.temperature.is_some(), Some("temperature was left out")),
+            Unsupported::MaxTokens => (api == Api::OpenAi && request.max_tokens.is_some(), None),
+            Unsupported::Schema => (
+                request.schema.is_some(),
+                Some("the schema of the answer is described in the prompt instead"),
+            ),
+            Unsupported::StreamOptions => (request.is_streamed, None),
+        };
+        was_sent.then(|| (rejected, note.map(|note| format!("{note}: {}", self.message))))
     }
 }
 
@@ -152,14 +129,7 @@ impl From<HttpError> for CallError {
     fn from(error: HttpError) -> CallError {
         let category = match error.kind {
             HttpErrorKind::Deadline => Category::Timeout,
-            HttpErrorKind::Refused
-            | HttpErrorKind::Dropped
-            | HttpErrorKind::Unreachable
-            | HttpErrorKind::Tls
-            | HttpErrorKind::Proxy
-            | HttpErrorKind::Redirect
-            | HttpErrorKind::Malformed
-            | HttpErrorKind::NotSent => Category::Server,
+            HttpErrorKind::Refused | HttpErrorKind::Dropped | HttpErrorKind::Other => Category::Server,
         };
         let is_transient = error.kind == HttpErrorKind::Dropped;
         CallError { is_transient, ..CallError::new(category, error.message) }
@@ -259,33 +229,33 @@ fn needs_money(body: &Value) -> bool {
 }
 
 /// The parameter that a 400 is about: by `error.param`, or by a message that says it is not supported.
-fn rejected(body: &Value) -> Option<RejectedParameter> {
+fn rejected(body: &Value) -> Option<Unsupported> {
     match body.pointer("/error/param").and_then(Value::as_str) {
-        Some("temperature") => return Some(RejectedParameter::Temperature),
-        Some("max_tokens") => return Some(RejectedParameter::MaxTokens),
-        Some(name) if name.starts_with("stream_options") => return Some(RejectedParameter::StreamOptions),
+        Some("temperature") => return Some(Unsupported::Temperature),
+        Some("max_tokens") => return Some(Unsupported::MaxTokens),
+        Some(name) if name.starts_with("stream_options") => return Some(Unsupported::StreamOptions),
         Some(name) if name.starts_with("response_format") || name.starts_with("output_config") => {
-            return Some(RejectedParameter::Schema);
+            return Some(Unsupported::Schema);
         }
         Some(_) => return None,
         None => {}
     }
     let message = message_of(body)?.to_lowercase();
     if message.contains("stream_options") {
-        return Some(RejectedParameter::StreamOptions);
+        return Some(Unsupported::StreamOptions);
     }
     let phrases = ["unsupported", "not support", "deprecated", "not allowed", "not permitted", "instead"];
     if phrases.iter().any(|word| message.contains(word)) {
         if message.contains("temperature") {
-            return Some(RejectedParameter::Temperature);
+            return Some(Unsupported::Temperature);
         }
         if message.contains("max_tokens") {
-            return Some(RejectedParameter::MaxTokens);
+            return Some(Unsupported::MaxTokens);
         }
     }
     // Whatever is wrong with it: the answer is checked here, too.
     let about_schema = ["response_format", "output_config", "schema", "grammar", "structured output"];
-    about_schema.iter().any(|word| message.contains(word)).then_some(RejectedParameter::Schema)
+    about_schema.iter().any(|word| message.contains(word)).then_some(Unsupported::Schema)
 }
 
 #[cfg(test)]
@@ -294,16 +264,8 @@ mod tests {
     use crate::provider::wire::examples::plain;
 
     fn error(status: u16, body: &str) -> CallError {
-        let response = Response {
-            status,
-            reason: "The Reason".into(),
-            retry_after: None,
-            request_id: None,
-            content_type: None,
-            content_encoding: None,
-            body: body.into(),
-            is_cut: false,
-        };
+        let response =
+            Response { status, reason: "The Reason".into(), body: body.into(), ..Response::default() };
         CallError::from_response(status, &response)
     }
 
@@ -360,16 +322,16 @@ mod tests {
     #[test]
     fn a_parameter_is_named_by_field_or_by_message() {
         for (body, rejected) in [
-            (r#"{"error":{"param":"max_tokens","message":"x"}}"#, Some(RejectedParameter::MaxTokens)),
-            (r#"{"error":{"param":"temperature","message":"x"}}"#, Some(RejectedParameter::Temperature)),
+            (r#"{"error":{"param":"max_tokens","message":"x"}}"#, Some(Unsupported::MaxTokens)),
+            (r#"{"error":{"param":"temperature","message":"x"}}"#, Some(Unsupported::Temperature)),
             (r#"{"error":{"param":"tools","message":"temperature unsupported"}}"#, None),
             (
                 r#"{"error":{"message":"`temperature` is deprecated for this model"}}"#,
-                Some(RejectedParameter::Temperature),
+                Some(Unsupported::Temperature),
             ),
             (
                 r#"{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'"}}"#,
-                Some(RejectedParameter::MaxTokens),
+                Some(Unsupported::MaxTokens),
             ),
             (r#"{"error":{"message":"max_tokens: 9 > 8, which is the maximum"}}"#, None),
             (r#"{"error":"model does not support tools"}"#, None),
@@ -383,16 +345,17 @@ mod tests {
     fn each_alternative_is_taken_once() {
         let sent = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
         let renamed = error(400, r#"{"error":{"param":"max_tokens"}}"#);
-        let (dialect, note) = renamed.alternative(Api::OpenAi, &sent, Dialect::default()).unwrap();
-        assert!(dialect.new_max_tokens && note.is_none());
-        assert_eq!(renamed.alternative(Api::OpenAi, &sent, dialect), None);
-        assert_eq!(renamed.alternative(Api::Anthropic, &sent, Dialect::default()), None);
+        let (rejected, note) = renamed.alternative(Api::OpenAi, &sent, &Dialect::new()).unwrap();
+        assert!(rejected == Unsupported::MaxTokens && note.is_none());
+        let dialect = Dialect::from([rejected]);
+        assert_eq!(renamed.alternative(Api::OpenAi, &sent, &dialect), None);
+        assert_eq!(renamed.alternative(Api::Anthropic, &sent, &Dialect::new()), None);
         let dropped = error(400, r#"{"error":{"param":"temperature","message":"no"}}"#);
-        let (dialect, note) = dropped.alternative(Api::OpenAi, &sent, dialect).unwrap();
-        assert_eq!(dialect, Dialect { no_temperature: true, new_max_tokens: true, ..Dialect::default() });
+        let (rejected, note) = dropped.alternative(Api::OpenAi, &sent, &dialect).unwrap();
+        assert_eq!(rejected, Unsupported::Temperature);
         assert_eq!(note.as_deref(), Some("temperature was left out: no"));
-        assert_eq!(renamed.alternative(Api::OpenAi, &plain(), Dialect::default()), None);
-        assert_eq!(dropped.alternative(Api::OpenAi, &plain(), Dialect::default()), None);
+        assert_eq!(renamed.alternative(Api::OpenAi, &plain(), &Dialect::new()), None);
+        assert_eq!(dropped.alternative(Api::OpenAi, &plain(), &Dialect::new()), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::base::json_schema::Schema;
 use crate::base::text::one_line;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// One request: the whole conversation so far.
 #[derive(Debug)]
@@ -51,16 +52,18 @@ impl Request {
     }
 }
 
-/// Parameters that a model rejected, learned from its errors and remembered for the rest of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Dialect {
-    pub(super) no_temperature: bool,
-    /// `max_completion_tokens` instead of `max_tokens` (openai).
-    pub(super) new_max_tokens: bool,
+/// What a model does not accept, learned from its errors and remembered for the rest of the run.
+pub(crate) type Dialect = BTreeSet<Unsupported>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unsupported {
+    Temperature,
+    /// It takes `max_completion_tokens` instead (openai).
+    MaxTokens,
     /// The schema of the answer is described in the prompt.
-    pub(super) no_schema: bool,
-    /// `stream_options` is left out (openai): then no stream tells the usage.
-    pub(super) no_stream_options: bool,
+    Schema,
+    /// Then no stream tells the usage (openai).
+    StreamOptions,
 }
 
 #[derive(Debug)]
@@ -91,7 +94,8 @@ pub(crate) enum Repeats {
 pub(crate) struct Attachment {
     /// Without its directory.
     pub(crate) name: String,
-    pub(crate) media: Media,
+    /// The media type.
+    pub(crate) media: &'static str,
     /// In bytes.
     pub(crate) length: usize,
     /// The file in base64.
@@ -101,36 +105,17 @@ pub(crate) struct Attachment {
 impl Attachment {
     /// About how much text takes as many tokens, in bytes. Services scale images down to some 1,600 tokens.
     fn weight(&self) -> usize {
-        if self.media == Media::Pdf { self.length } else { 6400 }
+        if self.media == PDF { self.length } else { 6400 }
     }
 
     /// `data:image/png;base64,…`
     pub(super) fn url(&self) -> String {
-        format!("data:{};base64,{}", self.media.name(), self.data)
+        format!("data:{};base64,{}", self.media, self.data)
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Media {
-    Png,
-    Jpeg,
-    Gif,
-    WebP,
-    Pdf,
-}
-
-impl Media {
-    /// The media type.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Media::Png => "image/png",
-            Media::Jpeg => "image/jpeg",
-            Media::Gif => "image/gif",
-            Media::WebP => "image/webp",
-            Media::Pdf => "application/pdf",
-        }
-    }
-}
+/// The media type that is no image.
+pub(crate) const PDF: &str = "application/pdf";
 
 /// A function that the model may call.
 #[derive(Debug, Clone)]
@@ -185,6 +170,22 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// A reply without tool calls and counts.
+    pub(crate) fn new(text: String, stop: Stop, stop_reason: &str, model: &str) -> Reply {
+        Reply {
+            text,
+            calls: Vec::new(),
+            was_streamed: false,
+            raw: RawValue::NULL.to_owned(),
+            stop,
+            stop_reason: stop_reason.to_owned(),
+            model: model.to_owned(),
+            tokens: TokenUsage::default(),
+            warnings: Vec::new(),
+            retries: 0,
+        }
+    }
+
     /// The last step of reading any reply: calls decide whether this is a tool turn, whatever the stop reason says.
     pub(super) fn judged(mut self) -> Reply {
         self.stop_reason = one_line(&self.stop_reason, 100);
@@ -211,22 +212,6 @@ impl Reply {
     pub(crate) fn tries(retries: u32) -> Option<String> {
         let retries_in_words = if retries == 1 { "retry was" } else { "retries were" };
         (retries > 0).then(|| format!("{retries} {retries_in_words} needed after temporary errors"))
-    }
-
-    /// What a conversation said before its token budget was spent.
-    pub(crate) fn broken_off(text: String, model: &str) -> Reply {
-        Reply {
-            text,
-            calls: Vec::new(),
-            was_streamed: false,
-            raw: RawValue::NULL.to_owned(),
-            stop: Stop::Cut,
-            stop_reason: "max_tokens_total".to_owned(),
-            model: model.to_owned(),
-            tokens: TokenUsage::default(),
-            warnings: Vec::new(),
-            retries: 0,
-        }
     }
 
     /// What is wrong with the answer, if it is not what was asked for.

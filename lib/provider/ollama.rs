@@ -3,16 +3,16 @@
 use crate::base::json_schema::Schema;
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall, ToolResult,
+    Attachment, ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall, ToolResult, Unsupported,
 };
-use crate::provider::openai;
+use crate::provider::openai::{self, merge};
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, message_in, messages, needs_echo, outer, system, text_at,
-    tool_calls,
+    self, Piece, answer_text, arguments, count, message_in, messages, outer, system, text_at, tool_calls,
+    with, wrong_content, wrong_message,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/api/chat";
 /// The context that Ollama gives a model on a small machine, in tokens.
@@ -20,73 +20,40 @@ const CONTEXT: u64 = 4096;
 /// The largest context that we request, in tokens: it costs memory, and most models have no more.
 const CONTEXT_CAP: u64 = 131_072;
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    messages: Vec<ChatMessage<'a>>,
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Options::is_empty")]
-    options: Options<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
-}
-
-#[derive(Serialize)]
-struct Options<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_predict: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_ctx: Option<u64>,
-    #[serde(flatten)]
-    extra: &'a Map<String, Value>,
-}
-
-impl Options<'_> {
-    fn is_empty(&self) -> bool {
-        self.temperature.is_none()
-            && self.num_predict.is_none()
-            && self.num_ctx.is_none()
-            && self.extra.is_empty()
-    }
-}
-
-pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    // A grammar for the answer would rule out tool calls.
+pub(crate) fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
+    // A grammar for the answer would rule out tool calls, and there is no other way to turn them off.
     let offers_tools = !request.tools.is_empty() && !request.is_closing;
-    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema && !offers_tools);
-    let system = system(request, schema.is_some());
-    let messages = messages(request, &system, result, with_images);
+    let accepts = |what| !dialect.contains(&what);
+    let schema = request.schema.as_ref().filter(|_| accepts(Unsupported::Schema) && !offers_tools);
     let needed = (request.bytes() / 3).saturating_add(request.max_tokens.unwrap_or(0));
-    let body = Body {
-        model: &request.model,
-        messages,
-        stream: request.is_streamed,
-        format: schema.map(Schema::value),
-        options: Options {
-            temperature: request.temperature.filter(|_| !dialect.no_temperature),
-            num_predict: request.max_tokens,
-            num_ctx: (needed > CONTEXT && !request.extra.contains_key("num_ctx"))
-                .then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
-            extra: &request.extra,
-        },
-        // It has no other way to turn them off.
-        tools: request.tools.iter().filter(|_| offers_tools).map(openai::tool).collect(),
-    };
-    serde_json::to_vec(&body).unwrap_or_default()
+    let sets_context = needed > CONTEXT && !request.extra.contains_key("num_ctx");
+    let options = with(
+        request.extra.clone(),
+        json!({
+            "temperature": request.temperature.filter(|_| accepts(Unsupported::Temperature)),
+            "num_predict": request.max_tokens,
+            "num_ctx": sets_context.then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+        }),
+    );
+    let parameters = json!({
+        "model": request.model,
+        "stream": request.is_streamed,
+        "format": schema.map(Schema::value),
+        "options": Some(options).filter(|options| !options.is_empty()),
+        "tools": offers_tools.then(|| request.tools.iter().map(openai::tool).collect::<Value>()),
+    });
+    let messages = messages(request, &system(request, schema.is_some()), result, with_images);
+    wire::body(messages, with(Map::new(), parameters))
 }
 
-fn result(result: &ToolResult) -> ChatMessage<'_> {
-    ChatMessage::ResultByName { role: "tool", tool_name: &result.name, content: &result.content }
+fn result(result: &ToolResult) -> Value {
+    json!({ "role": "tool", "tool_name": result.name, "content": result.content })
 }
 
 /// The API takes images only, and tells their kind itself.
-fn with_images<'a>(text: &'a str, files: &'a [Attachment]) -> ChatMessage<'a> {
-    let images = files.iter().map(|file| file.data.as_str()).collect();
-    ChatMessage::Images { role: "user", content: text, images }
+fn with_images(text: &str, files: &[Attachment]) -> Value {
+    let images: Vec<_> = files.iter().map(|file| file.data.as_str()).collect();
+    json!({ "role": "user", "content": text, "images": images })
 }
 
 #[derive(Deserialize)]
@@ -108,60 +75,56 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message = message_in(raw)?;
-    let raw = raw.to_owned();
-    from_message(&message, raw, answer, request)
-}
-
-/// The reply from the message that a stream's pieces make up.
-pub(super) fn streamed(
-    message: Map<String, Value>,
-    head: &Map<String, Value>,
-    request: &Request,
-) -> Result<Reply, CallError> {
-    let message = Value::Object(message);
-    let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
-    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
-    let count = |name| head.get(name).cloned().unwrap_or_default();
-    let answer = Answer {
-        message: None,
-        done: true,
-        done_reason: text("done_reason"),
-        model: text("model"),
-        prompt_eval_count: count("prompt_eval_count"),
-        eval_count: count("eval_count"),
-    };
-    from_message(&message, raw.unwrap_or_else(|| RawValue::NULL.to_owned()), answer, request)
-}
-
-fn from_message(
-    message: &Value,
-    raw: Box<RawValue>,
-    answer: Answer,
-    request: &Request,
-) -> Result<Reply, CallError> {
-    let nothing = || CallError::server("response contains no content");
     let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before = request.results();
-    let calls = tool_calls(message)?;
+    let calls = tool_calls(&message)?;
     let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
     if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
         return Err(nothing());
     }
-    let stop_reason = answer.done_reason.unwrap_or_else(|| "stop".to_owned());
-    let stop = if stop_reason == "length" { Stop::Cut } else { Stop::Complete };
+    let stop = if reason == Some("length") { Stop::Cut } else { Stop::Complete };
     let tokens = TokenUsage {
         input: count(&answer.prompt_eval_count, ""),
         output: count(&answer.eval_count, ""),
         ..TokenUsage::default()
     };
     let warnings = truncated(request, tokens.input).into_iter().collect();
-    let model = answer.model.unwrap_or_else(|| request.model.clone());
-    let was_streamed = false;
-    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
-        .judged())
+    let model = answer.model.as_deref().unwrap_or(&request.model);
+    let reply = Reply::new(text, stop, reason.unwrap_or("stop"), model);
+    Ok(Reply { calls, raw: raw.to_owned(), tokens, warnings, ..reply }.judged())
+}
+
+/// Adds a line of a stream to the reply so far, which has the form of one that comes whole.
+pub(super) fn add(whole: &mut Map<String, Value>, mut line: Map<String, Value>) -> Result<Piece, CallError> {
+    let added = line.remove("message");
+    let message = whole.remove("message").unwrap_or_else(|| json!({}));
+    let mut piece = Piece { text: String::new(), is_last: line.get("done") == Some(&Value::Bool(true)) };
+    whole.extend(line);
+    let Value::Object(mut message) = message else { return Err(wrong_message(&message)) };
+    match added {
+        Some(Value::Object(mut added)) => {
+            piece.text = match added.get("content") {
+                None | Some(Value::Null) => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => return Err(wrong_content(other)),
+            };
+            // Each is whole, and none has an index.
+            if let Some(Value::Array(calls)) = added.remove("tool_calls") {
+                match message.entry("tool_calls").or_insert_with(|| json!([])) {
+                    Value::Array(known) => known.extend(calls),
+                    _ => return Err(CallError::server("the tool calls of the stream are not a list")),
+                }
+            }
+            merge(&mut message, added);
+        }
+        None | Some(Value::Null) => {}
+        Some(other) => return Err(wrong_message(&other)),
+    }
+    whole.insert("message".to_owned(), Value::Object(message));
+    Ok(piece)
 }
 
 fn call(call: &Value, number: usize) -> ToolCall {
@@ -193,7 +156,7 @@ mod tests {
     use serde_json::json;
 
     fn sent(request: &Request) -> Value {
-        serde_json::from_slice(&body(request, Dialect::default())).unwrap()
+        serde_json::from_slice(&body(request, &Dialect::default())).unwrap()
     }
 
     fn long(bytes: usize, max_tokens: Option<u64>) -> Request {
@@ -210,7 +173,7 @@ mod tests {
     fn a_tool_turn_names_the_tool() {
         let assistant = r#"{ "role":"assistant","content":"", "tool_calls":[{"function":{}}] }"#;
         let request = with_tools(assistant);
-        assert!(String::from_utf8(body(&request, Dialect::default())).unwrap().contains(assistant));
+        assert!(String::from_utf8(body(&request, &Dialect::default())).unwrap().contains(assistant));
         let sent = sent(&request);
         assert_eq!(sent["messages"][0], json!({ "role": "system", "content": "be brief" }));
         assert_eq!(sent["messages"][3], json!({ "role": "tool", "tool_name": "call_agent", "content": "1" }));

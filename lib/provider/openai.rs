@@ -2,14 +2,14 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, Dialect, Media, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult,
+    Attachment, Dialect, PDF, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    ChatMessage, answer_text, arguments, count, message_in, messages, needs_echo, outer, system, text_at,
-    tool_calls, wrong_content,
+    self, Piece, answer_text, arguments, count, message_in, messages, outer, raw, system, text_at,
+    tool_calls, with, wrong_content, wrong_message,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 const PATH: &str = "/v1/chat/completions";
@@ -24,69 +24,47 @@ pub(super) fn path(base: &str) -> &'static str {
     if base.split('/').any(is_version) { PATH.strip_prefix("/v1").unwrap_or(PATH) } else { PATH }
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    messages: Vec<ChatMessage<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<Value>,
-    #[serde(flatten)]
-    extra: &'a Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<&'static str>,
-}
-
-pub(crate) fn body(request: &Request, dialect: Dialect) -> Vec<u8> {
-    let schema = request.schema.as_ref().filter(|_| !dialect.no_schema);
-    let mut extra = request.extra.clone();
-    if let Some(schema) = schema {
+pub(crate) fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
+    let accepts = |what| !dialect.contains(&what);
+    let schema = request.schema.as_ref().filter(|_| accepts(Unsupported::Schema));
+    let format = schema.map(|schema| {
         let schema = schema.value();
         let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
-        extra.insert("response_format".to_owned(), json!({ "type": "json_schema", "json_schema": format }));
-    }
-    let system = system(request, schema.is_some());
-    let messages = messages(request, &system, result, with_files);
-    let body = Body {
-        model: &request.model,
-        messages,
-        temperature: request.temperature.filter(|_| !dialect.no_temperature),
-        max_tokens: request.max_tokens.filter(|_| !dialect.new_max_tokens),
-        max_completion_tokens: request
-            .max_tokens
-            .filter(|_| dialect.new_max_tokens && !request.extra.contains_key("max_completion_tokens")),
-        tools: request.tools.iter().map(tool).collect(),
-        stream: request.is_streamed.then_some(true),
-        stream_options: (request.is_streamed && !dialect.no_stream_options)
-            .then(|| json!({ "include_usage": true })),
-        extra: &extra,
-        tool_choice: request.is_closing.then_some("none"),
+        json!({ "type": "json_schema", "json_schema": format })
+    });
+    let (max_tokens, renamed) = match accepts(Unsupported::MaxTokens) {
+        true => (request.max_tokens, None),
+        false => (None, request.max_tokens.filter(|_| !request.extra.contains_key("max_completion_tokens"))),
     };
-    serde_json::to_vec(&body).unwrap_or_default()
+    let has_options = request.is_streamed && accepts(Unsupported::StreamOptions);
+    let tools: Vec<Value> = request.tools.iter().map(tool).collect();
+    let parameters = json!({
+        "model": request.model,
+        "temperature": request.temperature.filter(|_| accepts(Unsupported::Temperature)),
+        "max_tokens": max_tokens,
+        "max_completion_tokens": renamed,
+        "response_format": format,
+        "tools": Some(tools).filter(|tools| !tools.is_empty()),
+        "stream": request.is_streamed.then_some(true),
+        "stream_options": has_options.then(|| json!({ "include_usage": true })),
+        "tool_choice": request.is_closing.then_some("none"),
+    });
+    let messages = messages(request, &system(request, schema.is_some()), result, with_files);
+    wire::body(messages, with(request.extra.clone(), parameters))
 }
 
-fn result(result: &ToolResult) -> ChatMessage<'_> {
-    ChatMessage::ResultById { role: "tool", tool_call_id: &result.id, content: &result.content }
+fn result(result: &ToolResult) -> Value {
+    json!({ "role": "tool", "tool_call_id": result.id, "content": result.content })
 }
 
 /// The files first: models read the question better after what it is about.
-fn with_files<'a>(text: &'a str, files: &'a [Attachment]) -> ChatMessage<'a> {
+fn with_files(text: &str, files: &[Attachment]) -> Value {
     let part = |file: &Attachment| match file.media {
-        Media::Pdf => json!({ "type": "file", "file": { "filename": file.name, "file_data": file.url() } }),
+        PDF => json!({ "type": "file", "file": { "filename": file.name, "file_data": file.url() } }),
         _ => json!({ "type": "image_url", "image_url": { "url": file.url() } }),
     };
-    let mut content: Vec<Value> = files.iter().map(part).collect();
-    content.push(json!({ "type": "text", "text": text }));
-    ChatMessage::Parts { role: "user", content }
+    let text = json!({ "type": "text", "text": text });
+    json!({ "role": "user", "content": files.iter().map(part).chain([text]).collect::<Value>() })
 }
 
 /// The API enforces a schema only if each object lists its keys: all are required, and there are no others.
@@ -149,70 +127,13 @@ pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError>
         return Err(CallError::in_stream(&json!({ "error": error })));
     }
     let nothing = || CallError::server("response contains no content");
-    let raw = choice.message.ok_or_else(nothing)?;
-    let mut message = message_in(raw)?;
-    let renamed = if name_calls(&mut message, request) { to_raw_value(&message).ok() } else { None };
-    let rest = Rest { finish_reason: choice.finish_reason, model: answer.model, usage: answer.usage };
-    from_message(&message, renamed.unwrap_or_else(|| raw.to_owned()), rest, request)
-}
-
-/// Gives an id to every call that has none, as some of Gemini's do: results are told apart by it. Returns whether
-/// there was one.
-fn name_calls(message: &mut Value, request: &Request) -> bool {
-    let before = request.results();
-    let Some(Value::Array(calls)) = message.get_mut("tool_calls") else { return false };
-    let mut found = false;
-    for (n, call) in calls.iter_mut().enumerate() {
-        if let Value::Object(call) = call
-            && call.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
-        {
-            call.insert("id".to_owned(), json!(format!("call_{}", before + n + 1)));
-            found = true;
-        }
-    }
-    found
-}
-
-/// What a reply has besides its message.
-struct Rest {
-    finish_reason: Option<String>,
-    model: Option<String>,
-    usage: Value,
-}
-
-/// The reply from the message that a stream's pieces make up.
-pub(super) fn streamed(
-    mut message: Map<String, Value>,
-    head: &Map<String, Value>,
-    request: &Request,
-) -> Result<Reply, CallError> {
-    if let Some(Value::Array(calls)) = message.get_mut("tool_calls") {
-        for call in calls.iter_mut().filter_map(Value::as_object_mut) {
-            call.remove("index");
-            call.entry("type").or_insert_with(|| json!("function"));
-        }
-    }
-    message.entry("role").or_insert_with(|| json!("assistant"));
-    let mut message = Value::Object(message);
-    name_calls(&mut message, request);
-    let raw = if needs_echo(request) { to_raw_value(&message).ok() } else { None };
-    let text = |name| head.get(name).and_then(Value::as_str).map(str::to_owned);
-    let usage = head.get("usage").cloned().unwrap_or_default();
-    let rest = Rest { finish_reason: text("finish_reason"), model: text("model"), usage };
-    from_message(&message, raw.unwrap_or_else(|| RawValue::NULL.to_owned()), rest, request)
-}
-
-fn from_message(
-    message: &Value,
-    raw: Box<RawValue>,
-    rest: Rest,
-    request: &Request,
-) -> Result<Reply, CallError> {
-    let nothing = || CallError::server("response contains no content");
+    let sent = choice.message.ok_or_else(nothing)?;
+    let mut message = message_in(sent)?;
+    let raw = if name_calls(&mut message, request) { raw(&message) } else { sent.to_owned() };
     let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
-    let calls: Vec<_> = tool_calls(message)?.iter().map(call).collect();
-    let stop_reason = rest.finish_reason.unwrap_or_default();
+    let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();
+    let stop_reason = choice.finish_reason.unwrap_or_default();
     if stop_reason == "error" {
         return Err(CallError::server("the service ended its answer with an error"));
     }
@@ -230,18 +151,33 @@ fn from_message(
     if text.is_empty() {
         text = refusal;
     }
+    let count = |pointer| count(&answer.usage, pointer);
     let tokens = TokenUsage {
-        input: count(&rest.usage, "/prompt_tokens"),
-        output: count(&rest.usage, "/completion_tokens"),
-        cache_read: count(&rest.usage, "/prompt_tokens_details/cached_tokens"),
+        input: count("/prompt_tokens"),
+        output: count("/completion_tokens"),
+        cache_read: count("/prompt_tokens_details/cached_tokens"),
         // Few services count it.
-        cache_write: count(&rest.usage, "/prompt_tokens_details/cache_write_tokens"),
+        cache_write: count("/prompt_tokens_details/cache_write_tokens"),
     };
-    let model = rest.model.unwrap_or_else(|| request.model.clone());
-    let warnings = Vec::new();
-    let was_streamed = false;
-    Ok(Reply { text, calls, was_streamed, raw, stop, stop_reason, model, tokens, warnings, retries: 0 }
-        .judged())
+    let model = answer.model.as_deref().unwrap_or(&request.model);
+    Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, &stop_reason, model) }.judged())
+}
+
+/// Gives an id to every call that has none, as some of Gemini's do: results are told apart by it. Returns whether
+/// there was one.
+fn name_calls(message: &mut Value, request: &Request) -> bool {
+    let before = request.results();
+    let Some(Value::Array(calls)) = message.get_mut("tool_calls") else { return false };
+    let mut found = false;
+    for (n, call) in calls.iter_mut().enumerate() {
+        if let Value::Object(call) = call
+            && call.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
+        {
+            call.insert("id".to_owned(), json!(format!("call_{}", before + n + 1)));
+            found = true;
+        }
+    }
+    found
 }
 
 /// A message's text and refusal. Its content may be null, a text, or a list of parts.
@@ -268,13 +204,133 @@ fn call(call: &Value) -> ToolCall {
     }
 }
 
+/// Adds an event of a stream to the reply so far.
+pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> Result<Piece, CallError> {
+    for key in ["model", "usage"] {
+        whole.extend(event.remove_entry(key).filter(|(_, value)| !value.is_null()));
+    }
+    let mut choice = match event.remove("choices") {
+        None | Some(Value::Null) => return Ok(Piece::default()),
+        Some(Value::Array(choices)) => match choices.into_iter().next() {
+            None => return Ok(Piece::default()),
+            Some(Value::Object(choice)) => choice,
+            Some(other) => return Err(wrong_message(&other)),
+        },
+        Some(other) => return Err(wrong_message(&other)),
+    };
+    if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
+        return Err(CallError::in_stream(&json!({ "error": error })));
+    }
+    let mut piece = Piece::default();
+    if let Some(reason @ Value::String(_)) = choice.remove("finish_reason") {
+        whole.insert("finish_reason".to_owned(), reason);
+        piece.is_last = true;
+    }
+    match choice.remove("delta") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(delta)) => {
+            piece.text = match delta.get("content") {
+                None | Some(Value::Null | Value::Array(_)) => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => return Err(wrong_content(other)),
+            };
+            if let Value::Object(message) = whole.entry("message").or_insert_with(|| json!({})) {
+                merge(message, delta);
+            }
+        }
+        Some(other) => return Err(wrong_content(&other)),
+    }
+    Ok(piece)
+}
+
+/// The pieces of a stream in the form of a reply that comes whole.
+pub(super) fn whole(mut pieces: Map<String, Value>) -> Value {
+    let mut message = pieces.remove("message").unwrap_or_else(|| json!({}));
+    for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(call) = call {
+            call.remove("index");
+            call.entry("type").or_insert_with(|| json!("function"));
+        }
+    }
+    if let Value::Object(message) = &mut message {
+        message.entry("role").or_insert_with(|| json!("assistant"));
+    }
+    let choice = json!({ "message": message, "finish_reason": pieces.remove("finish_reason") });
+    pieces.insert("choices".to_owned(), json!([choice]));
+    Value::Object(pieces)
+}
+
+/// Adds the pieces of `delta` to `whole`: texts grow, except names, and items of lists are found by their index.
+pub(super) fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
+    for (key, piece) in delta {
+        match (whole.get_mut(&key), piece) {
+            (_, Value::Null) => {
+                whole.entry(key).or_insert(Value::Null);
+            }
+            (Some(Value::String(text)), Value::String(more)) => match key.as_str() {
+                // Some servers repeat them with each piece.
+                "role" | "id" | "type" | "name" | "format" => {
+                    if !more.is_empty() {
+                        *text = more;
+                    }
+                }
+                _ => text.push_str(&more),
+            },
+            (Some(Value::Object(inner)), Value::Object(more)) => merge(inner, more),
+            (Some(Value::Array(items)), Value::Array(more)) => {
+                more.into_iter().for_each(|item| add_item(items, item))
+            }
+            (None, Value::Array(more)) => {
+                let mut items = Vec::new();
+                more.into_iter().for_each(|item| add_item(&mut items, item));
+                whole.insert(key, Value::Array(items));
+            }
+            (_, piece) => {
+                whole.insert(key, piece);
+            }
+        }
+    }
+}
+
+/// Adds an item, or a piece of one.
+fn add_item(items: &mut Vec<Value>, item: Value) {
+    let index = item.get("index").and_then(Value::as_u64);
+    let has_index = |known: &&mut Value| known.get("index").and_then(Value::as_u64) == index;
+    let known = match index {
+        Some(_) => items.iter_mut().rev().find(has_index),
+        None if item.get("type").is_none_or(|of| *of == "function") => items.last_mut(),
+        None => None,
+    };
+    match (known.filter(|known| !begins_a_call(&item, known)), item) {
+        (Some(Value::Object(known)), Value::Object(item)) => merge(known, item),
+        (_, item) => items.push(item),
+    }
+}
+
+/// Is `item` another tool call than `known`? Gemini's parallel calls all have the same index, or none.
+fn begins_a_call(item: &Value, known: &Value) -> bool {
+    let text = |value: &Value, at: &str| {
+        value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    match (text(item, "/id"), text(known, "/id")) {
+        (Some(id), Some(of_known)) => id != of_known,
+        // Nothing can follow whole arguments.
+        _ => {
+            text(item, "/function/name").is_some()
+                && text(item, "/function/arguments").is_some()
+                && text(known, "/function/arguments")
+                    .is_some_and(|all| serde_json::from_str::<Map<String, Value>>(&all).is_ok())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
-    fn sent(request: &Request, dialect: Dialect) -> Value {
+    fn sent(request: &Request, dialect: &Dialect) -> Value {
         serde_json::from_slice(&body(request, dialect)).unwrap()
     }
 
@@ -287,15 +343,15 @@ mod tests {
     #[test]
     fn the_least_request_is_a_model_and_a_message() {
         let least = json!({ "model": "m-1", "messages": [{ "role": "user", "content": "hi" }] });
-        assert_eq!(sent(&plain(), Dialect::default()), least);
+        assert_eq!(sent(&plain(), &Dialect::default()), least);
     }
 
     #[test]
     fn a_tool_turn_has_one_message_for_each_result() {
         let assistant = r#"{ "role":"assistant","content":null, "tool_calls":[{"id" : "a"}] }"#;
         let request = with_tools(assistant);
-        assert!(String::from_utf8(body(&request, Dialect::default())).unwrap().contains(assistant));
-        let sent = sent(&request, Dialect::default());
+        assert!(String::from_utf8(body(&request, &Dialect::default())).unwrap().contains(assistant));
+        let sent = sent(&request, &Dialect::default());
         assert_eq!(sent["messages"][0], json!({ "role": "system", "content": "be brief" }));
         assert_eq!(sent["messages"][3], json!({ "role": "tool", "tool_call_id": "a", "content": "1" }));
         assert_eq!(sent["messages"][4], json!({ "role": "tool", "tool_call_id": "b", "content": "broken" }));
@@ -311,8 +367,7 @@ mod tests {
     #[test]
     fn a_dialect_renames_and_leaves_out() {
         let request = Request { temperature: Some(0.3), max_tokens: Some(9), ..plain() };
-        let sent =
-            sent(&request, Dialect { no_temperature: true, new_max_tokens: true, ..Dialect::default() });
+        let sent = sent(&request, &Dialect::from([Unsupported::Temperature, Unsupported::MaxTokens]));
         assert_eq!(sent["max_completion_tokens"], 9);
         assert!(sent.get("max_tokens").is_none() && sent.get("temperature").is_none());
     }

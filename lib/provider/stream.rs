@@ -4,10 +4,9 @@
 use crate::base::text::one_line;
 use crate::config::global::Api;
 use crate::provider::error::CallError;
-use crate::provider::message::{Reply, Request};
-use crate::provider::wire::{mend, wrong_content, wrong_message};
+use crate::provider::wire::{Piece, mend};
 use crate::provider::{anthropic, ollama, openai};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The longest answer, and the longest event, in bytes.
 const CAP: usize = 16 * 1024 * 1024;
@@ -25,11 +24,8 @@ pub(super) struct Assembler<'a> {
     /// How many bytes of text have come.
     length: usize,
     bytes: usize,
-    /// Anthropic's blocks, or the message of the others.
-    blocks: Vec<Value>,
-    message: Map<String, Value>,
-    /// What else the reply has: model, usage, stop reason.
-    head: Map<String, Value>,
+    /// The reply so far.
+    whole: Map<String, Value>,
     is_complete: bool,
     /// Nothing more comes.
     has_ended: bool,
@@ -47,9 +43,7 @@ impl<'a> Assembler<'a> {
             plain: Vec::new(),
             length: 0,
             bytes: 0,
-            blocks: Vec::new(),
-            message: Map::new(),
-            head: Map::new(),
+            whole: Map::new(),
             is_complete: false,
             has_ended: false,
             mended: false,
@@ -115,7 +109,6 @@ impl<'a> Assembler<'a> {
 
     fn event(&mut self, mut data: Vec<u8>) {
         if data.trim_ascii() == b"[DONE]" {
-            self.is_complete = self.is_complete || self.head.contains_key("finish_reason");
             return;
         }
         self.mended |= mend(&mut data);
@@ -132,164 +125,26 @@ impl<'a> Assembler<'a> {
         if event.get("error").is_some_and(|error| !error.is_null()) {
             return self.fail(CallError::in_stream(&Value::Object(event)));
         }
-        let read = match self.api {
-            Api::Anthropic => self.anthropic(event),
-            Api::OpenAi => self.openai(event),
-            Api::Ollama => self.ollama(event),
+        let added = match self.api {
+            Api::Anthropic => anthropic::add(&mut self.whole, event),
+            Api::OpenAi => openai::add(&mut self.whole, event),
+            Api::Ollama => ollama::add(&mut self.whole, event),
         };
-        if let Err(error) = read {
-            self.fail(error);
-        }
-    }
-
-    fn text(&mut self, text: &str) -> Result<(), CallError> {
+        let Piece { text, is_last } = match added {
+            Ok(piece) => piece,
+            Err(error) => return self.fail(error),
+        };
+        self.is_complete |= is_last;
         self.length += text.len();
         if self.length > CAP {
-            return Err(CallError::server("the answer is larger than 16 MiB"));
-        }
-        if !text.is_empty() {
-            (self.on_text)(text);
-        }
-        Ok(())
-    }
-
-    fn anthropic(&mut self, mut event: Map<String, Value>) -> Result<(), CallError> {
-        let at = event.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
-        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "message_start" => {
-                if let Some(Value::Object(message)) = event.remove("message") {
-                    for key in ["model", "usage"] {
-                        self.head.extend(message.get(key).map(|value| (key.to_owned(), value.clone())));
-                    }
-                }
-            }
-            "content_block_start" => {
-                let block = event.remove("content_block").unwrap_or_default();
-                if at != self.blocks.len() || !block.is_object() {
-                    return Err(CallError::server("the blocks of the stream are out of order"));
-                }
-                let text = block.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
-                self.blocks.push(block);
-                self.text(&text)?;
-            }
-            "content_block_delta" => {
-                let delta = event.remove("delta").unwrap_or_default();
-                let Some(Value::Object(block)) = self.blocks.get_mut(at) else {
-                    return Err(CallError::server("the blocks of the stream are out of order"));
-                };
-                let (key, into) = match delta.get("type").and_then(Value::as_str) {
-                    Some("text_delta") => ("text", "text"),
-                    Some("thinking_delta") => ("thinking", "thinking"),
-                    Some("signature_delta") => ("signature", "signature"),
-                    Some("input_json_delta") => ("partial_json", "input"),
-                    Some("citations_delta") => {
-                        if let (Some(citation), Value::Array(all)) =
-                            (delta.get("citation"), block.entry("citations").or_insert_with(|| json!([])))
-                        {
-                            all.push(citation.clone());
-                        }
-                        return Ok(());
-                    }
-                    _ => return Ok(()),
-                };
-                let Some(piece) = delta.get(key).and_then(Value::as_str) else {
-                    return Err(wrong_content(&delta));
-                };
-                match block.get_mut(into) {
-                    Some(Value::String(text)) => text.push_str(piece),
-                    // A call's input starts as an empty object, and its JSON comes in pieces.
-                    _ => drop(block.insert(into.to_owned(), json!(piece))),
-                }
-                if into == "text" {
-                    self.text(piece)?;
-                }
-            }
-            "message_delta" => {
-                if let Some(Value::Object(mut delta)) = event.remove("delta")
-                    && let Some(reason @ Value::String(_)) = delta.remove("stop_reason")
-                {
-                    self.head.insert("stop_reason".to_owned(), reason);
-                    self.is_complete = true;
-                }
-                if let Some(Value::Object(usage)) = event.remove("usage") {
-                    match self.head.get_mut("usage") {
-                        Some(Value::Object(known)) => known.extend(usage),
-                        _ => drop(self.head.insert("usage".to_owned(), Value::Object(usage))),
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn openai(&mut self, mut event: Map<String, Value>) -> Result<(), CallError> {
-        for key in ["model", "usage"] {
-            if let Some(value) = event.remove(key).filter(|value| !value.is_null()) {
-                self.head.insert(key.to_owned(), value);
-            }
-        }
-        let choices = match event.remove("choices") {
-            Some(Value::Array(choices)) => choices,
-            None | Some(Value::Null) => return Ok(()),
-            Some(other) => return Err(wrong_message(&other)),
-        };
-        let mut choice = match choices.into_iter().next() {
-            Some(Value::Object(choice)) => choice,
-            None => return Ok(()),
-            Some(other) => return Err(wrong_message(&other)),
-        };
-        if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
-            return Err(CallError::in_stream(&json!({ "error": error })));
-        }
-        if let Some(reason @ Value::String(_)) = choice.remove("finish_reason") {
-            self.head.insert("finish_reason".to_owned(), reason);
-            self.is_complete = true;
-        }
-        match choice.remove("delta") {
-            None | Some(Value::Null) => Ok(()),
-            Some(Value::Object(delta)) => {
-                let text = match delta.get("content") {
-                    None | Some(Value::Null | Value::Array(_)) => String::new(),
-                    Some(Value::String(text)) => text.clone(),
-                    Some(other) => return Err(wrong_content(other)),
-                };
-                merge(&mut self.message, delta);
-                self.text(&text)
-            }
-            Some(other) => Err(wrong_content(&other)),
+            self.fail(CallError::server("the answer is larger than 16 MiB"));
+        } else if !text.is_empty() {
+            (self.on_text)(&text);
         }
     }
 
-    fn ollama(&mut self, mut event: Map<String, Value>) -> Result<(), CallError> {
-        let message = event.remove("message");
-        if event.get("done") == Some(&Value::Bool(true)) {
-            self.is_complete = true;
-        }
-        self.head.extend(event);
-        let mut message = match message {
-            Some(Value::Object(message)) => message,
-            None | Some(Value::Null) => return Ok(()),
-            Some(other) => return Err(wrong_message(&other)),
-        };
-        let text = match message.get("content") {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => return Err(wrong_content(other)),
-        };
-        // Each is whole, and none has an index.
-        if let Some(Value::Array(calls)) = message.remove("tool_calls") {
-            match self.message.entry("tool_calls").or_insert_with(|| json!([])) {
-                Value::Array(known) => known.extend(calls),
-                _ => return Err(CallError::server("the tool calls of the stream are not a list")),
-            }
-        }
-        merge(&mut self.message, message);
-        self.text(&text)
-    }
-
-    /// The reply, if the stream came to its end.
-    pub(super) fn end(mut self, request: &Request) -> Result<Reply, CallError> {
+    /// The reply as if it had come whole, if the stream came to its end; and whether characters were replaced.
+    pub(super) fn end(mut self) -> Result<(Vec<u8>, bool), CallError> {
         // The last line may lack its end, and the last event its blank line.
         if self.failed.is_none() {
             self.has_ended = true;
@@ -313,87 +168,20 @@ impl<'a> Assembler<'a> {
                 "the stream broke off after {length} bytes of the answer"
             )));
         }
-        let mut reply = match self.api {
-            Api::Anthropic => anthropic::streamed(self.blocks, &self.head, request),
-            Api::OpenAi => openai::streamed(self.message, &self.head, request),
-            Api::Ollama => ollama::streamed(self.message, &self.head, request),
-        }?;
-        if self.mended {
-            reply.warnings.push("the reply has invalid characters; they became U+FFFD".to_owned());
-        }
-        Ok(reply)
-    }
-}
-
-/// Adds the pieces of `delta` to `whole`: texts grow, except names, and items of lists are found by their index.
-fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
-    for (key, piece) in delta {
-        match (whole.get_mut(&key), piece) {
-            (_, Value::Null) => {
-                whole.entry(key).or_insert(Value::Null);
-            }
-            (Some(Value::String(text)), Value::String(more)) => match key.as_str() {
-                // Some servers repeat them with each piece.
-                "role" | "id" | "type" | "name" | "format" => {
-                    if !more.is_empty() {
-                        *text = more;
-                    }
-                }
-                _ => text.push_str(&more),
-            },
-            (Some(Value::Object(inner)), Value::Object(more)) => merge(inner, more),
-            (Some(Value::Array(items)), Value::Array(more)) => {
-                more.into_iter().for_each(|item| add(items, item))
-            }
-            (None, Value::Array(more)) => {
-                let mut items = Vec::new();
-                more.into_iter().for_each(|item| add(&mut items, item));
-                whole.insert(key, Value::Array(items));
-            }
-            (_, piece) => {
-                whole.insert(key, piece);
-            }
-        }
-    }
-}
-
-/// Adds an item, or a piece of one.
-fn add(items: &mut Vec<Value>, item: Value) {
-    let index = item.get("index").and_then(Value::as_u64);
-    let has_index = |known: &&mut Value| known.get("index").and_then(Value::as_u64) == index;
-    let known = match index {
-        Some(_) => items.iter_mut().rev().find(has_index),
-        None if item.get("type").is_none_or(|of| *of == "function") => items.last_mut(),
-        None => None,
-    };
-    match (known.filter(|known| !begins_a_call(&item, known)), item) {
-        (Some(Value::Object(known)), Value::Object(item)) => merge(known, item),
-        (_, item) => items.push(item),
-    }
-}
-
-/// Is `item` another tool call than `known`? Gemini's parallel calls all have the same index, or none.
-fn begins_a_call(item: &Value, known: &Value) -> bool {
-    let text = |value: &Value, at: &str| {
-        value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
-    };
-    match (text(item, "/id"), text(known, "/id")) {
-        (Some(id), Some(of_known)) => id != of_known,
-        // Nothing can follow whole arguments.
-        _ => {
-            text(item, "/function/name").is_some()
-                && text(item, "/function/arguments").is_some()
-                && text(known, "/function/arguments")
-                    .is_some_and(|all| serde_json::from_str::<Map<String, Value>>(&all).is_ok())
-        }
+        let whole = match self.api {
+            Api::OpenAi => openai::whole(self.whole),
+            Api::Anthropic | Api::Ollama => Value::Object(self.whole),
+        };
+        Ok((whole.to_string().into_bytes(), self.mended))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::{CallArguments, Stop};
+    use crate::provider::message::{CallArguments, Reply, Request, Stop};
     use crate::provider::wire::examples::{plain, with_tools};
+    use serde_json::json;
 
     /// The reply to a stream that comes in pieces of every length, and the text as it came.
     fn assembled(api: Api, stream: &str, request: &Request) -> Result<(Reply, String), CallError> {
@@ -403,7 +191,11 @@ mod tests {
             let mut on_text = |piece: &str| text.push_str(piece);
             let mut assembler = Assembler::new(api, &mut on_text);
             stream.as_bytes().chunks(length).for_each(|piece| assembler.take(piece));
-            let reply = assembler.end(request);
+            let reply = assembler.end().and_then(|(bytes, _)| match api {
+                Api::Anthropic => anthropic::reply(&bytes, request),
+                Api::OpenAi => openai::reply(&bytes, request),
+                Api::Ollama => ollama::reply(&bytes, request),
+            });
             ended = Some(reply.map(|reply| (reply, text)));
         }
         ended.unwrap()

@@ -1,44 +1,54 @@
-//! What the three wire formats have in common: reading replies leniently, describing tools.
+//! What the three wire formats have in common: putting requests together, reading replies leniently.
 
 use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
 use crate::provider::message::{Attachment, CallArguments, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A message in OpenAI's and Ollama's format. They differ in how a tool's result names its call.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum ChatMessage<'a> {
-    Text {
+/// What an event of a stream added to the reply.
+#[derive(Default)]
+pub(super) struct Piece {
+    /// Text of the answer.
+    pub(super) text: String,
+    /// It said why the answer ends.
+    pub(super) is_last: bool,
+}
+
+/// The bytes of a request.
+pub(super) fn body(messages: Vec<Box<RawValue>>, parameters: Map<String, Value>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Body {
+        messages: Vec<Box<RawValue>>,
+        #[serde(flatten)]
+        parameters: Map<String, Value>,
+    }
+    serde_json::to_vec(&Body { messages, parameters }).unwrap_or_default()
+}
+
+/// `parameters`, with those of the object `more` that are not null.
+pub(super) fn with(mut parameters: Map<String, Value>, more: Value) -> Map<String, Value> {
+    if let Value::Object(more) = more {
+        parameters.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    parameters
+}
+
+/// One message. An assistant's turn is in it as it came.
+pub(super) fn message(role: &'static str, content: impl Serialize) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Message<T> {
         role: &'static str,
-        content: &'a str,
-    },
-    /// Text and files (openai).
-    Parts {
-        role: &'static str,
-        content: Vec<Value>,
-    },
-    /// The same (ollama).
-    Images {
-        role: &'static str,
-        content: &'a str,
-        images: Vec<&'a str>,
-    },
-    Raw(&'a RawValue),
-    ResultById {
-        role: &'static str,
-        tool_call_id: &'a str,
-        content: &'a str,
-    },
-    ResultByName {
-        role: &'static str,
-        tool_name: &'a str,
-        content: &'a str,
-    },
+        content: T,
+    }
+    raw(&Message { role, content })
+}
+
+pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// The system prompt; if the API cannot be given the schema of the answer, with a description of it.
@@ -57,27 +67,22 @@ pub(super) fn system(request: &Request, has_schema: bool) -> Cow<'_, str> {
     }
 }
 
-/// The conversation so far, with the system prompt as its first message.
-pub(super) fn messages<'a>(
-    request: &'a Request,
-    system: &'a str,
-    result: fn(&'a ToolResult) -> ChatMessage<'a>,
-    attached: fn(&'a str, &'a [Attachment]) -> ChatMessage<'a>,
-) -> Vec<ChatMessage<'a>> {
-    let mut messages = Vec::with_capacity(request.turns.len() + 1);
-    if !system.is_empty() {
-        messages.push(ChatMessage::Text { role: "system", content: system });
-    }
-    for turn in &request.turns {
-        match turn {
-            ChatTurn::User(text) => messages.push(ChatMessage::Text { role: "user", content: text }),
-            ChatTurn::Attached(text, files) => messages.push(attached(text, files)),
-            ChatTurn::Said(text) => messages.push(ChatMessage::Text { role: "assistant", content: text }),
-            ChatTurn::Assistant(raw) => messages.push(ChatMessage::Raw(raw)),
-            ChatTurn::ToolResults(results) => messages.extend(results.iter().map(result)),
-        }
-    }
-    messages
+/// The conversation so far in OpenAI's and Ollama's format, with the system prompt as its first message.
+pub(super) fn messages(
+    request: &Request,
+    system: &str,
+    result: fn(&ToolResult) -> Value,
+    attached: fn(&str, &[Attachment]) -> Value,
+) -> Vec<Box<RawValue>> {
+    let turn = |turn: &ChatTurn| match turn {
+        ChatTurn::User(text) => vec![message("user", text)],
+        ChatTurn::Attached(text, files) => vec![raw(&attached(text, files))],
+        ChatTurn::Said(text) => vec![message("assistant", text)],
+        ChatTurn::Assistant(raw) => vec![raw.clone()],
+        ChatTurn::ToolResults(results) => results.iter().map(|one| raw(&result(one))).collect(),
+    };
+    let system = (!system.is_empty()).then(|| message("system", system));
+    system.into_iter().chain(request.turns.iter().flat_map(turn)).collect()
 }
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
@@ -105,11 +110,6 @@ pub(super) fn message_in(raw: &RawValue) -> Result<Value, CallError> {
 
 pub(super) fn wrong_message(message: &Value) -> CallError {
     CallError::server(format!("the reply's message is {}, not an object", kind(message)))
-}
-
-/// Whether the assistant's turn may have to be sent back: after tool calls, or if the answer does not match its schema.
-pub(super) fn needs_echo(request: &Request) -> bool {
-    !request.tools.is_empty() || request.schema.is_some()
 }
 
 /// The text of an answer: null or missing is an empty one, and any other type an error. An answer of another type

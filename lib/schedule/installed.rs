@@ -10,7 +10,7 @@ use crate::config::memory::Schedule;
 use crate::schedule::plan::Scheduler;
 use crate::schedule::timer::{InstalledCommand, TimedProgram, When};
 use crate::schedule::tool::{PATIENCE, Tools};
-use crate::schedule::{crontab, launchd, module, systemd, unit_file};
+use crate::schedule::{crontab, launchd, systemd, unit_file};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn in_files(
         true => dir.join(systemd::timer_name(program)),
         false => launchd::file(program, env.home()?),
     };
-    if let Some(path) = module::file_of(scheduler, program, env) {
+    if let Some(path) = unit_file::modules_file(scheduler, program, env) {
         let hides = is_systemd && own != path && matches!(unit_file::ours(&own), Ok(Some(_)));
         let faults = hides.then(|| format!("\"{}\" hides a Nix module's timer", own.display()));
         return Some(timer(path, true, false, faults.into_iter().collect()));

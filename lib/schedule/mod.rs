@@ -4,12 +4,10 @@
 
 mod calendar;
 pub(crate) mod check;
-pub(crate) mod choose;
 pub(crate) mod crontab;
 pub(crate) mod install;
 pub(crate) mod installed;
 pub(crate) mod launchd;
-pub(crate) mod module;
 pub(crate) mod plan;
 pub(crate) mod systemd;
 pub(crate) mod timer;

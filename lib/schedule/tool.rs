@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Finished, Invocation};
 use crate::base::lookup::on_path;
 use crate::provider::command::level;
-use crate::schedule::plan::words;
+use crate::schedule::plan::{Scheduler, words};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,16 +37,10 @@ impl Tools<'_> {
             vars.push(("XDG_RUNTIME_DIR", runtime_dir(self.env).into()));
         }
         exec::run(Invocation {
-            command: CommandLine::Words(words),
             input: input.to_vec(),
-            dir: Path::new("/"),
             vars,
-            without: Vec::new(),
-            is_heard: false,
-            stdout_file: None,
-            stdout_cap: CAP,
-            deadline: Deadline::after(self.patience),
             level: level(self.env),
+            ..Invocation::new(CommandLine::Words(words), Path::new("/"), CAP, Deadline::after(self.patience))
         })
         .map_err(|error| Error::io(format!("\"{shown}\" {error}")))
     }
@@ -78,9 +72,27 @@ impl Tools<'_> {
 }
 
 /// `$XDG_RUNTIME_DIR`, or its usual path where `su` or cron has lost the variable.
-pub(super) fn runtime_dir(env: &Env) -> PathBuf {
+fn runtime_dir(env: &Env) -> PathBuf {
     let usual = || PathBuf::from(format!("/run/user/{}", rustix::process::getuid().as_raw()));
     env.os("XDG_RUNTIME_DIR").map_or_else(usual, PathBuf::from)
+}
+
+/// The scheduler of this machine: launchd on macOS; systemd if this user's manager runs; else cron.
+pub(crate) fn scheduler(tools: &Tools) -> Result<Scheduler> {
+    if cfg!(target_os = "macos") {
+        return Ok(Scheduler::Launchd);
+    }
+    // The manager's own socket: systemctl talks to it even where there is no D-Bus.
+    if runtime_dir(tools.env).join("systemd/private").exists() && tools.has("systemctl") {
+        return Ok(Scheduler::Systemd);
+    }
+    if tools.has("crontab") {
+        return Ok(Scheduler::Crontab);
+    }
+    Err(Error::io(
+        "no scheduler was found: systemd runs no manager for this user, and there is no crontab on PATH",
+    )
+    .hint("install cron, or name one: --scheduler launchd|systemd|crontab"))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::schedule::install::is_loaded;
 use crate::schedule::plan::{Scheduler, Words, words};
 use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::Tools;
-use crate::schedule::{crontab, launchd, module, systemd, unit_file};
+use crate::schedule::{crontab, launchd, systemd, unit_file};
 use std::path::{Path, PathBuf};
 
 /// In the order in which it is carried out.
@@ -62,7 +62,7 @@ impl RemovalPlan {
     fn programs(&mut self, dir: &Path, env: &Env) -> Vec<TimedProgram> {
         let mut programs = Vec::new();
         for program in TimedProgram::ALL {
-            let modules = module::file_of(self.scheduler, program, env);
+            let modules = unit_file::modules_file(self.scheduler, program, env);
             if modules.as_ref().is_none_or(|path| !path.starts_with(dir)) {
                 programs.push(program);
             }

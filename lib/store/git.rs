@@ -170,16 +170,10 @@ impl Git {
     pub(crate) fn call(&self, words: &[String], input: Vec<u8>, cap: usize) -> Result<Finished> {
         let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
         exec::run(Invocation {
-            command: CommandLine::Words(words),
             input,
-            dir: &self.dir,
             vars: self.vars.clone(),
             without: self.without.clone(),
-            is_heard: false,
-            stdout_file: None,
-            stdout_cap: cap,
-            deadline: self.deadline,
-            level: 0,
+            ..Invocation::new(CommandLine::Words(words), &self.dir, cap, self.deadline)
         })
         .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))
     }

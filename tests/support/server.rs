@@ -135,11 +135,6 @@ impl Server {
         Server::open("127.0.0.1:0", false, Box::new(handler)).unwrap()
     }
 
-    /// The same on another address; `None` if the machine does not have it.
-    pub(crate) fn at(address: &str, answer: Answer) -> Option<Server> {
-        Server::open(address, false, Box::new(move |_| answer.clone())).ok()
-    }
-
     /// Sends `answer` without reading the request.
     pub(crate) fn deaf(answer: Answer) -> Server {
         Server::open("127.0.0.1:0", true, Box::new(move |_| answer.clone())).unwrap()

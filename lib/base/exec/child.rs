@@ -2,13 +2,11 @@
 
 use crate::base::command_line::{first_word, plain_words};
 use crate::base::deadline::Deadline;
-use crate::base::exec::error::ExecError;
 use crate::base::exec::group::{self, GRACE, ProcessGroup};
-use crate::base::exec::output::Output;
 use crate::base::exec::pipe::STDERR_KEPT;
 use crate::base::exec::speaker;
 use crate::base::exec::streams::Streams;
-use crate::base::exec::{CommandLine, Finished, Invocation};
+use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
 use crate::base::stderr;
 use crate::base::text::last_line;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,39 +16,38 @@ use std::time::Duration;
 /// How often the size of a file is polled.
 const TICK: Duration = Duration::from_millis(10);
 
-/// See [`super::run_cutting`] for `is_cut`, and [`super::run_filter`] for `explain`.
-pub(super) fn run(
-    mut invocation: Invocation,
-    is_cut: bool,
-    explain: Option<&dyn Fn(&str) -> String>,
-) -> Result<Finished, ExecError> {
-    let explain = explain.filter(|_| !invocation.is_heard);
+/// Runs a command to its end. Whatever happens, nothing in its process group is left running.
+///
+/// stdin is closed after the input; a command that closes it early is not at fault. stderr is passed on as it comes if
+/// it is heard.
+/// When the command itself has exited, processes that it left behind get a short grace period to finish. All that it
+/// printed until its exit is read; if a process that it started still holds its stdout, a warning says so.
+///
+/// # Errors
+/// It could not be started, printed too much, or was not at its end, or not read to its end, by the deadline.
+pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
+    let invocation = &invocation;
     let (mut child, group, exit) =
-        ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
-    let input = std::mem::take(&mut invocation.input);
-    let output = Output::new(invocation.stdout_cap, is_cut);
-    let mut streams = match Streams::of(&mut child, exit, input, output, invocation.is_heard) {
+        ProcessGroup::start(invocation.level, || start(invocation)).map_err(ExecError::NotStarted)?;
+    let mut streams = match Streams::of(&mut child, exit, invocation) {
         Ok(streams) => streams,
         Err(e) => {
             group.end(&mut child);
             return Err(ExecError::NotStarted(e));
         }
     };
-    let waited = wait(&mut streams, &invocation);
+    let waited = wait(&mut streams, invocation);
     if waited.is_ok() && streams.is_held() {
-        warn_of_holder(&invocation);
+        warn_of_holder(invocation);
     }
     let status = group.end(&mut child);
-    let waited = waited.and_then(|()| streams.drain_stdout(invocation.deadline));
-    // Also of a command that has failed: it says why at its end.
-    streams.drain_stderr(waited.is_ok());
+    let waited = streams.drain(waited, invocation.deadline);
     let (stdout, stderr) = streams.taken();
-    let finished = waited.and_then(|()| finished(&invocation, status, stdout, &stderr));
-    let is_failure = match &finished {
-        Ok(finished) => !finished.status.success() || finished.stdout.trim_ascii().is_empty(),
-        Err(_) => true,
-    };
-    if let Some(clean) = explain.filter(|_| is_failure) {
+    let finished = waited.and_then(|()| finished(invocation, status, stdout, &stderr));
+    let is_success = finished
+        .as_ref()
+        .is_ok_and(|finished| finished.status.success() && !finished.stdout.trim_ascii().is_empty());
+    if let Some(clean) = invocation.explain.filter(|_| !invocation.is_heard && !is_success) {
         show(&clean(&String::from_utf8_lossy(&stderr)));
     }
     finished

@@ -1,7 +1,7 @@
 //! The stderr of a command that is passed on to ours as it comes, by a thread of its own: our stderr may block.
 
 use crate::base::deadline::Deadline;
-use crate::base::exec::pipe::{Tail, in_pipe, poll, read};
+use crate::base::exec::pipe::{Excess, Output, STDERR_KEPT, Source, in_pipe, poll, read};
 use crate::base::stderr;
 use crate::base::sync::{lock, spawn};
 use rustix::event::{PollFd, PollFlags};
@@ -23,26 +23,31 @@ pub(super) fn is_heard() -> bool {
 
 pub(super) struct Speaker {
     shared: Arc<Shared>,
-    /// Ends with the thread; `None` after that.
-    pub(super) thread: Option<PipeReader>,
+    /// Ends with the thread.
+    pub(super) thread: Source,
 }
 
 struct Shared {
     /// The command's.
     stderr: PipeReader,
-    tail: Mutex<Tail>,
+    tail: Mutex<Output>,
     /// Something was read that is not passed on yet.
     is_behind: AtomicBool,
     /// The command's time is over: nothing more is passed on.
     is_over: AtomicBool,
 }
 
+fn tail() -> Output {
+    Output::new(STDERR_KEPT, Excess::CutsStart)
+}
+
 impl Speaker {
     pub(super) fn start(stderr: PipeReader) -> io::Result<Speaker> {
         let (thread, running) = io::pipe()?;
+        let thread = Source::new(Some(thread), tail())?;
         let shared = Arc::new(Shared {
             stderr,
-            tail: Mutex::default(),
+            tail: Mutex::new(tail()),
             is_behind: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         });
@@ -56,27 +61,27 @@ impl Speaker {
         if started.is_err() {
             SPEAKING.fetch_sub(1, SeqCst);
         }
-        started.map(|()| Speaker { shared, thread: Some(thread) })
+        started.map(|()| Speaker { shared, thread })
     }
 
     /// Waits, no longer than that, until all that is in the pipe now is passed on.
     pub(super) fn finish(&mut self, patience: Duration) {
         let until = Deadline::after(patience);
-        while let Some(thread) = &self.thread
+        while let Some(thread) = &self.thread.pipe
             && (self.shared.is_behind.load(SeqCst) || in_pipe(&self.shared.stderr).is_ok_and(|n| n > 0))
             && !until.passed()
         {
             let mut waited = [PollFd::new(thread, PollFlags::IN)];
             if poll(&mut waited, until.earlier(Deadline::after(TICK))).is_ok_and(|ready| ready > 0) {
-                self.thread = None;
+                self.thread.pipe = None;
             }
         }
     }
 
     /// The end of what it has read.
-    pub(super) fn stop(self) -> Tail {
+    pub(super) fn stop(self) -> Output {
         self.shared.is_over.store(true, SeqCst);
-        std::mem::take(&mut *lock(&self.shared.tail))
+        std::mem::replace(&mut *lock(&self.shared.tail), tail())
     }
 }
 
@@ -91,7 +96,7 @@ impl Shared {
             // First: what is read is in the pipe no more.
             self.is_behind.store(true, SeqCst);
             let Ok(Some(n)) = read(&mut &self.stderr, &mut buffer) else { return };
-            lock(&self.tail).add(&buffer[..n]);
+            let _ = lock(&self.tail).add(&buffer[..n]);
             if !stderr::pass_on(&buffer[..n], &self.is_over) {
                 return;
             }

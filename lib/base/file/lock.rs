@@ -1,7 +1,7 @@
 //! Locks are `flock`-style and follow renames. Most are held for milliseconds, [`hold`]'s for a run.
 
 use crate::base::deadline::Deadline;
-use crate::base::file::open::{cannot, id, id_of, if_exists, open_regular, regular_or_missing, set_mode};
+use crate::base::file::open::{cannot, id, id_of, if_exists, open_regular, open_with, regular_or_missing};
 use fs_err as fs;
 use std::fs::TryLockError;
 use std::io::{self, Read, Write};
@@ -23,7 +23,6 @@ pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::
 }
 
 /// The same, with the mode of a new file, and a limit for the wait.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(super) fn lock_within(
     path: &Path,
     make: bool,
@@ -32,10 +31,7 @@ pub(super) fn lock_within(
 ) -> io::Result<Option<fs::File>> {
     regular_or_missing(path)?;
     loop {
-        let mut options = fs::OpenOptions::new();
-        options.read(true).append(true).create(make);
-        set_mode(&mut options, mode);
-        let opened = options.open(path);
+        let opened = open_with(path, mode, |options| options.read(true).append(true).create(make));
         let Some(file) = (if make { opened.map(Some) } else { if_exists(opened) })? else { return Ok(None) };
         lock(&file, path, std::fs::File::try_lock, wait.min(LOCK_WAIT))?;
         if names(path, &file)? {
@@ -74,17 +70,14 @@ pub(crate) enum RunLock {
 }
 
 /// Takes such a lock, and writes `holder` into its file.
-#[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<RunLock> {
     // The target of a symlink would be emptied, and a store may contain somebody else's files.
     if path.is_symlink() {
         let why = format!("\"{}\" is a symlink, not a lock of ours", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    set_mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file =
+        open_with(path, 0o600, |options| options.read(true).write(true).create(true).truncate(false))?;
     match file.file().try_lock() {
         Ok(()) => {
             file.set_len(0)?;

@@ -99,14 +99,20 @@ pub(crate) fn id(file: &fs::File) -> io::Result<FileId> {
     Ok(id_of(&file.metadata()?))
 }
 
-#[cfg(unix)]
-pub(super) fn set_mode(options: &mut fs::OpenOptions, mode: u32) {
-    use fs_err::os::unix::fs::OpenOptionsExt;
-    options.mode(mode);
+/// Opens a file as `set` says. A new one has this mode less the umask.
+#[allow(clippy::disallowed_methods, reason = "for the only writer of files")]
+pub(super) fn open_with(
+    path: &Path,
+    mode: u32,
+    set: impl FnOnce(&mut fs::OpenOptions) -> &mut fs::OpenOptions,
+) -> io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    fs_err::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    set(&mut options).open(path)
 }
-
-#[cfg(not(unix))]
-pub(super) fn set_mode(_options: &mut fs::OpenOptions, _mode: u32) {}
 
 /// Are both names of one file? On a file system that ignores case, or the form of Unicode, they may differ.
 #[cfg(unix)]

@@ -5,21 +5,14 @@ use crate::base::http::url::Url;
 use crate::base::text::one_line;
 use std::io::{self, ErrorKind};
 
+/// What a caller can do something about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpErrorKind {
     Deadline,
     Refused,
     /// Closed or reset before the response was complete: the next attempt may succeed.
     Dropped,
-    /// The host has no address, or there is no route to it.
-    Unreachable,
-    Tls,
-    Proxy,
-    Redirect,
-    /// Not valid HTTP, or larger than any response should be.
-    Malformed,
-    /// The request was not sent: it is invalid, or the machine is out of some resource.
-    NotSent,
+    Other,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,21 +29,22 @@ impl HttpError {
         HttpError { kind, message: message.into() }
     }
 
-    pub(super) fn not_sent(error: io::Error) -> HttpError {
-        HttpError::new(HttpErrorKind::NotSent, format!("the request cannot be sent: {error}"))
+    pub(super) fn not_sent(error: impl std::fmt::Display) -> HttpError {
+        HttpError::new(HttpErrorKind::Other, format!("the request cannot be sent: {error}"))
     }
 
     pub(super) fn late(peer: &str) -> HttpError {
         HttpError::new(HttpErrorKind::Deadline, format!("no answer from {peer} in time"))
     }
 
+    /// What the server sends is not valid HTTP, or larger than any response should be.
     pub(super) fn malformed(url: &Url, why: &str) -> HttpError {
-        HttpError::new(HttpErrorKind::Malformed, format!("{}: {}", url.authority(), one_line(why, 300)))
+        HttpError::new(HttpErrorKind::Other, format!("{}: {}", url.authority(), one_line(why, 300)))
     }
 
     fn tls(url: &Url, why: &str) -> HttpError {
-        let message = format!("TLS with {} failed: {}", url.authority(), in_words(&one_line(why, 300)));
-        HttpError::new(HttpErrorKind::Tls, message)
+        let why = in_words(&one_line(why, 300));
+        HttpError::new(HttpErrorKind::Other, format!("TLS with {} failed: {why}", url.authority()))
     }
 
     pub(super) fn from_minreq(error: &minreq::Error, url: &Url) -> HttpError {
@@ -60,10 +54,7 @@ impl HttpError {
             minreq::Error::HeadersOverflow | minreq::Error::StatusLineOverflow => {
                 HttpError::malformed(url, "the headers of the response are too large")
             }
-            minreq::Error::AddressNotFound => HttpError::new(
-                HttpErrorKind::Unreachable,
-                format!("{}: the host has no address", url.authority()),
-            ),
+            minreq::Error::AddressNotFound => HttpError::malformed(url, "the host has no address"),
             other => HttpError::malformed(url, &other.to_string()),
         }
     }
@@ -86,18 +77,16 @@ impl HttpError {
             ),
             // rustls reports everything that it rejects as invalid data, certificates included.
             ErrorKind::InvalidData if url.https => HttpError::tls(url, &why),
-            ErrorKind::InvalidData | ErrorKind::InvalidInput => HttpError::malformed(url, &why),
             // std's error for a name that does not resolve has no kind of its own.
             _ if why.contains("lookup address") => HttpError::new(
-                HttpErrorKind::Unreachable,
+                HttpErrorKind::Other,
                 format!("host \"{}\" (port {}) not found: {why}", url.host, url.port),
             ),
             // The message of the number that a chunk begins with.
             ErrorKind::Other if why.contains("digit") || why.contains("number too large") => {
                 HttpError::malformed(url, "a chunk of the response has no valid size")
             }
-            ErrorKind::Other => HttpError::malformed(url, &why),
-            _ => HttpError::new(HttpErrorKind::Unreachable, format!("{to}: {why}")),
+            _ => HttpError::malformed(url, &why),
         }
     }
 }

@@ -2,21 +2,17 @@
 //!
 //! minreq trusts servers and proxies. The checks here catch what it lets through, and each says what that is.
 
-mod chunks;
 pub(crate) mod error;
 pub(crate) mod proxy;
-mod relay;
 pub(crate) mod url;
 
 use crate::base::deadline::Deadline;
 use crate::base::http::error::{HttpError, HttpErrorKind, HttpResult};
 use crate::base::http::proxy::Route;
-use crate::base::http::relay::{reach, relay};
 use crate::base::http::url::Url;
+use crate::base::sync::spawn;
 use crate::base::text::one_line;
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 
 /// The longest body that is read, in bytes. A model's answer is about a thousandth of that.
@@ -36,17 +32,24 @@ const NO_STATUS_LINE: &str = "Server did not provide a status line";
 pub(crate) type OnPiece<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// A complete response of any status except 1xx and 3xx.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) reason: String,
-    pub(crate) retry_after: Option<String>,
-    pub(crate) request_id: Option<String>,
-    pub(crate) content_type: Option<String>,
-    pub(crate) content_encoding: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// The connection ended before the last chunk of the body. Never known of one with TLS.
-    pub(crate) is_cut: bool,
+}
+
+impl Response {
+    /// A header's value, if it has one, on one line.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        self.values(name).next()
+    }
+
+    fn values(&self, name: &str) -> impl Iterator<Item = String> {
+        let named = self.headers.iter().filter(move |(key, _)| key.trim().eq_ignore_ascii_case(name));
+        named.map(|(_, value)| one_line(value, 500)).filter(|value| !value.is_empty())
+    }
 }
 
 /// Sends `body` to `url` by `route`, and waits for the complete response until `deadline`, to the millisecond.
@@ -69,16 +72,12 @@ pub(crate) fn post(
     // A line break in a value would end the headers, and the rest of it would be taken for the body.
     if let Some((name, _)) = headers.iter().find(|(_, value)| !fits_header(value)) {
         return Err(HttpError::new(
-            HttpErrorKind::NotSent,
+            HttpErrorKind::Other,
             format!("the value of the header {name} contains a character that headers cannot have"),
         ));
     }
-    let mut address = url.clone();
-    if url.is_ipv6() {
-        relay::STAND_IN.clone_into(&mut address.host);
-    }
     // minreq counts whole seconds and, without a number, reads MINREQ_TIMEOUT.
-    let request = minreq::post(address.to_string())
+    let request = minreq::post(url.to_string())
         .with_header("User-Agent", USER_AGENT)
         .with_header("Accept", if on_piece.is_some() { ACCEPT_STREAM } else { "application/json" })
         .with_header("Connection", "close")
@@ -92,16 +91,11 @@ pub(crate) fn post(
     let (sender, arrivals) = sync_channel(16);
     let (to, route) = (url.clone(), route.clone());
     let pieces = on_piece.is_some().then(|| sender.clone());
-    let thread = std::thread::Builder::new().spawn(move || {
-        let request = routed(request, &to, &route, deadline);
-        let ended = request.and_then(|(request, is_cut)| {
-            let mut response = exchange(request, &to, pieces)?;
-            response.is_cut = is_cut.is_some_and(|is_cut| is_cut.load(Ordering::SeqCst));
-            Ok(response)
-        });
+    spawn(move || {
+        let ended = route.lead(request, &to, deadline).and_then(|request| exchange(request, &to, pieces));
         let _ = sender.send(Arrival::Ended(ended));
-    });
-    thread.map_err(HttpError::not_sent)?;
+    })
+    .map_err(HttpError::not_sent)?;
     let mut on_piece = on_piece;
     loop {
         return match arrivals.recv_timeout(deadline.remaining()) {
@@ -127,27 +121,6 @@ enum Arrival {
     Ended(HttpResult<Response>),
 }
 
-/// The request with its route, and what tells whether its response was cut.
-fn routed(
-    request: minreq::Request,
-    url: &Url,
-    route: &Route,
-    deadline: Deadline,
-) -> HttpResult<(minreq::Request, Option<Arc<AtomicBool>>)> {
-    let proxy = match route {
-        Route::Relayed(proxy) => proxy.as_ref(),
-        Route::Direct if url.https => return Ok((request, None)),
-        Route::Direct => None,
-    };
-    let connection = match proxy {
-        Some(proxy) => proxy.connect(url, deadline)?,
-        None => reach(&url.host, url.port, deadline).map_err(|e| HttpError::from_io(&e, url))?,
-    };
-    let (port, is_cut) = relay(connection, url, deadline).map_err(HttpError::not_sent)?;
-    let proxy = minreq::Proxy::new(format!("127.0.0.1:{port}"));
-    Ok((request.with_proxy(proxy.map_err(|e| HttpError::not_sent(io::Error::other(e)))?), Some(is_cut)))
-}
-
 /// May `value` be sent as a header? Visible ASCII and spaces; leading and trailing white space is not sent.
 pub(crate) fn fits_header(value: &str) -> bool {
     value.trim().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
@@ -158,67 +131,55 @@ fn exchange(
     url: &Url,
     pieces: Option<SyncSender<Arrival>>,
 ) -> HttpResult<Response> {
-    let mut response = request.send_lazy().map_err(|e| HttpError::from_minreq(&e, url))?;
-    let status = response.status_code;
-    if response.reason_phrase == NO_STATUS_LINE {
-        return Err(HttpError::new(
-            HttpErrorKind::Dropped,
-            format!("{} closed the connection without an HTTP response", url.authority()),
-        ));
+    let mut sent = request.send_lazy().map_err(|e| HttpError::from_minreq(&e, url))?;
+    if sent.reason_phrase == NO_STATUS_LINE {
+        let why = format!("{} closed the connection without an HTTP response", url.authority());
+        return Err(HttpError::new(HttpErrorKind::Dropped, why));
     }
-    let headers = |name: &'static str| {
-        let all = response.headers.iter().filter(move |(key, _)| key.trim().eq_ignore_ascii_case(name));
-        all.map(|(_, value)| one_line(value, 500)).filter(|value| !value.is_empty())
+    let response = Response {
+        status: sent.status_code,
+        reason: one_line(&sent.reason_phrase, 200),
+        headers: std::mem::take(&mut sent.headers),
+        body: Vec::new(),
     };
-    let header = |name| headers(name).next();
+    check_head(&response, url)?;
+    let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
+    let is_stream = response.status < 300 && STREAMS.iter().any(|stream| kind.contains(stream));
+    let body = match pieces.filter(|_| is_stream) {
+        Some(pieces) => pass_on(&mut sent, &pieces, url).map(|()| Vec::new()),
+        // These have no body, and without a length minreq would wait for the end of the connection.
+        None if matches!(response.status, 204 | 205) => Ok(Vec::new()),
+        None => read_body(&mut sent, &response, url),
+    };
+    body.map(|body| Response { body, ..response })
+}
+
+/// Refuses a response that minreq would misread, or that is no answer.
+fn check_head(response: &Response, url: &Url) -> HttpResult<()> {
+    let status = response.status;
+    let malformed = |why: String| Err(HttpError::malformed(url, &why));
     match status {
         // minreq takes an interim response for the final one.
         100..=199 => {
-            let why = format!("the response has HTTP status {status}, an interim one that was not asked for");
-            return Err(HttpError::malformed(url, &why));
+            malformed(format!("the response has HTTP status {status}, an interim one that was not asked for"))
         }
-        ..=99 | 600.. => {
-            return Err(HttpError::malformed(url, &format!("the response has HTTP status {status}")));
-        }
+        ..=99 | 600.. => malformed(format!("the response has HTTP status {status}")),
         300..=399 => {
-            let to = header("location").map_or_else(|| "nowhere".to_owned(), |to| format!("\"{to}\""));
-            return Err(HttpError::new(
-                HttpErrorKind::Redirect,
+            let to = response.header("location").map_or("nowhere".to_owned(), |to| format!("\"{to}\""));
+            Err(HttpError::new(
+                HttpErrorKind::Other,
                 format!("{} redirects to {to} (HTTP {status}); redirects are not followed", url.authority()),
-            ));
+            ))
         }
-        _ => {}
+        // minreq takes the last one, and whoever wrote the other meant another body.
+        _ => match response.values("content-length").collect::<Vec<_>>().as_slice() {
+            [first, others @ ..] if others.iter().any(|other| other != first) => malformed(format!(
+                "the response has two lengths, {first} and {} bytes",
+                others.iter().find(|other| *other != first).unwrap_or(first)
+            )),
+            _ => Ok(()),
+        },
     }
-    // minreq takes the last one, and whoever wrote the other meant another body.
-    let mut lengths = headers("content-length");
-    if let Some(first) = lengths.next()
-        && let Some(other) = lengths.find(|other| *other != first)
-    {
-        let why = format!("the response has two lengths, {first} and {other} bytes");
-        return Err(HttpError::malformed(url, &why));
-    }
-    // Where both are given, the chunks decide (RFC 9112, 6.3).
-    let chunked = header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
-    let length: Option<usize> = header("content-length").filter(|_| !chunked).and_then(|n| n.parse().ok());
-    let head = Response {
-        status,
-        reason: one_line(&response.reason_phrase, 200),
-        retry_after: header("retry-after"),
-        request_id: header("request-id").or_else(|| header("x-request-id")),
-        content_type: header("content-type"),
-        content_encoding: header("content-encoding"),
-        body: Vec::new(),
-        is_cut: false,
-    };
-    let is_stream = |kind: &String| STREAMS.iter().any(|stream| kind.to_ascii_lowercase().contains(stream));
-    if let Some(pieces) = pieces.filter(|_| status < 300 && head.content_type.as_ref().is_some_and(is_stream))
-    {
-        pass_on(&mut response, &pieces, url)?;
-        return Ok(head);
-    }
-    // These have no body, and without a length minreq would wait for the end of the connection.
-    let body = if matches!(status, 204 | 205) { Vec::new() } else { read_body(&mut response, length, url)? };
-    Ok(Response { body, ..head })
 }
 
 /// Sends a body piece by piece, as it comes, until its end or until nobody waits for it.
@@ -243,25 +204,30 @@ fn pass_on(response: &mut minreq::ResponseLazy, pieces: &SyncSender<Arrival>, ur
     }
 }
 
-fn read_body(response: &mut minreq::ResponseLazy, length: Option<usize>, url: &Url) -> HttpResult<Vec<u8>> {
+fn read_body(body: &mut minreq::ResponseLazy, head: &Response, url: &Url) -> HttpResult<Vec<u8>> {
     let too_large =
         || HttpError::malformed(url, &format!("the response is larger than {} MiB", BODY_CAP >> 20));
+    // Where both are given, the chunks decide (RFC 9112, 6.3).
+    let is_chunked =
+        head.header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
+    let length: Option<usize> =
+        head.header("content-length").filter(|_| !is_chunked).and_then(|n| n.parse().ok());
     if length.is_some_and(|length| length > BODY_CAP) {
         return Err(too_large());
     }
-    let mut body = Vec::with_capacity(length.unwrap_or(0).min(256 * 1024));
-    response.take(BODY_CAP as u64 + 1).read_to_end(&mut body).map_err(|e| HttpError::from_io(&e, url))?;
-    if body.len() > BODY_CAP {
+    let mut bytes = Vec::with_capacity(length.unwrap_or(0).min(256 * 1024));
+    body.take(BODY_CAP as u64 + 1).read_to_end(&mut bytes).map_err(|e| HttpError::from_io(&e, url))?;
+    if bytes.len() > BODY_CAP {
         return Err(too_large());
     }
     // A connection that ends early looks to minreq like the end of the body. A chunked body has no length to
     // compare with: its reader must check that it is complete.
     match length {
-        Some(length) if body.len() < length => Err(HttpError::new(
+        Some(length) if bytes.len() < length => Err(HttpError::new(
             HttpErrorKind::Dropped,
-            format!("{} closed the connection after {} of {length} bytes", url.authority(), body.len()),
+            format!("{} closed the connection after {} of {length} bytes", url.authority(), bytes.len()),
         )),
-        _ => Ok(body),
+        _ => Ok(bytes),
     }
 }
 

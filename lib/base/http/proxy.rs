@@ -1,20 +1,28 @@
 //! How a request reaches its server: directly, or through the proxy that the environment names.
+//!
+//! minreq always reads the lower-case proxy variables, ignores NO_PROXY, and misreads the answers of some proxies. Where
+//! one of these matters, we connect, and minreq gets a proxy on this machine that lasts for one connection: it accepts
+//! minreq's `CONNECT` and passes the bytes on.
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::http::error::{HttpError, HttpErrorKind, HttpResult};
-use crate::base::http::relay::{reach, read_head};
 use crate::base::http::url::{Url, host_and_port};
 use crate::base::secret::Secret;
+use crate::base::sync::spawn;
 use crate::base::text::one_line;
 use base64::prelude::{BASE64_STANDARD, Engine};
-use std::io::{self, Write};
-use std::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// The longest head that a proxy's answer may have, in bytes.
+const HEAD_CAP: usize = 16 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// minreq connects or, without TLS, we do, and relay.
+    /// minreq connects.
     Direct,
     /// We connect, to the proxy or, without one, to the service itself, and relay.
     Relayed(Option<Proxy>),
@@ -46,16 +54,34 @@ impl Route {
         };
         let minreq_sees_one =
             ["http_proxy", "https_proxy", "all_proxy"].iter().any(|name| env.os(name).is_some());
-        let relayed = proxy.is_some() || minreq_sees_one || url.is_ipv6();
-        Ok(if relayed { Route::Relayed(proxy) } else { Route::Direct })
+        Ok(if proxy.is_some() || minreq_sees_one { Route::Relayed(proxy) } else { Route::Direct })
+    }
+
+    /// `request` by this route.
+    pub(super) fn lead(
+        &self,
+        request: minreq::Request,
+        url: &Url,
+        deadline: Deadline,
+    ) -> HttpResult<minreq::Request> {
+        let far = match self {
+            Route::Direct => return Ok(request),
+            Route::Relayed(Some(proxy)) => proxy.connect(url, deadline)?,
+            Route::Relayed(None) => {
+                reach(&url.host, url.port, deadline).map_err(|e| HttpError::from_io(&e, url))?
+            }
+        };
+        let port = relay(far, deadline).map_err(HttpError::not_sent)?;
+        let proxy = minreq::Proxy::new(format!("127.0.0.1:{port}")).map_err(HttpError::not_sent)?;
+        Ok(request.with_proxy(proxy))
     }
 }
 
 impl Proxy {
     /// A connection through this proxy to the host of `url`.
-    pub(super) fn connect(&self, url: &Url, deadline: Deadline) -> HttpResult<TcpStream> {
+    fn connect(&self, url: &Url, deadline: Deadline) -> HttpResult<TcpStream> {
         let name = format!("proxy {}:{} (from {})", self.host, self.port, self.variable);
-        let error = |why: &str| HttpError::new(HttpErrorKind::Proxy, format!("{name}: {why}"));
+        let error = |why: &str| HttpError::new(HttpErrorKind::Other, format!("{name}: {why}"));
         let to = url.authority();
         match self.request_connection(&to, deadline) {
             Ok((stream, Some(200..=299), _)) => Ok(stream),
@@ -81,11 +107,70 @@ impl Proxy {
         let mut stream = reach(&self.host, self.port, deadline)?;
         stream.write_all(format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n{login}\r\n").as_bytes())?;
         let head = read_head(&mut stream, deadline)?;
-        stream.set_read_timeout(None)?;
         let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
         let status = line.split_ascii_whitespace().nth(1).and_then(|code| code.parse().ok());
         Ok((stream, status, line))
     }
+}
+
+/// Relays one connection from 127.0.0.1 to `far`; returns the port to connect to.
+fn relay(mut far: TcpStream, deadline: Deadline) -> io::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    spawn(move || -> io::Result<()> {
+        let mut near = listener.accept()?.0;
+        // minreq's `CONNECT`.
+        read_head(&mut near, deadline)?;
+        near.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+        let (mut from_far, mut to_near) = (far.try_clone()?, near.try_clone()?);
+        spawn(move || {
+            let _ = io::copy(&mut from_far, &mut to_near);
+            let _ = to_near.shutdown(Shutdown::Write);
+        })?;
+        let sent = io::copy(&mut near, &mut far);
+        // minreq closes when it has its answer, or has given up on it.
+        let _ = far.shutdown(Shutdown::Both);
+        sent.map(drop)
+    })?;
+    Ok(port)
+}
+
+/// Connects to the first address of `host` that answers.
+fn reach(host: &str, port: u16, deadline: Deadline) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, remaining(deadline)?) {
+            Ok(stream) => return Ok(stream),
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// What is left, never zero: a socket takes zero for an error.
+fn remaining(deadline: Deadline) -> io::Result<Duration> {
+    match deadline.remaining() {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left.max(Duration::from_millis(1))),
+    }
+}
+
+/// Reads a head up to its empty line, byte by byte: what follows is for another reader.
+fn read_head(stream: &mut TcpStream, deadline: Deadline) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && !head.ends_with(b"\n\n") {
+        stream.set_read_timeout(Some(remaining(deadline)?))?;
+        if stream.read(&mut byte)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection"));
+        }
+        if head.len() == HEAD_CAP {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its answer is too long"));
+        }
+        head.extend_from_slice(&byte);
+    }
+    stream.set_read_timeout(None)?;
+    Ok(head)
 }
 
 /// Schemes of proxies that are named in a message.
@@ -185,7 +270,6 @@ mod tests {
         let vars = [("http_proxy", "http://p:1")];
         assert_eq!(route("http://localhost:1", &vars).unwrap(), Route::Relayed(None));
         assert_eq!(route("http://localhost:1", &[("HTTP_PROXY", "p")]).unwrap(), Route::Direct);
-        assert_eq!(route("http://[::1]:1", &[]).unwrap(), Route::Relayed(None));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::base::error::Error;
 use crate::base::text::one_line;
-use crate::config::json_file::Node;
+use crate::config::json_file::{Member, Node};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How many characters of a key or a number are quoted in a message.
@@ -49,6 +50,20 @@ impl<'a> KeyPath<'a> {
         let items = self.node.items().ok_or_else(|| self.expected(what))?;
         let at = |(n, node)| KeyPath { key: format!("{}[{n}]", self.key), node };
         Ok(items.into_iter().enumerate().map(at).collect())
+    }
+
+    /// The members of an object, each name once.
+    pub(super) fn members(&self, what: &str) -> Result<Vec<(String, KeyPath<'a>)>, SettingFault<'a>> {
+        let mut seen = BTreeSet::new();
+        let members = self.node.members().ok_or_else(|| self.expected(what))?;
+        let at = |member: Member<'a>| {
+            let at = self.member(&member.name, member.value);
+            match seen.insert(member.name.clone()) {
+                true => Ok((member.name, at)),
+                false => Err(at.fault("is there twice")),
+            }
+        };
+        members.into_iter().map(at).collect()
     }
 
     /// A string that is not blank.

@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::text::nearest;
 use crate::config::json_file::{self, Member};
 use crate::config::memory::key_path::{KeyPath, SettingFault};
-use crate::config::memory::settings::{SETTINGS, ValueKind, is_section, kind_of, replaced};
+use crate::config::memory::settings::{SETTINGS, is_section, kind_of, replaced};
 use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
 use serde_json::Value;
@@ -48,33 +48,18 @@ fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting
     let mut seen = BTreeSet::new();
     for Member { key, name, value } in members {
         let at = section.member(&name, value);
-        let known = lookup(&section.key, &name);
-        if known.is_none() {
+        let whole = if section.key.is_empty() { name.clone() } else { format!("{}.{name}", section.key) };
+        // A name with a dot does not lead into a section.
+        let kind = kind_of(&whole).filter(|_| !name.contains('.'));
+        if kind.is_none() && (name.contains('.') || !is_section(&whole)) {
             found.push(Err(unknown(section, &KeyPath { node: key, ..at }, &name)));
         } else if !seen.insert(name) {
             found.push(Err(KeyPath { node: key, ..at }.fault("is there twice")));
-        } else if let Some(Key::Setting(kind, key)) = known {
-            found.push(checked(kind, &at, base).map(|value| (key, value)));
+        } else if let Some(kind) = kind {
+            found.push(checked(kind, &at, base).map(|value| (whole, value)));
         } else {
             walk(&at, base, found);
         }
-    }
-}
-
-enum Key {
-    Setting(ValueKind, String),
-    Section,
-}
-
-fn lookup(section: &str, name: &str) -> Option<Key> {
-    // A name with a dot does not lead into a section.
-    if name.contains('.') {
-        return None;
-    }
-    let key = if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") };
-    match kind_of(&key) {
-        Some(kind) => Some(Key::Setting(kind, key)),
-        None => is_section(&key).then_some(Key::Section),
     }
 }
 

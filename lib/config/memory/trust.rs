@@ -40,64 +40,49 @@ pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
 /// Adds the lower caps of an untrusted file, and warns about its other settings in one line. Nothing in the file
 /// is an error.
 pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter) {
-    match may_set(file, settings, env) {
-        Ok(theirs) => {
-            if !theirs.ignored.is_empty() {
-                reporter.warn(&theirs.warning(file));
-            }
-            theirs.apply(settings, file);
+    let (caps, ignored) = match sorted(file, settings, env) {
+        Ok(sorted) => sorted,
+        Err(error) => return reporter.warn(&format!("ignored, and not trusted: {}", error.message())),
+    };
+    if !ignored.is_empty() {
+        let mut names = ignored.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if ignored.len() > LISTED {
+            names = format!("{names} and {} more", ignored.len() - LISTED);
         }
-        Err(error) => reporter.warn(&format!("ignored, and not trusted: {}", error.message())),
+        reporter.warn(&format!(
+            "\"{}\" is not trusted, so these settings in it are ignored: {names}; to trust it, set AGENT_MEMORY_TRUST=1 or list its \
+             directory under trustedDirectories in your own configuration",
+            file.display()
+        ));
+    }
+    let source = format!("{} (not trusted)", file.display());
+    for (key, value) in caps {
+        settings.set(&key, value, &source);
     }
 }
 
-/// The settings of an untrusted file.
-#[derive(Default)]
-struct UntrustedSettings {
-    caps: Vec<(String, Value)>,
-    ignored: Vec<String>,
-}
+type Caps = Vec<(String, Value)>;
 
-fn may_set(file: &Path, settings: &Settings, env: &Env) -> Result<UntrustedSettings> {
+/// The caps that an untrusted file lowers, and the keys that are ignored.
+fn sorted(file: &Path, settings: &Settings, env: &Env) -> Result<(Caps, Vec<String>)> {
     let bytes = read::bytes(file)?;
-    let mut theirs = UntrustedSettings::default();
+    let (mut caps, mut ignored) = (Vec::new(), Vec::new());
     for found in read::settings(&bytes, file, env)? {
         match found {
             Ok((key, value)) if CAPS.contains(&key.as_str()) => {
                 let ours = settings.get(&key).and_then(|setting| setting.value.as_u64());
                 match value.as_u64().cmp(&ours) {
-                    std::cmp::Ordering::Less => theirs.caps.push((key, value)),
+                    std::cmp::Ordering::Less => caps.push((key, value)),
                     std::cmp::Ordering::Equal => {}
-                    std::cmp::Ordering::Greater => theirs.ignored.push(key.to_owned()),
+                    std::cmp::Ordering::Greater => ignored.push(key),
                 }
             }
-            Ok((key, _)) => theirs.ignored.push(key.to_owned()),
+            Ok((key, _)) => ignored.push(key),
             Err(fault) if fault.at.key.is_empty() => return Err(fault.error(file)),
-            Err(fault) => theirs.ignored.push(fault.at.key),
+            Err(fault) => ignored.push(fault.at.key),
         }
     }
-    Ok(theirs)
-}
-
-impl UntrustedSettings {
-    fn apply(self, settings: &mut Settings, file: &Path) {
-        let source = format!("{} (not trusted)", file.display());
-        for (key, value) in self.caps {
-            settings.set(&key, value, &source);
-        }
-    }
-
-    fn warning(&self, file: &Path) -> String {
-        let mut names = self.ignored.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        if self.ignored.len() > LISTED {
-            names = format!("{names} and {} more", self.ignored.len() - LISTED);
-        }
-        format!(
-            "\"{}\" is not trusted, so these settings in it are ignored: {names}; to trust it, set AGENT_MEMORY_TRUST=1 or list its \
-             directory under trustedDirectories in your own configuration",
-            file.display()
-        )
-    }
+    Ok((caps, ignored))
 }
 
 /// The path with symlinks resolved, if it is inside `dir` but not in its `.git`, which never comes with a checkout.

@@ -33,11 +33,9 @@ pub(super) fn checked<'a>(
             .map(|item| directory(item, base))
             .collect::<Result<_, _>>()?,
         ValueKind::Targets => targets(at, base)?,
-        ValueKind::Command if at.node.is_null() => Value::Null,
+        ValueKind::Command | ValueKind::Calendar | ValueKind::Remote if at.node.is_null() => Value::Null,
         ValueKind::Command => at.text("a preset's name, a shell command or null")?.into(),
-        ValueKind::Calendar if at.node.is_null() => Value::Null,
         ValueKind::Calendar => calendar(at)?.into(),
-        ValueKind::Remote if at.node.is_null() => Value::Null,
         ValueKind::Remote => {
             let text = at.text("the address of a git remote, or null")?;
             remote::address(&text, base.dir, base.env).map_err(|why| at.fault(why))?.into()
@@ -120,17 +118,13 @@ fn target<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a
         target.insert("path".to_owned(), file(at, base)?);
         return Ok(Value::Object(target));
     }
-    let members = at.node.members().ok_or_else(|| at.expected("a file or an object with path and repo"))?;
-    for member in members {
-        let inner = at.member(&member.name, member.value);
-        let value = match member.name.as_str() {
+    for (name, inner) in at.members("a file or an object with path and repo")? {
+        let value = match name.as_str() {
             "path" => file(&inner, base)?,
             "repo" => inner.text("a repository, like \"github.com/owner/name\"")?.into(),
             _ => return Err(inner.fault("unknown key").hint(|| "known keys are path and repo".to_owned())),
         };
-        if target.insert(member.name, value).is_some() {
-            return Err(inner.fault("is there twice"));
-        }
+        target.insert(name, value);
     }
     if !target.contains_key("path") {
         return Err(at.fault("path is missing"));
@@ -150,38 +144,26 @@ fn file<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>>
 }
 
 fn commands<'a>(at: &KeyPath<'a>) -> Result<Value, SettingFault<'a>> {
-    let members = at.node.members().ok_or_else(|| at.expected("an object of shell commands by name"))?;
-    let mut all = Map::new();
-    for member in members {
-        let inner = at.member(&member.name, member.value);
-        if member.name.trim().is_empty() {
-            return Err(inner.fault("a preset needs a name"));
-        }
-        let line = inner.text("a shell command")?;
-        if all.insert(member.name, line.into()).is_some() {
-            return Err(inner.fault("is there twice"));
-        }
-    }
-    Ok(Value::Object(all))
+    let command = |(name, inner): (String, KeyPath<'a>)| match name.trim() {
+        "" => Err(inner.fault("a preset needs a name")),
+        _ => Ok((name, inner.text("a shell command")?.into())),
+    };
+    let all = at.members("an object of shell commands by name")?.into_iter().map(command);
+    Ok(Value::Object(all.collect::<Result<_, _>>()?))
 }
 
 fn words<'a>(at: &KeyPath<'a>, needs: Option<&str>) -> Result<Value, SettingFault<'a>> {
     let line = at.text("a command")?;
-    // A line with only a comment has no words.
-    match shlex::split(&line) {
-        None => {
-            return Err(
-                at.fault("cannot be split into words: a quote is not closed, or a backslash is at the end")
-            );
-        }
-        Some(words) if words.is_empty() => return Err(at.fault("must contain a command")),
-        Some(words) => {
-            if let Some(needed) = needs.filter(|needed| !words.iter().any(|word| word.contains(needed))) {
-                return Err(
-                    at.fault(format!("must contain {needed}, which is replaced with the session's id"))
-                );
-            }
-        }
+    let Some(words) = shlex::split(&line) else {
+        let why = "cannot be split into words: a quote is not closed, or a backslash is at the end";
+        return Err(at.fault(why));
+    };
+    // A line with only a comment has none.
+    if words.is_empty() {
+        return Err(at.fault("must contain a command"));
+    }
+    if let Some(needed) = needs.filter(|needed| !words.iter().any(|word| word.contains(needed))) {
+        return Err(at.fault(format!("must contain {needed}, which is replaced with the session's id")));
     }
     Ok(line.into())
 }

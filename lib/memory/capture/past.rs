@@ -374,19 +374,9 @@ fn opencode_sessions(config: &MemoryConfig, dir: &Path) -> Result<Vec<OpencodeRo
     let program = program.unwrap_or_else(|| "opencode".to_owned());
     let words: Vec<String> = [program.as_str(), "db", QUERY, "--format", "json"].map(str::to_owned).into();
     let failed = |why: String| Error::io(format!("\"{program} db\" {why}"));
-    let finished = exec::run(Invocation {
-        command: CommandLine::Words(&words),
-        input: Vec::new(),
-        dir,
-        vars: Vec::new(),
-        without: Vec::new(),
-        is_heard: false,
-        stdout_file: None,
-        stdout_cap: OUTPUT,
-        deadline: Deadline::after_seconds(PATIENCE),
-        level: 0,
-    })
-    .map_err(|fault| failed(fault.to_string()))?;
+    let deadline = Deadline::after_seconds(PATIENCE);
+    let finished = exec::run(Invocation::new(CommandLine::Words(&words), dir, OUTPUT, deadline))
+        .map_err(|fault| failed(fault.to_string()))?;
     if let Some(failure) = finished.failure() {
         return Err(failed(failure));
     }

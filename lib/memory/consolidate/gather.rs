@@ -148,17 +148,11 @@ impl Gatherer<'_> {
             return Ok(Some(failed("no command is configured".to_owned())));
         };
         let file = file::scratch(into)?;
+        let deadline = Deadline::after_seconds(COMMAND_PATIENCE);
         let finished = exec::run(Invocation {
-            command: CommandLine::Words(&words),
-            input: Vec::new(),
-            dir: &batch.dir,
             vars: self.vars.clone(),
-            without: Vec::new(),
-            is_heard: false,
             stdout_file: Some(&file),
-            stdout_cap: COMMAND_CAP,
-            deadline: Deadline::after_seconds(COMMAND_PATIENCE),
-            level: 0,
+            ..Invocation::new(CommandLine::Words(&words), &batch.dir, COMMAND_CAP, deadline)
         });
         Ok(match finished {
             Ok(finished) if finished.status.success() => None,

@@ -193,21 +193,16 @@ impl Caller<'_> {
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
         let clean = |stderr: &str| self.redactor.redact(stderr).text.into_owned();
-        let finished = exec::run_filter(
-            Invocation {
-                command: CommandLine::Shell(line),
-                input: question.prompt.clone().into_bytes(),
-                dir: empty.path(),
-                vars: self.vars(),
-                without: Vec::new(),
-                is_heard: false,
-                stdout_file: Some(&reply),
-                stdout_cap: usize::try_from(self.llm.max_reply_bytes).unwrap_or(usize::MAX),
-                deadline: Deadline::after_seconds(self.llm.timeout_seconds),
-                level: self.level,
-            },
-            &clean,
-        );
+        let cap = usize::try_from(self.llm.max_reply_bytes).unwrap_or(usize::MAX);
+        let deadline = Deadline::after_seconds(self.llm.timeout_seconds);
+        let finished = exec::run(Invocation {
+            input: question.prompt.clone().into_bytes(),
+            vars: self.vars(),
+            stdout_file: Some(&reply),
+            explain: Some(&clean),
+            level: self.level,
+            ..Invocation::new(CommandLine::Shell(line), empty.path(), cap, deadline)
+        });
         drop(progress);
         let failure = self.failure(&first_word(line), &finished);
         let bytes =

@@ -102,9 +102,8 @@ pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut S
     }
     part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
     if !attached.is_empty() {
-        let line = |file: &Attachment| {
-            format!("{} ({}, {})", file.name, file.media.name(), size(file.length as u64))
-        };
+        let line =
+            |file: &Attachment| format!("{} ({}, {})", file.name, file.media, size(file.length as u64));
         let lines: Vec<_> = attached.iter().map(line).collect();
         part(&format!("--- Attachments ({}) ---", lines.len()), &lines.join("\n"));
     }
