@@ -2,8 +2,8 @@
 //! identifiers, long numbers) and runs of four words. Letters are folded, and punctuation does not count: `evil[.]example`,
 //! `EVIL.example` and "evil.\nexample" are the same.
 
+use crate::memory::addresses::{addresses, is_far, is_plain};
 use crate::memory::facts::{PieceKind, is_alternative, is_unspaced, pieces};
-use crate::memory::record::addresses::{addresses, is_far, is_plain};
 use crate::memory::record::plain::plain;
 use crate::memory::search::language::is_stop_word;
 use crate::store::entry::EntryId;

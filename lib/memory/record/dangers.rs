@@ -2,7 +2,7 @@
 //! the network sends, to switch checks off, to send data away, to hide something from the person. It is about what is to be
 //! done: what is forbidden ("never use `curl -k`") or told ("CI uploads coverage") is none of it.
 
-use crate::memory::record::addresses::is_far;
+use crate::memory::addresses::is_far;
 use crate::memory::record::piped::pipes_network;
 use crate::memory::record::plain::plain;
 use unicode_segmentation::UnicodeSegmentation;

@@ -4,7 +4,6 @@
 //! A leaf without I/O: it knows texts and who they are from, nothing of batches or files. All of it is linear in the
 //! length of its texts.
 
-mod addresses;
 mod claims;
 mod dangers;
 mod note;

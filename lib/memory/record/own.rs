@@ -1,8 +1,9 @@
 //! In the person's words: what may hold everywhere, and what may change a note that a person has taken for their own.
 
+use crate::memory::lists::List;
 use crate::memory::record::note::NoteText;
 use crate::memory::record::sentences::of_note;
-use crate::memory::record::speech::Speech;
+use crate::memory::record::speech::{CONDITION, FILLER, LET_GO, NEGATION, PERMISSION, QUANTIFIER};
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::{is_stop_word, stem};
@@ -147,7 +148,7 @@ impl Change<'_> {
     /// one, and one that says little beside what the person said may drop what they left out.
     fn turned(&self, sentence: &[String], from: Option<&Vec<String>>) -> Option<String> {
         let turns = |words: &[String]| -> HashSet<String> {
-            let all = [Speech::Negation, Speech::Condition, Speech::Quantifier];
+            let all = [NEGATION, CONDITION, QUANTIFIER];
             all.iter().flat_map(|speech| speech.of(words)).collect()
         };
         let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
@@ -155,16 +156,14 @@ impl Change<'_> {
             self.quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
         let subject: HashSet<String> = content(sentence).collect();
         let negates = |typed: &&TypedSentence| {
-            let is_negated =
-                [Speech::Negation, Speech::LetGo].iter().any(|speech| speech.is_in(&typed.words))
-                    || typed.words.iter().any(|word| word == "stop");
+            let is_negated = [NEGATION, LET_GO].iter().any(|speech| speech.is_in(&typed.words))
+                || typed.words.iter().any(|word| word == "stop");
             is_negated && content(&typed.words).any(|word| has_word(&subject, &word))
         };
         if self.quoted.iter().any(negates) {
-            said.extend(Speech::Negation.of(sentence));
+            said.extend(NEGATION.of(sentence));
         }
-        let kept: HashSet<String> =
-            self.gone.iter().flat_map(|sentence| Speech::Quantifier.of(sentence)).collect();
+        let kept: HashSet<String> = self.gone.iter().flat_map(|sentence| QUANTIFIER.of(sentence)).collect();
         if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
             return Some(word.clone());
         }
@@ -192,17 +191,17 @@ fn is_said(said: &HashSet<String>, word: &str) -> bool {
 
 /// Does it allow what was forbidden, or take something back?
 fn allows(sentence: &&TypedSentence) -> bool {
-    [Speech::LetGo, Speech::Permission].iter().any(|speech| speech.is_in(&sentence.words))
+    [LET_GO, PERMISSION].iter().any(|speech| speech.is_in(&sentence.words))
 }
 
 /// Does one of these sentences take back what is about one of these words?
 fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
     quoted.iter().any(|TypedSentence { words, .. }| {
         let takes_back = (0..words.len()).any(|at| {
-            let length = Speech::LetGo.begins(&words[at..]);
+            let length = LET_GO.begins(&words[at..]);
             // "Do not forget", "vergiss nicht".
-            let is_turned = at > 0 && Speech::Negation.has(&words[at - 1])
-                || words.get(at + length).is_some_and(|word| Speech::Negation.has(word));
+            let is_turned = at > 0 && NEGATION.has(&words[at - 1])
+                || words.get(at + length).is_some_and(|word| NEGATION.has(word));
             length > 0 && !is_turned
         });
         takes_back && content(words).any(|word| has_word(subject, &word))
@@ -221,8 +220,7 @@ fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
     let (mut english, mut other) = (0_usize, 0_usize);
     for word in words {
         // Some words are words of several languages.
-        let (is_english, is_other) =
-            (is_stop_word(word) && !Speech::Negation.has(word), Speech::Filler.has(word));
+        let (is_english, is_other) = (is_stop_word(word) && !NEGATION.has(word), FILLER.has(word));
         english += usize::from(is_english && !is_other);
         other += usize::from(is_other && !is_english);
     }
@@ -244,7 +242,7 @@ fn sentences(text: &str) -> Vec<Vec<String>> {
 
 /// The stems of the words that say something about the subject.
 fn content(words: &[String]) -> impl Iterator<Item = String> {
-    const EMPTY: [Speech; 4] = [Speech::Filler, Speech::Negation, Speech::Quantifier, Speech::Condition];
+    const EMPTY: [List; 4] = [FILLER, NEGATION, QUANTIFIER, CONDITION];
     let says = |word: &&String| !is_stop_word(word) && !EMPTY.iter().any(|speech| speech.has(word));
     words.iter().filter(says).map(|word| stem(word).into_owned()).collect::<Vec<_>>().into_iter()
 }

@@ -1,6 +1,6 @@
 //! Does a text run what the network sends? `curl … | sh` in its many forms, in code or in words.
 
-use crate::memory::record::addresses::{addresses, is_bare_host};
+use crate::memory::addresses::{addresses, is_bare_host};
 use crate::memory::record::plain::plain;
 
 /// Programs that fetch.

@@ -4,7 +4,10 @@
 //! `speech.txt`.
 
 use crate::memory::record::sentences::{FOREIGN, of_turn};
-use crate::memory::record::speech::Speech;
+use crate::memory::record::speech::{
+    ANNOUNCEMENT, CONDITION, EXCEPTION, FILLER, LEAD_IN, LEAD_OUT, NEGATION, QUANTIFIER, QUESTION, REPORT,
+    SINCE_WHEN, SUPPOSITION, THIS_TIME,
+};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
@@ -52,7 +55,7 @@ pub(super) fn typed_part(text: &str) -> String {
 pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSentence> {
     let mut whole: Vec<String> = Vec::new();
     for sentence in of_turn(text) {
-        match whole.last_mut().filter(|_| Speech::Exception.begins(&words_of(&sentence)) > 0) {
+        match whole.last_mut().filter(|_| EXCEPTION.begins(&words_of(&sentence)) > 0) {
             Some(before) => before.extend([" ", &sentence]),
             None => whole.push(sentence),
         }
@@ -80,7 +83,7 @@ pub(super) fn ways(sentence: &str) -> Vec<&str> {
 fn is_announcement(head: &str) -> bool {
     let words = without_since_when(&words_of(head));
     let says_nothing = |words: &[String]| {
-        let speeches = [Speech::Announcement, Speech::LeadIn, Speech::Filler, Speech::Quantifier];
+        let speeches = [ANNOUNCEMENT, LEAD_IN, FILLER, QUANTIFIER];
         let length = speeches.iter().map(|speech| speech.begins(words)).max().unwrap_or(0);
         length.max(usize::from(is_stop_word(&words[0])))
     };
@@ -88,7 +91,7 @@ fn is_announcement(head: &str) -> bool {
     while !rest.is_empty() && says_nothing(rest) > 0 {
         rest = &rest[says_nothing(rest)..];
     }
-    let limits = [Speech::Negation, Speech::Condition, Speech::ThisTime];
+    let limits = [NEGATION, CONDITION, THIS_TIME];
     rest.is_empty() && !limits.iter().any(|speech| speech.is_in(&words))
 }
 
@@ -100,10 +103,8 @@ fn is_own(sentence: &str) -> bool {
     let words = words_of(sentence);
     let is_question = sentence.trim_end().ends_with(['?', '？'])
         || sentence.trim_start().starts_with('¿')
-        || Speech::Question.begins(without_lead_in(&words)) > 0;
-    (!is_question || is_request(&words))
-        && !Speech::Supposition.is_in(&words)
-        && !Speech::Report.is_in(&words)
+        || QUESTION.begins(without_lead_in(&words)) > 0;
+    (!is_question || is_request(&words)) && !SUPPOSITION.is_in(&words) && !REPORT.is_in(&words)
 }
 
 /// "Could you always …?" asks for it to be done.
@@ -125,7 +126,7 @@ fn is_quotation(sentence: &str) -> bool {
 
 /// Does it speak of more than this moment and this place?
 fn is_rule(words: &[String]) -> bool {
-    !Speech::ThisTime.is_in(&without_since_when(words))
+    !THIS_TIME.is_in(&without_since_when(words))
 }
 
 /// "From now on" says since when, and not how long.
@@ -133,7 +134,7 @@ fn without_since_when(words: &[String]) -> Vec<String> {
     let mut rest = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        match Speech::SinceWhen.begins(&words[at..]) {
+        match SINCE_WHEN.begins(&words[at..]) {
             0 => {
                 rest.push(words[at].clone());
                 at += 1;
@@ -148,7 +149,7 @@ fn without_since_when(words: &[String]) -> Vec<String> {
 fn without_lead_in(words: &[String]) -> &[String] {
     let mut rest = words;
     loop {
-        match Speech::LeadIn.begins(rest) {
+        match LEAD_IN.begins(rest) {
             0 => break,
             length if length >= rest.len() => break,
             length => rest = &rest[length..],
@@ -159,10 +160,8 @@ fn without_lead_in(words: &[String]) -> &[String] {
 
 fn without_lead_out(words: &[String]) -> &[String] {
     let mut rest = words;
-    while let Some(start) = (0..rest.len())
-        .rev()
-        .take(3)
-        .find(|at| *at > 0 && Speech::LeadOut.begins(&rest[*at..]) == rest.len() - at)
+    while let Some(start) =
+        (0..rest.len()).rev().take(3).find(|at| *at > 0 && LEAD_OUT.begins(&rest[*at..]) == rest.len() - at)
     {
         rest = &rest[..start];
     }
@@ -220,7 +219,7 @@ fn spelled_out(words: &[String]) -> Vec<String> {
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
 fn is_slip(typed: &str, written: &str) -> bool {
     let may_err = |word: &str| {
-        let turns = [Speech::Negation, Speech::Condition, Speech::Quantifier];
+        let turns = [NEGATION, CONDITION, QUANTIFIER];
         word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.has(word))
     };
     let is_long = |word: &str| word.chars().nth(TYPO_LETTERS - 1).is_some();
