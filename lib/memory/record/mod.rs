@@ -23,9 +23,9 @@ use crate::memory::record::claims::{
     Claim, ClaimKind, Run, disguised, each_key, each_run, key_of, names, runs, said, say_something, stream,
     unveiled,
 };
+use crate::memory::record::dangers::piped;
 pub(crate) use crate::memory::record::note::NoteText;
 use crate::memory::record::own::Typed;
-use crate::memory::record::piped::pipes_network;
 use crate::memory::record::plain::plain;
 use crate::memory::record::typed::{TypedSentence, sentences_typed, typed_part};
 use crate::memory::record::words::words_of;
@@ -321,12 +321,9 @@ impl Record {
     pub(crate) fn dangers(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<Danger> {
         let text = |note: &NoteText| note.texts().join("\n");
         let mut found = dangers(&text(new));
-        let is_piped = found.iter().any(|danger| danger.kind == DangerKind::Piped);
         // Split over the fields of the note.
-        if !is_piped && pipes_network(&new.texts()) {
-            found.extend(
-                dangers(&new.texts().join(" ")).into_iter().filter(|danger| danger.kind == DangerKind::Piped),
-            );
+        if !found.iter().any(|danger| danger.kind == DangerKind::Piped) {
+            found.extend(piped(&new.texts().join(" ")));
         }
         if !found.is_empty() {
             let typed = self.typed.iter().map(|sentence| sentence.text.clone());
