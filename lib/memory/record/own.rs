@@ -1,47 +1,46 @@
 //! In the person's words: what may hold everywhere, and what may change a note that a person has taken for their own.
 
 use crate::memory::lists::List;
-use crate::memory::record::note::NoteText;
 use crate::memory::record::sentences::of_note;
 use crate::memory::record::speech::{CONDITION, FILLER, LET_GO, NEGATION, PERMISSION, QUANTIFIER};
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::words::words_of;
+use crate::memory::record::{Given, NoteText, Record};
 use crate::memory::search::language::{is_stop_word, stem};
 use std::collections::HashSet;
 
-/// What a person typed in a session, and which words may be typing errors.
-#[derive(Clone, Copy)]
-pub(super) struct Typed<'a> {
-    pub(super) sentences: &'a [TypedSentence],
-    /// May the first word be an error for the second?
-    pub(super) may_fix: &'a dyn Fn(&str, &str) -> bool,
-}
+impl Record {
+    /// Is it this sentence? A word that nobody else uses may be a typing error, and nothing from outside its correction.
+    fn is_typed_as(&self, typed: &TypedSentence, sentence: &[String]) -> bool {
+        is_same(&typed.words, sentence, &|typed, written| {
+            let typed = Given { person: false, ..self.given(typed) };
+            typed == Given::default() && self.given(written).outside.is_none()
+        })
+    }
 
-impl Typed<'_> {
+    /// Did the person type this sentence?
+    pub(super) fn has_typed(&self, sentence: &[String]) -> bool {
+        self.typed.iter().any(|typed| self.is_typed_as(typed, sentence))
+    }
+
     /// Are title, summary and body whole sentences that the person typed as a rule? The summary may be empty.
-    pub(super) fn is_rule(&self, note: &NoteText) -> bool {
-        let is_one = |sentence: &Vec<String>| {
-            self.sentences.iter().any(|typed| typed.is_rule && is_same(&typed.words, sentence, self.may_fix))
+    pub(crate) fn is_own_rule(&self, note: &NoteText) -> bool {
+        let is_one = |sentence: &[String]| {
+            self.typed.iter().any(|typed| typed.is_rule && self.is_typed_as(typed, sentence))
         };
-        let is_any = |sentence: &String| ways(sentence).iter().any(|way| is_one(&words_of(way)));
         let field = |text: &str| {
             let mut sentences = of_note(text);
             sentences.retain(|sentence| !words_of(sentence).is_empty());
+            let is_any = |sentence: &String| ways(sentence).iter().any(|way| is_one(&words_of(way)));
             !sentences.is_empty() && sentences.iter().all(is_any)
         };
         field(note.title) && field(note.body) && (note.summary.trim().is_empty() || field(note.summary))
     }
 
-    /// The same for a sentence that need not be a rule.
-    pub(super) fn has(&self, sentence: &[String]) -> bool {
-        self.sentences.iter().any(|typed| is_same(&typed.words, sentence, self.may_fix))
-    }
-
     /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
-    pub(super) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
-        let all =
-            |note: &NoteText| -> Vec<Vec<String>> { note.texts().into_iter().flat_map(sentences).collect() };
-        let (before, after) = (all(old), all(new));
+    pub(crate) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
+        let before: Vec<Vec<String>> = old.sentences().collect();
+        let after: Vec<Vec<String>> = new.sentences().collect();
         let come: Vec<&Vec<String>> = after.iter().filter(|sentence| !before.contains(sentence)).collect();
         let mut gone: Vec<&Vec<String>> =
             before.iter().filter(|sentence| !after.contains(sentence)).collect();
@@ -55,20 +54,22 @@ impl Typed<'_> {
         {
             return Some("its sentences change places".to_owned());
         }
-        if is_foreign_to(&before, self.sentences) {
+        if is_foreign_to(&before, &self.typed) {
             return Some("you said it in another language".to_owned());
         }
-        let quoted = cited_of(self.sentences, cited);
+        let quoted = cited_of(&self.typed, cited);
         let change = Change {
             known: before.iter().flat_map(|sentence| content(sentence)).collect(),
-            said: self.sentences.iter().flat_map(|sentence| content(&sentence.words)).collect(),
+            said: self.typed.iter().flat_map(|sentence| content(&sentence.words)).collect(),
             told: quoted.iter().flat_map(|sentence| content(&sentence.words)).collect(),
             before: before.iter().collect(),
             gone: &gone,
             quoted: &quoted,
         };
-        let why =
-            come.iter().filter(|sentence| !self.has(sentence)).find_map(|sentence| change.why_not(sentence));
+        let why = come
+            .iter()
+            .filter(|sentence| !self.has_typed(sentence))
+            .find_map(|sentence| change.why_not(sentence));
         if why.is_some() {
             return why;
         }
@@ -84,8 +85,8 @@ impl Typed<'_> {
     }
 
     /// Does the person let go of a note with this title, in a turn that is quoted for it?
-    pub(super) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
-        lets_go(&cited_of(self.sentences, cited), &content(&words_of(title)).collect())
+    pub(crate) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
+        lets_go(&cited_of(&self.typed, cited), &content(&words_of(title)).collect())
     }
 }
 
@@ -177,11 +178,7 @@ impl Change<'_> {
 }
 
 fn is_number(word: &str) -> bool {
-    const NUMBERS: [&str; 16] = [
-        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "zwei", "drei",
-        "vier", "dos", "tres", "cuatro",
-    ];
-    word.contains(|c: char| c.is_ascii_digit()) || NUMBERS.contains(&word)
+    word.contains(|c: char| c.is_ascii_digit()) || List("numbers").has(word)
 }
 
 /// Is it a word of the person? Of a flag, they may have said the name.
@@ -234,10 +231,6 @@ fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
 /// The typed sentences of the quoted turns.
 fn cited_of<'a>(typed: &'a [TypedSentence], cited: &[usize]) -> Vec<&'a TypedSentence> {
     typed.iter().filter(|sentence| sentence.turn.is_some_and(|turn| cited.contains(&turn))).collect()
-}
-
-fn sentences(text: &str) -> Vec<Vec<String>> {
-    of_note(text).iter().map(|sentence| words_of(sentence)).filter(|words| !words.is_empty()).collect()
 }
 
 /// The stems of the words that say something about the subject.

@@ -4,6 +4,7 @@
 //! and the line after it are one sentence of a turn, and so is everything within quotes, parentheses and backticks.
 
 use crate::memory::facts::{PieceKind, pieces};
+use crate::memory::lists::List;
 use crate::memory::record::speech::{CONDITION, EXCEPTION, NEGATION};
 use crate::memory::record::words::words_of;
 
@@ -119,17 +120,6 @@ pub(crate) fn collapsed(text: &str) -> String {
     flat
 }
 
-/// Abbreviations after which a sentence goes on, in English, German, Spanish and a few that all share.
-const ABBREVIATIONS: &[&str] = &[
-    "e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "excl", "resp", "esp", "max", "min", "no", "nos",
-    "fig", "dr", "mr", "mrs", "ms", "st", "prof", "inc", "ltd", "dept", "est", "ca", "jan", "feb", "mar",
-    "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "z.b", "d.h", "u.a", "u.u", "z.t", "o.ä",
-    "u.ä", "s.o", "s.u", "i.d.r", "bzw", "usw", "ggf", "evtl", "bspw", "inkl", "exkl", "zzgl", "vgl", "nr",
-    "abs", "str", "hr", "fr", "bsp", "sog", "mind", "allg", "entspr", "gem", "lt", "dez", "okt", "mai",
-    "p.ej", "ej", "sr", "sra", "srta", "ud", "uds", "vd", "ee.uu", "pág", "págs", "núm", "aprox", "art",
-    "tel", "máx", "mín", "dto", "avda", "w.r.t", "a.k.a",
-];
-
 /// What ends a sentence where no blank follows.
 const WIDE: [char; 5] = ['。', '！', '？', '｡', '．'];
 
@@ -225,7 +215,7 @@ fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
     let letters = word.chars().count();
     // "No. 3" is a number; "No. When I ask …" is two sentences.
     let is_number = ["no", "nos"].contains(&word.as_str());
-    let is_abbreviation = ABBREVIATIONS.contains(&word.as_str()) && (!is_number || follows.is_ascii_digit());
+    let is_abbreviation = List("abbreviations").has(&word) && (!is_number || follows.is_ascii_digit());
     if is_abbreviation || (letters == 1 && word.chars().all(char::is_alphabetic)) {
         return false;
     }

@@ -3,6 +3,7 @@
 //! Questions, suppositions, reports of what somebody says, quotations and long pastes do not count. What decides stands in
 //! `speech.txt`.
 
+use crate::memory::lists::List;
 use crate::memory::record::sentences::{FOREIGN, of_turn};
 use crate::memory::record::speech::{
     ANNOUNCEMENT, CONDITION, EXCEPTION, FILLER, LEAD_IN, LEAD_OUT, NEGATION, QUANTIFIER, QUESTION, REPORT,
@@ -109,9 +110,8 @@ fn is_own(sentence: &str) -> bool {
 
 /// "Could you always …?" asks for it to be done.
 fn is_request(words: &[String]) -> bool {
-    const ASKS: [&str; 8] = ["could", "can", "would", "will", "kannst", "könntest", "podrías", "puedes"];
     let led = &words[..words.len() - without_lead_in(words).len()];
-    led.iter().any(|word| ASKS.contains(&word.as_str()))
+    led.iter().any(|word| List("asks for it").has(word))
 }
 
 /// Does it quote three words or more?
@@ -134,38 +134,27 @@ fn without_since_when(words: &[String]) -> Vec<String> {
     let mut rest = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        match SINCE_WHEN.begins(&words[at..]) {
-            0 => {
-                rest.push(words[at].clone());
-                at += 1;
-            }
-            length => at += length,
-        }
+        let length = SINCE_WHEN.begins(&words[at..]);
+        rest.extend(words.get(at).filter(|_| length == 0).cloned());
+        at += length.max(1);
     }
     rest
 }
 
 /// The words without what only leads in.
 fn without_lead_in(words: &[String]) -> &[String] {
-    let mut rest = words;
-    loop {
-        match LEAD_IN.begins(rest) {
-            0 => break,
-            length if length >= rest.len() => break,
-            length => rest = &rest[length..],
-        }
+    match LEAD_IN.begins(words) {
+        length if length > 0 && length < words.len() => without_lead_in(&words[length..]),
+        _ => words,
     }
-    rest
 }
 
 fn without_lead_out(words: &[String]) -> &[String] {
-    let mut rest = words;
-    while let Some(start) =
-        (0..rest.len()).rev().take(3).find(|at| *at > 0 && LEAD_OUT.begins(&rest[*at..]) == rest.len() - at)
-    {
-        rest = &rest[..start];
+    let mut starts = (1..words.len()).rev().take(3);
+    match starts.find(|at| LEAD_OUT.begins(&words[*at..]) == words.len() - at) {
+        Some(start) => without_lead_out(&words[..start]),
+        None => words,
     }
-    rest
 }
 
 /// Are they one sentence, lead-ins and fixed typing errors aside? `may_fix` says whether one word may stand for another.
@@ -194,26 +183,8 @@ fn without_accents(word: &str) -> String {
 
 /// The words without those that are only polite, and with short forms written out.
 fn spelled_out(words: &[String]) -> Vec<String> {
-    const SHORT: [(&str, &str); 12] = [
-        ("u", "you"),
-        ("ur", "your"),
-        ("r", "are"),
-        ("thx", "thanks"),
-        ("ppl", "people"),
-        ("nem", "einem"),
-        ("nen", "einen"),
-        ("ne", "eine"),
-        ("hab", "habe"),
-        ("q", "que"),
-        ("xq", "porque"),
-        ("nich", "nicht"),
-    ];
-    let is_polite =
-        |word: &&String| ["please", "pls", "plz", "btw", "bitte", "also"].contains(&word.as_str());
-    let long = |word: &String| {
-        SHORT.iter().find(|(short, _)| short == word).map_or(word.clone(), |(_, long)| (*long).to_owned())
-    };
-    words.iter().filter(|word| !is_polite(word)).map(long).collect()
+    let long = |word: &String| List("short forms").after(word).map_or(word.clone(), |long| long.concat());
+    words.iter().filter(|word| !List("polite").has(word)).map(long).collect()
 }
 
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
