@@ -228,7 +228,7 @@ fn sent(sentence: &str) -> Option<String> {
     let lower = sentence.to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let bare = |word: &str| word.trim_matches(|c: char| "`\"'(),.;:!?*_".contains(c)).to_owned();
-    let is_target = |word: &&str| {
+    let is_target = |word: &str| {
         let word = word.trim_matches(|c: char| "`\"'(),.;:!?<>[]".contains(c));
         is_far(word) || word.split_once(':').is_some_and(|(host, _)| is_far(host))
     };
