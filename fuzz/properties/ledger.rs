@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::budget::{Allowance, Call, CallBudget};
+use crate::memory::budget::{Call, CallBudget};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::defrag::Defrag;
 use crate::memory::pipeline::saved::Saved;
@@ -90,19 +90,17 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
 fn calls_are_counted(root: &Root, now: Timestamp) {
     let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
     let budget = CallBudget::of(root, 3, 5);
-    let before = match budget.allowance(now) {
+    let left = || budget.left(now).map(|(run, day)| run.min(day));
+    let before = match left() {
         Err(error) => return is_told(&error.line()),
-        Ok(Allowance::Spent(spent)) => return is_told(&spent.to_string()),
-        Ok(Allowance::Left(left)) => left,
+        Ok(0) => return is_told(&budget.spent(now).unwrap().unwrap()),
+        Ok(before) => before,
     };
     assert!((1..=3).contains(&before));
-    for left in (0..before).rev() {
+    for expected in (0..before).rev() {
         budget.start(call, now).unwrap();
         budget.end(call, now, std::time::Duration::from_millis(7), 3, "ok").unwrap();
-        match budget.allowance(now).unwrap() {
-            Allowance::Left(more) => assert_eq!(more, left),
-            Allowance::Spent(_) => assert_eq!(left, 0),
-        }
+        assert_eq!(left().unwrap(), expected);
     }
 }
 

@@ -42,17 +42,14 @@ struct LedgerLine<'a> {
     event: CallEvent,
     #[serde(flatten)]
     call: Call<'a>,
-    #[serde(flatten)]
-    outcome: Option<Outcome<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Outcome<'a> {
-    reply_bytes: usize,
-    ms: u64,
+    /// Of one that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<u128>,
     /// `ok`, or the error.
-    result: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,35 +70,6 @@ pub(crate) struct Call<'a> {
     pub(crate) prompt_bytes: usize,
 }
 
-/// How many calls may still be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Allowance {
-    /// At least one.
-    Left(u64),
-    Spent(Spent),
-}
-
-/// The cap that is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spent {
-    Run(u64),
-    Day(u64),
-}
-
-impl std::fmt::Display for Spent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Spent::Run(cap) => write!(f, "the cap of {cap} calls a run is reached (llm.maxCallsPerRun)"),
-            Spent::Day(cap) => {
-                write!(
-                    f,
-                    "the cap of {cap} calls a day is reached (llm.maxCallsPerDay; days end at midnight UTC)"
-                )
-            }
-        }
-    }
-}
-
 impl CallBudget {
     pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> CallBudget {
         CallBudget {
@@ -113,21 +81,27 @@ impl CallBudget {
         }
     }
 
-    pub(crate) fn allowance(&self, now: Timestamp) -> Result<Allowance> {
-        let made = self.made.get();
-        if made >= self.per_run {
-            return Ok(Allowance::Spent(Spent::Run(self.per_run)));
-        }
-        let today = self.made_today(now)?;
-        if today >= self.per_day {
-            return Ok(Allowance::Spent(Spent::Day(self.per_day)));
-        }
-        Ok(Allowance::Left((self.per_run - made).min(self.per_day - today)))
+    /// How many calls of this run are left, and of this day.
+    pub(crate) fn left(&self, now: Timestamp) -> Result<(u64, u64)> {
+        let run = self.per_run.saturating_sub(self.made.get());
+        let day = if run == 0 { 0 } else { self.per_day.saturating_sub(self.made_today(now)?) };
+        Ok((run, day))
+    }
+
+    /// The cap that is reached; `None`: at least one call may still be made.
+    pub(crate) fn spent(&self, now: Timestamp) -> Result<Option<String>> {
+        let (cap, what) = match self.left(now)? {
+            (0, _) => (self.per_run, "run is reached (llm.maxCallsPerRun)"),
+            (_, 0) => (self.per_day, "day is reached (llm.maxCallsPerDay; days end at midnight UTC)"),
+            _ => return Ok(None),
+        };
+        Ok(Some(format!("the cap of {cap} calls a {what}")))
     }
 
     /// Records that a call is about to be made. No call is made unless this line is on disk.
     pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
-        self.write(&LedgerLine { at: now, event: CallEvent::Started, call, outcome: None })?;
+        let event = CallEvent::Started;
+        self.write(&LedgerLine { at: now, event, call, reply_bytes: None, ms: None, result: None })?;
         self.made.set(self.made.get() + 1);
         Ok(())
     }
@@ -141,9 +115,9 @@ impl CallBudget {
         reply_bytes: usize,
         result: &str,
     ) -> Result<()> {
-        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let outcome = Some(Outcome { reply_bytes, ms, result });
-        self.write(&LedgerLine { at: now, event: CallEvent::Ended, call, outcome })
+        let (reply_bytes, ms) = (Some(reply_bytes), Some(took.as_millis()));
+        let event = CallEvent::Ended;
+        self.write(&LedgerLine { at: now, event, call, reply_bytes, ms, result: Some(result) })
     }
 
     fn write(&self, line: &LedgerLine) -> Result<()> {
@@ -154,9 +128,10 @@ impl CallBudget {
             return Err(self.unusable(&std::io::Error::other("it is a symlink")));
         }
         // Appending would create it with the mode of a log.
-        match file::create(&self.ledger, b"", 0o600) {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(self.unusable(&e)),
-            _ => {}
+        if let Err(e) = file::create(&self.ledger, b"", 0o600)
+            && e.kind() != std::io::ErrorKind::AlreadyExists
+        {
+            return Err(self.unusable(&e));
         }
         // A call that was paid for is not forgotten after a power cut.
         file::append_synced(&self.ledger, &text).map_err(|e| self.unusable(&e))
@@ -238,6 +213,17 @@ mod tests {
         text.parse().unwrap()
     }
 
+    /// How many calls may still be made.
+    fn left(budget: &CallBudget, now: Timestamp) -> u64 {
+        let (run, day) = budget.left(now).unwrap();
+        assert_eq!(budget.spent(now).unwrap().is_some(), run.min(day) == 0);
+        run.min(day)
+    }
+
+    fn spent(budget: &CallBudget, now: Timestamp, cap: &str) -> bool {
+        budget.spent(now).unwrap().is_some_and(|why| why.contains(cap))
+    }
+
     fn store() -> (tempfile::TempDir, Root) {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
@@ -266,15 +252,15 @@ mod tests {
         let (_dir, root) = store();
         let now = time("2026-02-28T15:00:00Z");
         let one = CallBudget::of(&root, 2, 3);
-        assert_eq!(one.allowance(now).unwrap(), Allowance::Left(2));
+        assert_eq!(left(&one, now), 2);
         one.start(CALL, now).unwrap();
         one.start(CALL, now).unwrap();
-        assert_eq!(one.allowance(now).unwrap(), Allowance::Spent(Spent::Run(2)));
+        assert!(spent(&one, now, "2 calls a run"));
         let two = CallBudget::of(&root, 2, 3);
-        assert_eq!(two.allowance(now).unwrap(), Allowance::Left(1));
+        assert_eq!(left(&two, now), 1);
         two.start(CALL, now).unwrap();
-        assert_eq!(two.allowance(now).unwrap(), Allowance::Spent(Spent::Day(3)));
-        assert_eq!(CallBudget::of(&root, 0, 9).allowance(now).unwrap(), Allowance::Spent(Spent::Run(0)));
+        assert!(spent(&two, now, "3 calls a day"));
+        assert!(spent(&CallBudget::of(&root, 0, 9), now, "0 calls a run"));
     }
 
     #[test]
@@ -283,13 +269,10 @@ mod tests {
         let budget = CallBudget::of(&root, 9, 1);
         let late = time("2026-02-28T23:59:59.999Z");
         budget.start(CALL, late).unwrap();
-        assert_eq!(budget.allowance(late).unwrap(), Allowance::Spent(Spent::Day(1)));
+        assert!(spent(&budget, late, "1 calls a day"));
         // The same instant in another time zone.
-        assert_eq!(
-            budget.allowance(time("2026-03-01T01:59:59+02:00")).unwrap(),
-            Allowance::Spent(Spent::Day(1))
-        );
-        assert_eq!(budget.allowance(time("2026-03-01T00:00:00Z")).unwrap(), Allowance::Left(1));
+        assert!(spent(&budget, time("2026-03-01T01:59:59+02:00"), "1 calls a day"));
+        assert_eq!(left(&budget, time("2026-03-01T00:00:00Z")), 1);
     }
 
     #[test]
@@ -301,10 +284,7 @@ mod tests {
             b"{\"at\":\"2026-02-\n\n\xff\xfe\n{\"at\":\"2020-01-01T00:00:00Z\",\"event\":\"started\"}\n",
         )
         .unwrap();
-        assert_eq!(
-            CallBudget::of(&root, 9, 9).allowance(time("2026-02-28T15:00:00Z")).unwrap(),
-            Allowance::Left(7)
-        );
+        assert_eq!(left(&CallBudget::of(&root, 9, 9), time("2026-02-28T15:00:00Z")), 7);
     }
 
     #[test]
@@ -321,7 +301,7 @@ mod tests {
         for garbage in [vec![0; length], vec![b'x'; length]] {
             file::install(&ledger, &garbage, 0o600).unwrap();
             let budget = CallBudget::of(&root, 99, 20);
-            assert_eq!(budget.allowance(now).unwrap(), Allowance::Spent(Spent::Day(20)));
+            assert!(spent(&budget, now, "20 calls a day"));
         }
     }
 
@@ -330,7 +310,7 @@ mod tests {
         let (_dir, root) = store();
         file::make_private_dir(&root.state().join("calls.jsonl")).unwrap();
         let budget = CallBudget::of(&root, 9, 9);
-        let why = budget.allowance(Timestamp::UNIX_EPOCH).unwrap_err().line();
+        let why = budget.spent(Timestamp::UNIX_EPOCH).unwrap_err().line();
         assert!(why.contains("calls.jsonl") && why.contains("no LLM call is made"), "{why}");
         assert!(budget.start(CALL, Timestamp::UNIX_EPOCH).is_err());
     }

@@ -7,6 +7,7 @@ pub(crate) use crate::memory::facts::pieces::{PieceKind, pieces};
 
 use crate::base::text::border;
 use crate::memory::links::is_name;
+use crate::memory::lists::List;
 use crate::store::entry::EntryId;
 use std::collections::{BTreeSet, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
@@ -188,7 +189,7 @@ fn is_link(inner: &str) -> bool {
 
 /// Is it a pair like `and/or`?
 pub(crate) fn is_alternative(word: &str) -> bool {
-    ALTERNATIVES.contains(&word.to_lowercase().as_str())
+    List("alternatives").has(&word.to_lowercase())
 }
 
 /// A word and what stands around it.
@@ -228,13 +229,6 @@ fn is_within_number(text: &str, at: usize) -> bool {
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     at > 0 && is_digit(text.as_bytes().get(at - 1)) && is_digit(text.as_bytes().get(at + 1))
 }
-
-/// Pairs that people join with a slash, which is no path.
-const ALTERNATIVES: [&str; 22] = [
-    "and/or", "or/and", "und/oder", "y/o", "e/o", "et/ou", "either/or", "he/she", "s/he", "his/her", "n/a",
-    "w/o", "i/o", "tcp/ip", "ci/cd", "input/output", "read/write", "client/server", "yes/no", "on/off",
-    "true/false", "start/stop",
-];
 
 impl<'a> Word<'a> {
     fn fact(&self, is_span: bool, exists: &dyn Fn(&EntryId) -> bool) -> Option<Fact<'a>> {

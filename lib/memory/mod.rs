@@ -1,5 +1,6 @@
 //! Notes: taken in, found again, kept in order.
 
+pub(crate) mod addresses;
 pub(crate) mod budget;
 pub(crate) mod capture;
 pub(crate) mod consolidate;
@@ -9,8 +10,10 @@ pub(crate) mod facts;
 pub(crate) mod hash;
 pub(crate) mod hooks;
 pub(crate) mod links;
+pub(crate) mod lists;
 pub(crate) mod outside;
 pub(crate) mod pipeline;
+pub(crate) mod programs;
 pub(crate) mod recall;
 pub(crate) mod record;
 pub(crate) mod redact;

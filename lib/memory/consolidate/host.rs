@@ -1,7 +1,6 @@
 //! What the machine's tasks do to a store of files: the queue, the notes, the history, AGENTS.md.
 
 use crate::base::error::{Error, Result};
-use crate::memory::budget::Allowance;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
 use crate::memory::consolidate::heard::{Heard, Shown};
 use crate::memory::consolidate::history::DIGEST_FRAME;
@@ -192,10 +191,10 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
-            && let Allowance::Spent(spent) = run.caller.budget.allowance(run.env.now())?
+            && let Some(spent) = run.caller.budget.spent(run.env.now())?
         {
             let is_empty = waiting(run.root)? == 0;
-            return Ok(if is_empty { Loaded::Nothing } else { Loaded::Spent(spent.to_string()) });
+            return Ok(if is_empty { Loaded::Nothing } else { Loaded::Spent(spent) });
         }
         Ok(self.queue.claim(run)?.map_or(Loaded::Nothing, Loaded::Batch))
     }

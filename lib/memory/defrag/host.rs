@@ -1,7 +1,6 @@
 //! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
 
 use crate::base::error::Result;
-use crate::memory::budget::Allowance;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::apply::apply;
 use crate::memory::defrag::corpus;
@@ -164,10 +163,7 @@ impl<P: Persistence> DefragHost<'_, P> {
             let failure = match run.config.llm.command {
                 None => Some(Failure::NoCommand),
                 // Asked for before anything is read that cannot be asked about.
-                Some(_) => match run.caller.budget.allowance(run.env.now())? {
-                    Allowance::Left(_) => None,
-                    Allowance::Spent(spent) => Some(Failure::Spent(spent.to_string())),
-                },
+                Some(_) => run.caller.budget.spent(run.env.now())?.map(Failure::Spent),
             };
             if let Some(failure) = failure {
                 self.refresh_targets(run)?;

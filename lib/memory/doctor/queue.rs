@@ -3,7 +3,7 @@
 use crate::base::error::Error;
 use crate::base::file;
 use crate::base::lookup::on_path;
-use crate::memory::budget::{Allowance, CallBudget};
+use crate::memory::budget::CallBudget;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::pipeline::saved::{Kind, Progress};
@@ -73,8 +73,8 @@ fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> 
         return ("no LLM command is set".to_owned(), "set llm.command; memory-config init finds one");
     }
     let budget = CallBudget::of(cx.root, llm.max_calls_per_run.max(1), llm.max_calls_per_day);
-    if is_session && let Ok(Allowance::Spent(spent)) = budget.allowance(cx.env.now()) {
-        return (spent.to_string(), "raise llm.maxCallsPerDay, or wait: the next day's calls go on");
+    if is_session && let Ok(Some(spent)) = budget.spent(cx.env.now()) {
+        return (spent, "raise llm.maxCallsPerDay, or wait: the next day's calls go on");
     }
     ("it was never tried".to_owned(), "run memory-consolidate, or install a timer: memory-install-cron")
 }
@@ -150,7 +150,7 @@ pub(super) fn check_ledgers(cx: &CheckContext) -> Vec<Finding> {
     let (root, state, caps) = (cx.root, cx.root.state(), &cx.config.llm);
     let budget = CallBudget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
     let all = [
-        ("calls.jsonl", budget.allowance(cx.env.now()).err()),
+        ("calls.jsonl", budget.spent(cx.env.now()).err()),
         ("sessions.json", Sessions::load(root).err()),
         ("tries.json", Tries::load(root).err()),
         ("defrag.json", DefragLedger::load(root).err()),

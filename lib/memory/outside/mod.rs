@@ -4,11 +4,9 @@
 //! files beyond the repository. A tracker is kept over a session, because a file that one command downloads is read by
 //! another one.
 
-mod addresses;
 mod commands;
 mod git;
 mod places;
-mod programs;
 mod reports;
 mod shell;
 #[cfg(test)]
@@ -20,10 +18,10 @@ use crate::base::text::one_line;
 use crate::harness::Format;
 use crate::harness::tools::{self, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
-use crate::memory::outside::commands::Shell;
+use crate::memory::addresses::hosts;
+use crate::memory::outside::commands::{Shell, Source, hosts_or};
 use crate::memory::outside::reports::Reports;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The most hosts that are named.
@@ -73,35 +71,25 @@ impl Provenance {
 /// What is known of a session as it goes on.
 pub(crate) struct Tracker {
     format: Format,
-    /// `host/owner/name` of the session's repository.
-    own: Option<String>,
-    places: Places,
-    dir: PathBuf,
-    fetched: HashMap<String, Vec<String>>,
+    shell: Shell,
     /// The hosts that commands have asked so far: one that runs on may show it later.
-    seen: Option<Vec<String>>,
+    seen: Source,
     reports: Reports,
     depth: usize,
 }
 
 impl Tracker {
-    /// `transcript`: the session's file where its harness keeps it, beside those of its sub-agents.
+    /// `own` is `host/owner/name` of the session's repository; `transcript`: the session's file where its harness keeps it,
+    /// beside those of its sub-agents.
     pub(crate) fn new(
         format: Format,
         places: Places,
         own: Option<&str>,
         transcript: Option<&Path>,
     ) -> Tracker {
-        Tracker {
-            format,
-            own: own.map(str::to_owned),
-            dir: places.start.clone(),
-            places,
-            fetched: HashMap::new(),
-            seen: None,
-            reports: Reports::new(format, transcript),
-            depth: 0,
-        }
+        let (own, dir) = (own.map(str::to_owned), places.start.clone());
+        let shell = Shell { places, own, dir, ..Shell::default() };
+        Tracker { format, shell, seen: None, reports: Reports::new(format, transcript), depth: 0 }
     }
 
     /// Where the next turn of the session comes from.
@@ -109,40 +97,38 @@ impl Tracker {
         let (Role::Tool, Some(call)) = (turn.role, &turn.call) else { return Provenance::Inside };
         let kind = tools::kind(self.format, &call.name);
         let output = turn.output.map_or("", |at| turn.text.get(at..).unwrap_or_default());
-        let outside = match kind {
+        output.clone_into(&mut self.shell.output);
+        match kind {
             ToolKind::Question => return Provenance::Answer,
             ToolKind::Attached => return Provenance::Attached,
-            ToolKind::Own => None,
+            ToolKind::Own => {}
             ToolKind::Write => {
                 let mut is_here = true;
                 for path in self.paths(call) {
-                    is_here &= self.places.outside(&path).is_none();
-                    self.places.write(path);
+                    is_here &= self.shell.places.outside(&path).is_none();
+                    self.shell.places.write(path);
                 }
                 return if is_here { Provenance::Written } else { Provenance::Inside };
             }
             ToolKind::Shell | ToolKind::Running | ToolKind::Read | ToolKind::Edit | ToolKind::Search
-                if self.places.is_strange =>
+                if self.shell.places.is_strange =>
             {
-                Some(Vec::new())
+                self.shell.add(Some(Vec::new()));
             }
-            ToolKind::Shell => self.shell(call, output),
-            ToolKind::Running => self.seen.clone(),
-            ToolKind::Read | ToolKind::Edit => self.read(call),
-            ToolKind::Search => self.search(call, output),
-            ToolKind::SubAgent => self.report(turn, call, output),
+            ToolKind::Shell => self.command(call),
+            ToolKind::Running => self.shell.add(self.seen.clone()),
+            ToolKind::Read | ToolKind::Edit => self.read(self.paths(call)),
+            ToolKind::Search => self.search(self.paths(call)),
+            ToolKind::SubAgent => self.report(turn, call),
             ToolKind::Unknown => {
-                let found = call.arguments.iter().flat_map(|(_, value)| addresses::hosts(value));
-                let found: Vec<String> = found.collect();
-                Some(if found.is_empty() { vec![call.name.clone()] } else { found })
+                let hosts = call.arguments.iter().flat_map(|(_, value)| hosts(value)).collect();
+                self.shell.add(Some(hosts_or(hosts, &call.name)));
             }
-        };
-        let outside = outside.map(named);
+        }
+        let outside = self.shell.found.take().map(named);
         // What a fetched page says shows in no command that runs on.
         if let Some(hosts) = outside.as_ref().filter(|_| kind == ToolKind::Shell) {
-            let seen = self.seen.get_or_insert_default();
-            seen.extend(hosts.iter().cloned());
-            *seen = named(std::mem::take(seen));
+            self.seen = Some(named([self.seen.take().unwrap_or_default(), hosts.clone()].concat()));
         }
         match outside {
             Some(hosts) => Provenance::Outside(hosts),
@@ -151,49 +137,45 @@ impl Tracker {
         }
     }
 
-    fn shell(&mut self, call: &ToolCall, output: &str) -> Option<Vec<String>> {
+    fn command(&mut self, call: &ToolCall) {
         let find = |names: &[&str]| call.arguments.iter().find(|(name, _)| names.contains(&name.as_str()));
         // One that was cut, or that is elsewhere, may do anything.
         let Some((_, command)) = find(COMMANDS).filter(|(_, command)| command.len() + 4 <= ARGUMENT_CAP)
         else {
-            return Some(Vec::new());
+            return self.shell.add(Some(Vec::new()));
         };
-        let dir = match find(DIRECTORIES) {
-            Some((_, dir)) => self.places.resolve(&self.places.start, dir),
-            None => self.dir.clone(),
-        };
-        let own = self.own.as_deref();
-        let mut shell = Shell { places: &mut self.places, own, dir, fetched: &mut self.fetched, output };
-        let source = shell.run(command);
-        let dir = shell.dir;
-        let stays = tools::keeps_directory(self.format) && self.places.is_own(&dir);
-        self.dir = if stays { dir } else { self.places.start.clone() };
-        source
+        let start = self.shell.places.start.clone();
+        if let Some((_, dir)) = find(DIRECTORIES) {
+            self.shell.dir = self.shell.places.resolve(&start, dir);
+        }
+        self.shell.run(command);
+        if !tools::keeps_directory(self.format) || !self.shell.places.is_own(&self.shell.dir) {
+            self.shell.dir = start;
+        }
     }
 
-    fn read(&mut self, call: &ToolCall) -> Option<Vec<String>> {
-        let paths = self.paths(call);
-        if paths.is_empty() {
-            return Some(Vec::new());
-        }
-        let mut found: Option<Vec<String>> = None;
+    /// Without a path it may be anything.
+    fn read(&mut self, paths: Vec<PathBuf>) {
+        self.shell.add(paths.is_empty().then(Vec::new));
         for path in paths {
-            let source =
-                if self.reports.is_output(&path) { self.seen.clone() } else { self.places.outside(&path) };
-            if let Some(hosts) = source {
-                found.get_or_insert_default().extend(hosts);
+            match self.reports.is_output(&path) {
+                true => self.shell.add(self.seen.clone()),
+                false => self.shell.add_path(&path),
             }
         }
-        found
     }
 
-    fn search(&mut self, call: &ToolCall, output: &str) -> Option<Vec<String>> {
-        let paths = self.paths(call);
-        let found = if paths.is_empty() { None } else { self.read(call) };
-        let dirs = if paths.is_empty() { vec![self.places.start.clone()] } else { paths };
-        let (own, dir) = (self.own.as_deref(), self.places.start.clone());
-        let mut shell = Shell { places: &mut self.places, own, dir, fetched: &mut self.fetched, output };
-        found.or_else(|| shell.searched(&dirs, false))
+    fn search(&mut self, paths: Vec<PathBuf>) {
+        let start = self.shell.places.start.clone();
+        let dirs = if paths.is_empty() { vec![start.clone()] } else { paths.clone() };
+        if !paths.is_empty() {
+            self.read(paths);
+        }
+        if self.shell.found.is_none() {
+            let dir = std::mem::replace(&mut self.shell.dir, start);
+            self.shell.searched(&dirs, false);
+            self.shell.dir = dir;
+        }
     }
 
     /// The files that a call names.
@@ -205,46 +187,39 @@ impl Tracker {
             }
             _ => vec![value.clone()],
         });
-        words
-            .filter(|word| !word.is_empty())
-            .map(|word| self.places.resolve(&self.places.start, &word))
-            .collect()
+        let places = &self.shell.places;
+        words.filter(|word| !word.is_empty()).map(|word| places.resolve(&places.start, &word)).collect()
     }
 
     /// The report of a sub-agent: from outside, if anything that it read was, or if nobody knows what it read.
-    fn report(&mut self, turn: &Turn, call: &ToolCall, output: &str) -> Option<Vec<String>> {
-        let files = self.reports.files_of(&turn.id, call, output);
+    fn report(&mut self, turn: &Turn, call: &ToolCall) {
+        let files = self.reports.files_of(&turn.id, call, &self.shell.output);
         if files.is_empty() || self.depth >= DEPTH {
-            return Some(Vec::new());
+            return self.shell.add(Some(Vec::new()));
         }
-        let mut found: Option<Vec<String>> = None;
-        for file in files {
-            if let Some(hosts) = self.report_in(&file) {
-                found.get_or_insert_default().extend(hosts);
-            }
-        }
-        found
+        let found: Vec<Source> = files.iter().map(|file| self.report_in(file)).collect();
+        found.into_iter().for_each(|source| self.shell.add(source));
     }
 
-    fn report_in(&mut self, file: &Path) -> Option<Vec<String>> {
+    fn report_in(&mut self, file: &Path) -> Source {
         if let Some(known) = self.reports.known(file) {
             return known;
         }
         // One that is being read: a sub-agent cannot report to itself.
         self.reports.note(file, Some(Vec::new()));
+        let shell = std::mem::take(&mut self.shell);
+        let dir = shell.dir.clone();
         let mut inner = Tracker {
             format: self.format,
-            own: self.own.clone(),
-            dir: self.places.start.clone(),
-            places: std::mem::take(&mut self.places),
-            fetched: std::mem::take(&mut self.fetched),
             seen: None,
             reports: std::mem::take(&mut self.reports),
             depth: self.depth + 1,
+            shell: Shell { dir: shell.places.start.clone(), ..shell },
         };
         let read = reports::read(self.format, file, &mut |turn| drop(inner.of(turn)));
         let source = if read { inner.seen } else { Some(inner.seen.unwrap_or_default()) };
-        (self.places, self.fetched, self.reports) = (inner.places, inner.fetched, inner.reports);
+        (self.shell, self.reports) = (inner.shell, inner.reports);
+        self.shell.dir = dir;
         self.reports.note(file, source.clone());
         source
     }

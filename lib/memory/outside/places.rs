@@ -1,21 +1,9 @@
 //! Which files are the repository's: paths are resolved by their text alone, and no file is opened.
 
 use crate::base::repository;
+use crate::memory::lists::List;
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
-
-/// Folders of what others wrote.
-const DEPENDENCIES: &[&str] = &[
-    ".bundle", ".gradle", ".m2", ".nox", ".pnpm-store", ".rustup", ".tox", ".venv", "__pypackages__",
-    "bower_components", "dist-packages", "jspm_packages", "node_modules", "pods", "site-packages", "target",
-    "vendor", "venv",
-];
-/// The same, where only all names together say it.
-const DEPENDENCY_PATHS: &[&[&str]] = &[&[".cargo", "git"], &[".cargo", "registry"], &["pkg", "mod"]];
-
-/// Where programs make files for a while. A checkout there is one all the same.
-const TEMPORARY: &[&str] =
-    &["/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/var/folders", "/dev/shm"];
 
 /// The most worktrees.
 const WORKTREES: usize = 200;
@@ -54,7 +42,7 @@ impl Places {
         tmp: Option<&Path>,
     ) -> Places {
         let start = cwd.map_or_else(|| PathBuf::from("/\u{0}"), |cwd| normal(Path::new("/"), cwd));
-        let mut strange: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
+        let mut strange: Vec<PathBuf> = List("temporary").phrases().iter().map(PathBuf::from).collect();
         strange.extend(tmp.filter(|tmp| tmp.parent().is_some()).map(|tmp| normal(Path::new("/"), tmp)));
         strange.extend(home.map(|home| home.join("Downloads")));
         let found = cwd.and_then(repository::of);
@@ -143,11 +131,8 @@ impl Places {
 
     /// From where a command brought it, or something above it.
     pub(super) fn brought_from(&self, path: &Path) -> Option<&Vec<String>> {
-        if self.brought.is_empty() {
-            None
-        } else {
-            path.ancestors().find_map(|place| self.brought.get(place))
-        }
+        let mut places = path.ancestors().take_while(|_| !self.brought.is_empty());
+        places.find_map(|place| self.brought.get(place))
     }
 
     pub(super) fn is_brought(&self, path: &Path) -> bool {
@@ -183,12 +168,8 @@ impl Places {
         if self.brought.len() > SEARCHED {
             return Some(Vec::new());
         }
-        let mut below = self.brought.iter().filter(|(path, _)| path.starts_with(dir));
-        let (_, first) = below.next()?;
-        Some(below.fold(first.clone(), |mut all, (_, hosts)| {
-            all.extend(hosts.iter().cloned());
-            all
-        }))
+        let below = self.brought.iter().filter(|(path, _)| path.starts_with(dir));
+        below.map(|(_, hosts)| hosts.clone()).reduce(|all, hosts| [all, hosts].concat())
     }
 }
 
@@ -200,11 +181,10 @@ fn same_depth(start: &Path, top: &Path) -> PathBuf {
     start.ancestors().nth(below).unwrap_or(start).to_path_buf()
 }
 
+/// Does it lie in a folder of what others wrote?
 fn is_dependency(below: &Path) -> bool {
-    let names: Vec<String> =
-        below.components().map(|name| name.as_os_str().to_string_lossy().to_lowercase()).collect();
-    names.iter().any(|name| DEPENDENCIES.contains(&name.as_str()))
-        || DEPENDENCY_PATHS.iter().any(|path| names.windows(path.len()).any(|names| names == *path))
+    let names = below.components().map(|name| name.as_os_str().to_string_lossy().to_lowercase());
+    List("dependencies").is_in(&names.collect::<Vec<_>>())
 }
 
 /// The path without `.` and `..`.

@@ -31,6 +31,8 @@ pub(super) enum Redirect {
     Read,
     Write,
     Append,
+    /// `<<<`: the word itself is what is read. No command has it among its redirections.
+    Text,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,8 +43,6 @@ pub(super) struct SimpleCommand {
     pub(super) input: String,
     /// Commands of one pipeline have the same, and so have the commands whose output stands in their words.
     pub(super) pipeline: usize,
-    /// It reads from a pipe.
-    pub(super) is_fed: bool,
     /// Commands in parentheses have one of their own: a `cd` in it ends with it.
     pub(super) scope: usize,
 }
@@ -54,333 +54,36 @@ pub(super) struct CommandLine {
     pub(super) around: Vec<usize>,
     /// Commands are nested too deep to be read.
     pub(super) is_lost: bool,
-}
-
-/// Reads a command line.
-pub(super) fn parse(text: &str, home: Option<&str>) -> CommandLine {
-    let below_home = home.into_iter().flat_map(|home| {
-        HOMES.iter().map(move |(name, below)| ((*name).to_owned(), format!("{home}{below}")))
-    });
-    let mut variables: HashMap<String, String> = below_home.collect();
-    variables
-        .extend([("PWD", "."), ("TMPDIR", "/tmp")].map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let mut parser =
-        Parser { line: CommandLine { around: vec![0], ..Default::default() }, variables, pipelines: 0 };
-    parser.list(text, 0, 0, None);
-    parser.line
-}
-
-struct Parser {
-    line: CommandLine,
     variables: HashMap<String, String>,
     pipelines: usize,
 }
 
-/// What is read of the present list of commands.
-struct Reading<'a> {
-    rest: &'a str,
-    command: SimpleCommand,
-    word: Option<Word>,
-    redirect: Option<Redirect>,
-    /// Here-documents of the present command whose text follows: the last line, and whether `$( )` in it is run.
-    documents: Vec<(String, bool)>,
-    /// The same, of commands that are complete.
-    open: Vec<(usize, String, bool)>,
-    scopes: Vec<usize>,
-    depth: usize,
-    /// The pipeline in which all of the list stands.
-    within: Option<usize>,
+/// Reads a command line.
+pub(super) fn parse(text: &str, home: Option<&str>) -> CommandLine {
+    let mut line = CommandLine { around: vec![0], ..CommandLine::default() };
+    let set = [("PWD", "."), ("TMPDIR", "/tmp")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    line.variables.extend(set);
+    for (name, below) in HOMES.iter().filter(|_| home.is_some()) {
+        line.variables.insert((*name).to_owned(), format!("{}{below}", home.unwrap_or_default()));
+    }
+    let pipeline = line.next_pipeline();
+    let command = SimpleCommand { pipeline, ..SimpleCommand::default() };
+    Parser { within: None, ..Parser::new(text, &mut line, command, 0) }.read();
+    line
 }
 
-impl Parser {
-    fn list(&mut self, text: &str, depth: usize, scope: usize, within: Option<usize>) {
-        if depth > DEPTH {
-            self.line.is_lost = true;
-            return;
-        }
-        let pipeline = within.unwrap_or_else(|| self.next_pipeline());
-        let command = SimpleCommand { pipeline, scope, ..Default::default() };
-        let mut reading = Reading {
-            rest: text,
-            command,
-            word: None,
-            redirect: None,
-            documents: Vec::new(),
-            open: Vec::new(),
-            scopes: vec![scope],
-            depth,
-            within,
-        };
-        while let Some(c) = reading.rest.chars().next() {
-            self.step(c, &mut reading);
-        }
-        self.end_command(&mut reading, false);
-    }
-
+impl CommandLine {
     fn next_pipeline(&mut self) -> usize {
         self.pipelines += 1;
         self.pipelines
     }
 
-    fn step(&mut self, c: char, reading: &mut Reading) {
-        let rest = &reading.rest[c.len_utf8()..];
-        let skip = |reading: &mut Reading, bytes: usize| reading.rest = &reading.rest[bytes..];
-        match c {
-            ' ' | '\t' | '\r' => {
-                self.end_word(reading);
-                reading.rest = rest;
-            }
-            '\n' => {
-                self.end_command(reading, false);
-                reading.rest = rest;
-                self.documents(reading);
-            }
-            '#' if reading.word.is_none() => {
-                let end = reading.rest.find('\n').unwrap_or(reading.rest.len());
-                skip(reading, end);
-            }
-            '\\' if rest.starts_with('\n') => reading.rest = &rest[1..],
-            '\\' if rest.starts_with("\r\n") => reading.rest = &rest[2..],
-            '&' if rest.starts_with('>') => {
-                self.end_word(reading);
-                let is_append = rest.starts_with(">>");
-                reading.redirect = Some(if is_append { Redirect::Append } else { Redirect::Write });
-                skip(reading, 2 + usize::from(is_append));
-            }
-            ';' | '&' => {
-                self.end_command(reading, false);
-                skip(reading, 1 + usize::from(rest.starts_with(c)));
-            }
-            '|' => {
-                let is_or = rest.starts_with('|');
-                self.end_command(reading, !is_or);
-                skip(reading, 1 + usize::from(is_or || rest.starts_with('&')));
-            }
-            '(' => {
-                self.end_command(reading, false);
-                let scope = self.open_scope(reading.command.scope);
-                reading.scopes.push(scope);
-                reading.command.scope = scope;
-                reading.rest = rest;
-            }
-            ')' => {
-                self.end_command(reading, false);
-                if reading.scopes.len() > 1 {
-                    reading.scopes.pop();
-                }
-                reading.command.scope = reading.scopes.last().copied().unwrap_or_default();
-                reading.rest = rest;
-            }
-            '<' | '>' if rest.starts_with('(') => {
-                let end = closing(&rest[1..]);
-                let inner = &rest[1..1 + end];
-                self.inner(inner, reading);
-                reading.word.get_or_insert_default().text.push(UNKNOWN);
-                skip(reading, (2 + end + 1).min(reading.rest.len()));
-            }
-            '<' | '>' => self.redirect(c, rest, reading),
-            _ => self.part(c, rest, reading),
-        }
-    }
-
     fn open_scope(&mut self, around: usize) -> usize {
-        self.line.around.push(around);
-        self.line.around.len() - 1
+        self.around.push(around);
+        self.around.len() - 1
     }
 
-    fn redirect(&mut self, c: char, rest: &str, reading: &mut Reading) {
-        // `2>`: the number is none of the words.
-        if reading.word.as_ref().is_some_and(|word| word.text.bytes().all(|b| b.is_ascii_digit())) {
-            reading.word = None;
-        }
-        self.end_word(reading);
-        let length = reading.rest.len();
-        let set = |reading: &mut Reading, rest: &str, redirect| {
-            reading.rest = &reading.rest[length - rest.len()..];
-            reading.redirect = redirect;
-        };
-        if let Some(text) = rest.strip_prefix("<<").filter(|_| c == '<') {
-            // A here-string: its word is what the command reads.
-            reading.documents.push((String::new(), false));
-            set(reading, text, None);
-        } else if let Some(text) = rest.strip_prefix('<').filter(|_| c == '<') {
-            let (last, runs, text) = document(text);
-            if !last.is_empty() {
-                reading.documents.push((last, runs));
-            }
-            set(reading, text, None);
-        } else if let Some(text) = rest.strip_prefix('&') {
-            let number = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
-            let is_copy = number.len() < text.len();
-            set(reading, number, (!is_copy).then_some(Redirect::Write));
-        } else if c == '<' {
-            set(reading, rest.strip_prefix('>').unwrap_or(rest), Some(Redirect::Read));
-        } else if let Some(text) = rest.strip_prefix('>') {
-            set(reading, text, Some(Redirect::Append));
-        } else {
-            set(reading, rest.strip_prefix('|').unwrap_or(rest), Some(Redirect::Write));
-        }
-    }
-
-    /// A part of a word.
-    fn part(&mut self, c: char, rest: &str, reading: &mut Reading) {
-        let length = reading.rest.len();
-        let word = reading.word.get_or_insert_default();
-        let left = match c {
-            '\\' => match rest.chars().next() {
-                Some(next) => {
-                    word.text.push(next);
-                    &rest[next.len_utf8()..]
-                }
-                None => rest,
-            },
-            '\'' => {
-                let end = rest.find('\'').unwrap_or(rest.len());
-                word.text.push_str(&rest[..end]);
-                &rest[(end + 1).min(rest.len())..]
-            }
-            '"' => self.quoted(rest, reading),
-            '$' if rest.starts_with('\'') => ansi(&rest[1..], &mut word.text),
-            '$' if rest.starts_with('"') => self.quoted(&rest[1..], reading),
-            '$' | '`' => self.expansion(c, rest, reading, false),
-            c => {
-                word.text.push(c);
-                rest
-            }
-        };
-        let left = left.len();
-        reading.rest = &reading.rest[length - left..];
-    }
-
-    /// Up to the closing quote; returns the rest.
-    fn quoted<'t>(&mut self, text: &'t str, reading: &mut Reading) -> &'t str {
-        let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            let after = &rest[c.len_utf8()..];
-            rest = match c {
-                '"' => return after,
-                '\\' if after.starts_with('\n') => &after[1..],
-                '\\' if after.starts_with(['$', '`', '"', '\\']) => {
-                    reading.push(&after[..1]);
-                    &after[1..]
-                }
-                '$' | '`' => self.expansion(c, after, reading, true),
-                _ => {
-                    reading.push(&rest[..c.len_utf8()]);
-                    after
-                }
-            };
-        }
-        rest
-    }
-
-    /// What begins with `$` or a backtick; `rest` follows it. Returns what is left.
-    fn expansion<'t>(&mut self, c: char, rest: &'t str, reading: &mut Reading, is_quoted: bool) -> &'t str {
-        if c == '`' {
-            let end = unescaped(rest, '`').unwrap_or(rest.len());
-            self.substitution(&rest[..end].replace("\\`", "`"), reading);
-            return &rest[(end + 1).min(rest.len())..];
-        }
-        if let Some(inner) = rest.strip_prefix("((") {
-            let end = inner.find("))").map_or(inner.len(), |end| end + 2);
-            reading.push("0");
-            return &inner[end..];
-        }
-        if let Some(inner) = rest.strip_prefix('(') {
-            let end = closing(inner);
-            self.substitution(&inner[..end], reading);
-            return &inner[(end + 1).min(inner.len())..];
-        }
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (expression, left) = match rest.strip_prefix('{') {
-            Some(inner) => {
-                let end = inner.find('}').unwrap_or(inner.len());
-                (&inner[..end], &inner[(end + 1).min(inner.len())..])
-            }
-            None => {
-                let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
-                // `$1`, `$?`, `$@`
-                let end = if end == 0 { rest.chars().next().map_or(0, char::len_utf8) } else { end };
-                rest.split_at(end)
-            }
-        };
-        let name_end = expression.find(|c| !is_name(c)).unwrap_or(expression.len());
-        let (name, operation) = expression.split_at(name_end);
-        if expression.is_empty() {
-            reading.push("$");
-            return left;
-        }
-        if name == "IFS" && !is_quoted {
-            self.end_word(reading);
-            return left;
-        }
-        let default = || operation.strip_prefix(":-").or_else(|| operation.strip_prefix('-'));
-        let value = self.variables.get(name).filter(|_| operation.is_empty() || default().is_some());
-        let value = value.cloned().or_else(|| default().map(str::to_owned));
-        match value {
-            Some(value) if is_quoted => reading.push(&value),
-            Some(value) => {
-                let mut parts = value.split([' ', '\t', '\n']).filter(|part| !part.is_empty());
-                if let Some(first) = parts.next() {
-                    reading.push(first);
-                }
-                for part in parts {
-                    self.end_word(reading);
-                    reading.push(part);
-                }
-            }
-            None => reading.push("\u{fffd}"),
-        }
-        left
-    }
-
-    fn substitution(&mut self, inner: &str, reading: &mut Reading) {
-        self.inner(inner, reading);
-        let word = reading.word.get_or_insert_default();
-        word.inner.push(inner.to_owned());
-        word.text.push(UNKNOWN);
-    }
-
-    fn inner(&mut self, inner: &str, reading: &mut Reading) {
-        let scope = self.open_scope(reading.command.scope);
-        self.list(inner, reading.depth + 1, scope, Some(reading.command.pipeline));
-    }
-
-    fn end_word(&mut self, reading: &mut Reading) {
-        let Some(word) = reading.word.take() else { return };
-        if let Some(redirect) = reading.redirect.take() {
-            reading.command.redirects.push((redirect, word.text));
-        } else if let Some(string) = reading.documents.iter().position(|(last, _)| last.is_empty()) {
-            reading.documents.remove(string);
-            reading.command.input.push_str(&word.text);
-        } else {
-            reading.command.words.push(word);
-        }
-    }
-
-    fn end_command(&mut self, reading: &mut Reading, is_piped: bool) {
-        self.end_word(reading);
-        let scope = reading.command.scope;
-        let next = match (is_piped, reading.within) {
-            (true, _) => reading.command.pipeline,
-            (false, Some(within)) => within,
-            (false, None) => self.next_pipeline(),
-        };
-        let next = SimpleCommand { pipeline: next, is_fed: is_piped, scope, ..Default::default() };
-        let command = std::mem::replace(&mut reading.command, next);
-        reading.redirect = None;
-        let index = self.line.commands.len();
-        let documents = std::mem::take(&mut reading.documents);
-        let documents = documents.into_iter().filter(|(last, _)| !last.is_empty());
-        reading.open.extend(documents.map(|(last, runs)| (index, last, runs)));
-        if command.words.is_empty() && command.redirects.is_empty() {
-            return;
-        }
-        self.assign(&command);
-        self.line.commands.push(command);
-    }
-
-    /// Notes down what the command sets.
+    /// Notes down what a command sets.
     fn assign(&mut self, command: &SimpleCommand) {
         let is_set = |word: &str| ["export", "local", "declare", "readonly", "typeset"].contains(&word);
         let sets = command.words.iter().skip_while(|word| is_set(&word.text));
@@ -392,51 +95,313 @@ impl Parser {
             };
         }
     }
+}
 
-    /// The texts of here-documents, which begin in the next line.
-    fn documents(&mut self, reading: &mut Reading) {
-        for (index, last, runs) in std::mem::take(&mut reading.open) {
-            let mut text = String::new();
-            while !reading.rest.is_empty() {
-                let end = reading.rest.find('\n').map_or(reading.rest.len(), |end| end + 1);
-                let line = &reading.rest[..end];
-                reading.rest = &reading.rest[end..];
-                if line.trim() == last {
-                    break;
+/// What is read of a list of commands.
+struct Parser<'t> {
+    rest: &'t str,
+    line: &'t mut CommandLine,
+    command: SimpleCommand,
+    word: Option<Word>,
+    redirect: Option<Redirect>,
+    /// What follows the here-documents of the present line.
+    behind_documents: Option<&'t str>,
+    scopes: Vec<usize>,
+    depth: usize,
+    /// The pipeline in which all of the list stands.
+    within: Option<usize>,
+}
+
+impl<'t> Parser<'t> {
+    fn new(rest: &'t str, line: &'t mut CommandLine, command: SimpleCommand, depth: usize) -> Parser<'t> {
+        let (scopes, within) = (vec![command.scope], Some(command.pipeline));
+        let (word, redirect, behind_documents) = (None, None, None);
+        Parser { rest, line, command, word, redirect, behind_documents, scopes, depth, within }
+    }
+
+    /// For a text that stands in the present command.
+    fn nested<'n>(&'n mut self, text: &'n str, scope: usize, depth: usize) -> Parser<'n> {
+        let command = SimpleCommand { pipeline: self.command.pipeline, scope, ..SimpleCommand::default() };
+        Parser::new(text, self.line, command, depth)
+    }
+
+    fn read(mut self) {
+        if self.depth > DEPTH {
+            self.line.is_lost = true;
+            return;
+        }
+        while let Some(c) = self.next() {
+            self.step(c);
+        }
+        self.end_command(false);
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let next = chars.next();
+        self.rest = chars.as_str();
+        next
+    }
+
+    /// Does this come next? It is passed over.
+    fn takes(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// What stands before a mark of one byte, or all that is left. The mark is passed over.
+    fn before(&mut self, mark: Option<usize>) -> &'t str {
+        let end = mark.unwrap_or(self.rest.len());
+        let text = &self.rest[..end];
+        self.rest = self.rest.get(end + 1..).unwrap_or_default();
+        text
+    }
+
+    /// The present word.
+    fn text(&mut self) -> &mut String {
+        &mut self.word.get_or_insert_default().text
+    }
+
+    fn step(&mut self, c: char) {
+        match c {
+            ' ' | '\t' | '\r' => self.end_word(),
+            '\n' => {
+                self.end_command(false);
+                self.rest = self.behind_documents.take().unwrap_or(self.rest);
+            }
+            '#' if self.word.is_none() => {
+                self.rest = &self.rest[self.rest.find('\n').unwrap_or(self.rest.len())..];
+            }
+            '\\' if self.takes("\n") || self.takes("\r\n") => {}
+            '&' if self.takes(">") => {
+                self.end_word();
+                self.redirect = Some(if self.takes(">") { Redirect::Append } else { Redirect::Write });
+            }
+            ';' | '&' => {
+                self.end_command(false);
+                self.takes(c.encode_utf8(&mut [0; 4]));
+            }
+            '|' => {
+                let is_or = self.takes("|");
+                let _ = is_or || self.takes("&");
+                self.end_command(!is_or);
+            }
+            '(' => {
+                self.end_command(false);
+                self.command.scope = self.line.open_scope(self.command.scope);
+                self.scopes.push(self.command.scope);
+            }
+            ')' => {
+                self.end_command(false);
+                if self.scopes.len() > 1 {
+                    self.scopes.pop();
                 }
-                text.push_str(line);
+                self.command.scope = self.scopes.last().copied().unwrap_or_default();
             }
-            if runs && text.contains(['$', '`']) {
-                let mut unquoted =
-                    Reading { word: None, documents: Vec::new(), open: Vec::new(), ..reading.copy() };
-                // As between double quotes, in which a quote means nothing.
-                self.quoted(&text.replace('"', "\\\""), &mut unquoted);
+            '<' | '>' if self.takes("(") => {
+                let inner = self.before(closing(self.rest));
+                self.inner(inner);
+                self.text().push(UNKNOWN);
             }
-            if let Some(command) = self.line.commands.get_mut(index) {
-                command.input.push_str(&text);
+            '<' | '>' => self.redirection(c),
+            _ => self.part(c),
+        }
+    }
+
+    fn redirection(&mut self, c: char) {
+        // `2>`: the number is none of the words.
+        self.word = self.word.take().filter(|word| !word.text.bytes().all(|b| b.is_ascii_digit()));
+        self.end_word();
+        self.redirect = match c {
+            '<' if self.takes("<<") => Some(Redirect::Text),
+            '<' if self.takes("<") => {
+                self.document();
+                None
+            }
+            _ if self.takes("&") => {
+                let number = self.rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+                let is_copy = number.len() < self.rest.len();
+                self.rest = number;
+                (!is_copy).then_some(Redirect::Write)
+            }
+            '<' => {
+                self.takes(">");
+                Some(Redirect::Read)
+            }
+            _ if self.takes(">") => Some(Redirect::Append),
+            _ => {
+                self.takes("|");
+                Some(Redirect::Write)
+            }
+        };
+    }
+
+    /// A here-document: its text begins in the next line.
+    fn document(&mut self) {
+        let (last, runs, rest) = document(self.rest);
+        self.rest = rest;
+        if last.is_empty() {
+            return;
+        }
+        let next_line = || rest.split_once('\n').map_or("", |(_, next)| next);
+        let (text, behind) = until_line(self.behind_documents.unwrap_or_else(next_line), &last);
+        self.behind_documents = Some(behind);
+        self.command.input.push_str(text);
+        if runs && text.contains(['$', '`']) {
+            // As between double quotes, in which a quote means nothing.
+            self.nested(&text.replace('"', "\\\""), self.command.scope, self.depth).quoted();
+        }
+    }
+
+    /// A part of a word.
+    fn part(&mut self, c: char) {
+        self.text();
+        match c {
+            '\\' => {
+                let next = self.next();
+                self.text().extend(next);
+            }
+            '\'' => {
+                let text = self.before(self.rest.find('\''));
+                self.text().push_str(text);
+            }
+            '"' => self.quoted(),
+            '$' if self.takes("'") => self.ansi(),
+            '$' if self.takes("\"") => self.quoted(),
+            '$' | '`' => self.expansion(c, false),
+            c => self.text().push(c),
+        }
+    }
+
+    /// Up to the closing quote.
+    fn quoted(&mut self) {
+        while let Some(c) = self.next() {
+            match c {
+                '"' => return,
+                '\\' if self.takes("\n") => {}
+                '\\' if self.rest.starts_with(['$', '`', '"', '\\']) => {
+                    let next = self.next();
+                    self.text().extend(next);
+                }
+                '$' | '`' => self.expansion(c, true),
+                c => self.text().push(c),
             }
         }
     }
-}
 
-impl<'a> Reading<'a> {
-    fn push(&mut self, text: &str) {
-        self.word.get_or_insert_default().text.push_str(text);
+    /// What begins with `$` or a backtick.
+    fn expansion(&mut self, c: char, is_quoted: bool) {
+        if c == '`' {
+            let inner = self.before(unescaped(self.rest, '`'));
+            return self.substitution(&inner.replace("\\`", "`"));
+        }
+        if self.takes("((") {
+            self.rest = self.rest.split_once("))").map_or("", |(_, rest)| rest);
+            return self.text().push('0');
+        }
+        if self.takes("(") {
+            let inner = self.before(closing(self.rest));
+            return self.substitution(inner);
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let expression = if self.takes("{") {
+            self.before(self.rest.find('}'))
+        } else {
+            let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
+            // `$1`, `$?`, `$@`
+            let one = self.rest.chars().next().map_or(0, char::len_utf8);
+            let (name, rest) = self.rest.split_at(if end == 0 { one } else { end });
+            self.rest = rest;
+            name
+        };
+        let (name, operation) =
+            expression.split_at(expression.find(|c| !is_name(c)).unwrap_or(expression.len()));
+        if expression.is_empty() {
+            return self.text().push('$');
+        }
+        if name == "IFS" && !is_quoted {
+            return self.end_word();
+        }
+        let default = operation.strip_prefix(":-").or_else(|| operation.strip_prefix('-'));
+        let known = self.line.variables.get(name).filter(|_| operation.is_empty() || default.is_some());
+        match known.cloned().or_else(|| default.map(str::to_owned)) {
+            None => self.text().push(UNKNOWN),
+            Some(value) if is_quoted => self.text().push_str(&value),
+            Some(value) => {
+                for (n, part) in value.split([' ', '\t', '\n']).filter(|part| !part.is_empty()).enumerate() {
+                    if n > 0 {
+                        self.end_word();
+                    }
+                    self.text().push_str(part);
+                }
+            }
+        }
     }
 
-    /// The same place, with nothing read.
-    fn copy(&self) -> Reading<'a> {
-        let SimpleCommand { pipeline, scope, .. } = self.command;
-        Reading {
-            rest: "",
-            command: SimpleCommand { pipeline, scope, ..Default::default() },
-            word: None,
-            redirect: None,
-            documents: Vec::new(),
-            open: Vec::new(),
-            scopes: self.scopes.clone(),
-            depth: self.depth,
-            within: self.within,
+    fn substitution(&mut self, inner: &str) {
+        self.inner(inner);
+        let word = self.word.get_or_insert_default();
+        word.inner.push(inner.to_owned());
+        word.text.push(UNKNOWN);
+    }
+
+    fn inner(&mut self, inner: &str) {
+        let scope = self.line.open_scope(self.command.scope);
+        self.nested(inner, scope, self.depth + 1).read();
+    }
+
+    /// `$'…'`
+    fn ansi(&mut self) {
+        while let Some(c) = self.next().filter(|c| *c != '\'') {
+            let c = if c == '\\' { self.escape() } else { Some(c) };
+            self.text().extend(c);
+        }
+    }
+
+    /// What follows a backslash in it.
+    fn escape(&mut self) -> Option<char> {
+        let start = self.rest;
+        let kind = self.next()?;
+        let (digits, base, most) = match kind {
+            'x' => (self.rest, 16, 2),
+            'u' => (self.rest, 16, 4),
+            'U' => (self.rest, 16, 8),
+            '0'..='7' => (start, 8, 3),
+            'n' => return Some('\n'),
+            't' => return Some('\t'),
+            _ => return Some(kind),
+        };
+        let length = digits.chars().take(most).take_while(|c| c.is_digit(base)).count();
+        let code = u32::from_str_radix(&digits[..length], base).ok().and_then(char::from_u32);
+        if code.is_some() {
+            self.rest = &digits[length..];
+        }
+        code.or(Some(kind))
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        match self.redirect.take() {
+            Some(Redirect::Text) => self.command.input.push_str(&word.text),
+            Some(redirect) => self.command.redirects.push((redirect, word.text)),
+            None => self.command.words.push(word),
+        }
+    }
+
+    fn end_command(&mut self, is_piped: bool) {
+        self.end_word();
+        self.redirect = None;
+        let pipeline = match self.within {
+            _ if is_piped => self.command.pipeline,
+            Some(within) => within,
+            None => self.line.next_pipeline(),
+        };
+        let next = SimpleCommand { pipeline, scope: self.command.scope, ..SimpleCommand::default() };
+        let command = std::mem::replace(&mut self.command, next);
+        if !command.words.is_empty() || !command.redirects.is_empty() {
+            self.line.assign(&command);
+            self.line.commands.push(command);
         }
     }
 }
@@ -460,8 +425,20 @@ fn document(text: &str) -> (String, bool, &str) {
     (last.replace(quotes, ""), !last.contains(quotes), rest)
 }
 
+/// The lines before this one, and what follows it.
+fn until_line<'t>(text: &'t str, last: &str) -> (&'t str, &'t str) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim() == last {
+            return (&text[..at], &text[at + line.len()..]);
+        }
+        at += line.len();
+    }
+    (text, "")
+}
+
 /// Where the parenthesis closes that was opened before `text`.
-fn closing(text: &str) -> usize {
+fn closing(text: &str) -> Option<usize> {
     let mut open = 1;
     let mut quote = None;
     let mut last_line = None;
@@ -474,14 +451,8 @@ fn closing(text: &str) -> usize {
             }
             // Quotes and parentheses in a here-document mean nothing.
             ('\n', None) if last_line.is_some() => {
-                let mut end = at + 1;
-                for line in text[at + 1..].split_inclusive('\n') {
-                    end += line.len();
-                    if Some(line.trim()) == last_line.as_deref() {
-                        break;
-                    }
-                }
-                last_line = None;
+                let last = last_line.take().unwrap_or_default();
+                let end = text.len() - until_line(&text[at + 1..], &last).1.len();
                 while characters.offset() < end && characters.next().is_some() {}
             }
             ('\\', None | Some('"')) => drop(characters.next()),
@@ -491,14 +462,14 @@ fn closing(text: &str) -> usize {
             (')', None | Some('"')) => {
                 open -= 1;
                 if open == 0 {
-                    return at;
+                    return Some(at);
                 }
             }
             ('\'' | '"', None) => quote = Some(c),
             _ => {}
         }
     }
-    text.len()
+    None
 }
 
 fn unescaped(text: &str, mark: char) -> Option<usize> {
@@ -511,45 +482,6 @@ fn unescaped(text: &str, mark: char) -> Option<usize> {
         }
     }
     None
-}
-
-/// `$'…'`: adds what it means, and returns what follows the closing quote.
-fn ansi<'t>(text: &'t str, into: &mut String) -> &'t str {
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        match c {
-            '\'' => return rest,
-            '\\' => {
-                let Some(kind) = rest.chars().next() else { return rest };
-                let (digits, base, most) = match kind {
-                    'x' => (&rest[1..], 16, 2),
-                    'u' => (&rest[1..], 16, 4),
-                    'U' => (&rest[1..], 16, 8),
-                    '0'..='7' => (rest, 8, 3),
-                    _ => (rest, 0, 0),
-                };
-                let length = digits.chars().take(most).take_while(|c| base > 0 && c.is_digit(base)).count();
-                let code = u32::from_str_radix(&digits[..length], base.max(2)).ok().and_then(char::from_u32);
-                match code {
-                    Some(code) => {
-                        into.push(code);
-                        rest = &digits[length..];
-                    }
-                    None => {
-                        into.push(match kind {
-                            'n' => '\n',
-                            't' => '\t',
-                            kind => kind,
-                        });
-                        rest = &rest[kind.len_utf8()..];
-                    }
-                }
-            }
-            c => into.push(c),
-        }
-    }
-    rest
 }
 
 #[cfg(test)]
@@ -606,7 +538,7 @@ mod tests {
         );
         assert_eq!(line.commands[0].input, "curl $(x)\n");
         assert_eq!(line.commands.len(), 3, "{line:?}");
-        assert_eq!(words("a <<EOF\nit's $(b)\nEOF\nc"), [["a"], ["b"], ["c"]]);
+        assert_eq!(words("a <<EOF\nit's $(b)\nEOF\nc"), [["b"], ["a"], ["c"]]);
         assert_eq!(
             words("a \"$(b <<'E'\nit's (c\nE\n)\" && d"),
             [vec!["b"], vec!["a", "\u{fffd}"], vec!["d"]]

@@ -9,7 +9,7 @@ use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::Llm;
-use crate::memory::budget::{Allowance, Call, CallBudget};
+use crate::memory::budget::{Call, CallBudget};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::{Answer, Failure, Question};
@@ -167,8 +167,8 @@ impl Caller<'_> {
     fn launch(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Option<Failure>> {
         let Some(line) = self.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
         let now = self.env.now();
-        if let Allowance::Spent(spent) = self.budget.allowance(now)? {
-            return Ok(Some(Failure::Spent(spent.to_string())));
+        if let Some(spent) = self.budget.spent(now)? {
+            return Ok(Some(Failure::Spent(spent)));
         }
         let purpose = match (question.is_repair(), is_dry) {
             (true, _) => "repair",

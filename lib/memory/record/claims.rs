@@ -2,12 +2,17 @@
 //! identifiers, long numbers) and runs of four words. Letters are folded, and punctuation does not count: `evil[.]example`,
 //! `EVIL.example` and "evil.\nexample" are the same.
 
+use crate::base::text::border;
+use crate::memory::addresses::{addresses, is_far, is_plain};
 use crate::memory::facts::{PieceKind, is_alternative, is_unspaced, pieces};
-use crate::memory::record::addresses::{addresses, is_far, is_plain};
+use crate::memory::lists::List;
+use crate::memory::programs::{INSTALLS, MANAGERS, PACKAGE_RUNNERS};
 use crate::memory::record::plain::plain;
 use crate::memory::search::language::is_stop_word;
 use crate::store::entry::EntryId;
+use base64::Engine;
 use std::hash::BuildHasher;
+use std::ops::Range;
 
 /// Longer words are cut: nobody names anything with so many bytes.
 const WORD_BYTES: usize = 500;
@@ -43,8 +48,27 @@ pub(super) struct Claim {
     pub(super) text: String,
     /// Its own key, and then those of its parts.
     pub(super) keys: Vec<String>,
-    /// It is a name of code, which is compared as it stands.
-    pub(super) is_identifier: bool,
+}
+
+impl Claim {
+    /// Of one with a single key.
+    fn name(text: &str, key: String) -> Claim {
+        Claim { kind: ClaimKind::Name, text: text.to_owned(), keys: vec![key] }
+    }
+
+    /// `retry_budget`, `advanceTimers`, `pgx.Conn`: a name of code, which is compared as it stands.
+    pub(super) fn is_identifier(&self) -> bool {
+        let token = self.text.as_str();
+        let has_hump =
+            token.chars().zip(token.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+        let is_code =
+            has_hump || token.contains('_') || token.contains("::") || token.contains(char::is_uppercase);
+        self.kind == ClaimKind::Name
+            && token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
+            && is_code
+            && !is_fingerprint(token)
+            && !is_far(token)
+    }
 }
 
 /// The letters and digits of a text, in lower case.
@@ -55,22 +79,14 @@ pub(super) fn key_of(text: &str) -> String {
 /// The words between blanks, quotes, brackets and the like.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_border = |c: char| {
-        !is_plain(c)
-            && (c.is_whitespace()
-                || c.is_control()
-                || "\"'`<>|;,()[]{}\\“”„‘’‚«»‹›…".contains(c)
-                || is_unspaced(c))
+        let is_mark = c.is_whitespace() || c.is_control() || "\"'`<>|;,()[]{}\\“”„‘’‚«»‹›…".contains(c);
+        !is_plain(c) && (is_mark || is_unspaced(c))
     };
-    let trim = |token: &'_ str| -> (usize, usize) {
-        let end = token.trim_end_matches(|c: char| "*_.:!?%-/".contains(c)).len();
-        let start =
-            token[..end].len() - token[..end].trim_start_matches(|c: char| "*_:!?#+^%".contains(c)).len();
-        (start, end)
-    };
-    text.split(is_border).filter(|token| !token.is_empty()).filter_map(move |token| {
-        let (start, end) = trim(token);
-        token.get(start..end).filter(|token| !token.is_empty())
-    })
+    let bare = text.split(is_border).map(|token| {
+        let token = token.trim_end_matches(|c: char| "*_.:!?%-/".contains(c));
+        token.trim_start_matches(|c: char| "*_:!?#+^%".contains(c))
+    });
+    bare.filter(|token| !token.is_empty())
 }
 
 fn digits(token: &str) -> usize {
@@ -132,20 +148,10 @@ fn parts(token: &str) -> impl Iterator<Item = &str> {
     rest.into_iter().chain(pieces.filter(move |part| part.len() < token.len())).filter(|part| is_name(part))
 }
 
-/// `retry_budget`, `advanceTimers`, `pgx.Conn`: a name of code, which is compared as it stands.
-fn is_identifier(token: &str) -> bool {
-    let has_hump =
-        token.chars().zip(token.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-    token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
-        && !is_fingerprint(token)
-        && (has_hump || token.contains(['_']) || token.contains("::") || token.contains(char::is_uppercase))
-        && !is_far(token)
-}
-
 /// Calls `each` with the key of everything in a text that has a name.
 pub(super) fn each_key(text: &str, mut each: impl FnMut(&str)) {
     for token in tokens(text) {
-        let token = &token[..crate::base::text::border(token, WORD_BYTES)];
+        let token = &token[..border(token, WORD_BYTES)];
         if let Some(flag) = flag_key(token) {
             each(&flag);
         }
@@ -164,95 +170,100 @@ pub(super) fn each_key(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// Calls `each` with the hash of every run of four words.
-pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnMut(u64)) {
+/// Calls `each` with the hash of every run of four words, and with where it stands among the words of the text.
+pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnMut(u64, Range<usize>)) {
     // The last words: their hashes, and whether each is half a word.
     let mut last: Vec<(u64, bool)> = Vec::with_capacity(2 * RUN_WORDS + 1);
+    let mut count = 0;
     each_word(text, |word, is_half| {
         if last.len() == 2 * RUN_WORDS {
             last.remove(0);
         }
         last.push((hasher.hash_one(word), is_half));
-        if let Some(start) = run_start(last.iter().map(|(_, is_half)| *is_half)) {
-            each(run_key(hasher, &last[start..]));
+        count += 1;
+        let mut halves = 0;
+        let start = last.iter().rposition(|(_, is_half)| {
+            halves += if *is_half { 1 } else { 2 };
+            halves >= 2 * RUN_WORDS
+        });
+        if let Some(start) = start {
+            each(hasher.hash_one(("run", &last[start..])), count - (last.len() - start)..count);
         }
     });
 }
 
-/// Where the run begins that ends with the last of these words, which are whole or half; `None`: there are too few.
-fn run_start(halves: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator) -> Option<usize> {
-    let mut length = 0;
-    for (at, is_half) in halves.enumerate().rev() {
-        length += if is_half { 1 } else { 2 };
-        if length >= 2 * RUN_WORDS {
-            return Some(at);
+/// What a field of a note repeats in runs of four words and more, if that says something: four words with three of content do,
+/// more of them with four. `is_repeated` gets the hash of a run.
+pub(super) fn quotations(
+    field: &str,
+    hasher: &impl BuildHasher,
+    is_repeated: impl Fn(u64) -> bool,
+) -> Vec<String> {
+    let seen = plain(field);
+    let mut words: Vec<(String, bool)> = Vec::new();
+    each_word(&seen, |word, is_half| words.push((word.to_owned(), is_half || !is_stop_word(word))));
+    let mut runs = Vec::new();
+    each_run(&seen, hasher, |hash, place| runs.push((is_repeated(hash), place)));
+    let content = |place: &Range<usize>| words[place.clone()].iter().filter(|(_, says)| *says).count();
+    let mut found = Vec::new();
+    // Runs that follow each other are one quotation.
+    for quoted in runs.chunk_by(|one, next| one.0 == next.0).filter(|runs| runs[0].0) {
+        let whole = quoted[0].1.start..quoted.last().map_or(0, |(_, place)| place.end);
+        if content(&whole) > RUN_CONTENT || quoted.iter().any(|(_, place)| content(place) >= RUN_CONTENT) {
+            found.push(words[whole].iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" "));
         }
     }
-    None
-}
-
-fn run_key(hasher: &impl BuildHasher, run: &[(u64, bool)]) -> u64 {
-    hasher.hash_one(("run", run))
+    found
 }
 
 /// Calls `each` with every word in normal form; of scripts without blanks with every character, which is half a word.
 /// Letters that stand alone, three and more in a row, are a word that is spelled.
 fn each_word(text: &str, mut each: impl FnMut(&str, bool)) {
     let mut word = String::new();
-    let mut spelled = String::new();
-    let end = |word: &mut String, spelled: &mut String, each: &mut dyn FnMut(&str, bool)| {
-        if word.chars().nth(1).is_none() && !word.is_empty() {
-            spelled.push_str(word);
-        } else if !word.is_empty() {
-            say_spelled(spelled, each);
-            each(word, false);
+    let mut letters = String::new();
+    for c in text.chars().chain([' ']) {
+        let is_end = c.is_whitespace() || is_unspaced(c);
+        if is_end && word.chars().nth(1).is_none() {
+            letters.push_str(&word);
+            word.clear();
         }
-        word.clear();
-    };
-    for c in text.chars() {
-        if is_unspaced(c) {
-            end(&mut word, &mut spelled, &mut each);
-            say_spelled(&mut spelled, &mut each);
-            if c.is_alphanumeric() {
-                let mut buffer = [0; 4];
-                each(c.encode_utf8(&mut buffer), true);
-            }
-        } else if c.is_whitespace() {
-            end(&mut word, &mut spelled, &mut each);
-        } else if c.is_alphanumeric() && word.len() < WORD_BYTES {
+        if is_unspaced(c) || is_end && !word.is_empty() {
+            end_spelled(&mut letters, &mut each);
+        }
+        if is_end && !word.is_empty() {
+            each(&word, false);
+            word.clear();
+        }
+        if is_unspaced(c) && c.is_alphanumeric() {
+            each(c.encode_utf8(&mut [0; 4]), true);
+        } else if !is_end && c.is_alphanumeric() && word.len() < WORD_BYTES {
             word.extend(c.to_lowercase());
         }
     }
-    end(&mut word, &mut spelled, &mut each);
-    say_spelled(&mut spelled, &mut each);
+    end_spelled(&mut letters, &mut each);
 }
 
-fn say_spelled(spelled: &mut String, each: &mut dyn FnMut(&str, bool)) {
-    if spelled.chars().nth(2).is_some() {
-        each(spelled, false);
-    } else {
-        let mut buffer = [0; 4];
-        spelled.chars().for_each(|c| each(c.encode_utf8(&mut buffer), false));
+fn end_spelled(letters: &mut String, each: &mut impl FnMut(&str, bool)) {
+    match letters.chars().nth(2) {
+        Some(_) => each(letters, false),
+        None => letters.chars().for_each(|c| each(c.encode_utf8(&mut [0; 4]), false)),
     }
-    spelled.clear();
+    letters.clear();
 }
 
-/// Calls `each` with every word that is spelled: letters that stand alone, three and more in a row.
-fn each_spelled(text: &str, mut each: impl FnMut(&str)) {
-    let mut spelled = String::new();
-    for token in text.split_whitespace().chain(["  "]) {
+/// The words that are spelled: letters that stand alone, three and more in a row.
+fn spelled(text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    for token in text.split_whitespace() {
         let mut letters = token.chars().filter(|c| c.is_alphanumeric());
-        match (letters.next(), letters.next()) {
-            (Some(letter), None) => spelled.extend(letter.to_lowercase()),
-            (None, _) if token != "  " => {}
-            _ => {
-                if spelled.len() >= SPELLED {
-                    each(&spelled);
-                }
-                spelled.clear();
-            }
+        match (letters.next(), letters.next(), found.last_mut()) {
+            (Some(letter), None, Some(word)) => word.extend(letter.to_lowercase()),
+            (None, ..) => {}
+            _ => found.push(String::new()),
         }
     }
+    found.retain(|word| word.len() >= SPELLED);
+    found
 }
 
 /// The names in one field of a note, in their order; also those that are spelled with blanks, with marks of code between
@@ -262,17 +273,9 @@ pub(super) fn names(field: &str) -> Vec<Claim> {
     let mut found = names_in(&seen);
     let unmarked: String = seen.chars().filter(|c| !"`*\"'".contains(*c)).collect();
     for text in unveiled(&seen).into_iter().chain((unmarked.len() < seen.len()).then_some(unmarked)) {
-        let more = names_in(&text);
-        found.extend(more.into_iter().filter(|claim| !claim.is_identifier));
+        found.extend(names_in(&text).into_iter().filter(|claim| !claim.is_identifier()));
     }
-    each_spelled(&seen, |word| {
-        found.push(Claim {
-            kind: ClaimKind::Name,
-            text: word.to_owned(),
-            keys: vec![word.to_owned()],
-            is_identifier: false,
-        });
-    });
+    found.extend(spelled(&seen).into_iter().map(|word| Claim::name(&word, word.clone())));
     found
 }
 
@@ -284,19 +287,12 @@ fn names_in(text: &str) -> Vec<Claim> {
             let packages = if is_code || is_prompt(line) { packages(line) } else { Vec::new() };
             for token in tokens(line).filter(|token| EntryId::whole(token).is_none()) {
                 let is_package = packages.contains(&token);
+                let is_named = |word: &&str| is_package || is_name(word) && (is_code || !is_compound(word));
                 let flag = flag_key(token);
-                let value =
-                    token.strip_prefix('-').and_then(|flag| flag.split_once('=')).map(|(_, value)| value);
-                let is_named =
-                    |token: &&str| is_package || is_name(token) && (is_code || !is_compound(token));
+                let value = token.split_once('=').filter(|_| token.starts_with('-')).map(|(_, value)| value);
                 let words = [Some(token).filter(|_| flag.is_none()), value].into_iter().flatten();
-                found.extend(words.filter(is_named).map(|token| claim(token, is_package)));
-                found.extend(flag.map(|key| Claim {
-                    kind: ClaimKind::Name,
-                    text: token.to_owned(),
-                    keys: vec![key],
-                    is_identifier: false,
-                }));
+                found.extend(words.filter(is_named).map(|word| claim(word, is_package)));
+                found.extend(flag.map(|key| Claim::name(token, key)));
             }
         }
     }
@@ -310,43 +306,31 @@ fn is_prompt(line: &str) -> bool {
 
 /// What a command installs: the words after a manager and its verb that are no flags.
 fn packages(line: &str) -> Vec<&str> {
-    let words: Vec<&str> = tokens(line).collect();
-    let Some(manager) = words.iter().position(|word| MANAGERS.contains(word) || DIRECT.contains(word)) else {
-        return Vec::new();
+    let mut words = tokens(line);
+    let is_manager = |word: &&str| {
+        PACKAGE_RUNNERS.has(word) || MANAGERS.has(word) || List("managers of clusters").has(word)
     };
-    let rest = &words[manager + 1..];
-    let from = match DIRECT.contains(&words[manager]) {
-        true => 0,
-        false => match rest.iter().position(|word| MANAGED.contains(word)) {
-            Some(verb) => verb + 1,
-            None => return Vec::new(),
-        },
-    };
-    rest[from..].iter().copied().filter(|word| !word.starts_with('-') && is_package(word)).collect()
+    match words.find(is_manager) {
+        Some(manager) if PACKAGE_RUNNERS.has(manager) => {}
+        Some(_) if words.any(|word| INSTALLS.has(word)) => {}
+        _ => return Vec::new(),
+    }
+    words.filter(|word| !word.starts_with('-') && is_package(word)).collect()
 }
 
 fn claim(token: &str, is_package: bool) -> Claim {
-    let kind = match is_far(token) {
-        true => ClaimKind::Address,
-        false if is_package => ClaimKind::Package,
-        false => ClaimKind::Name,
-    };
-    let parts: Vec<&str> = match kind {
-        ClaimKind::Address => host_parts(token).collect(),
-        ClaimKind::Package => token.split(['@', '=']).filter(|part| !part.is_empty()).collect(),
-        ClaimKind::Name => parts(token).collect(),
+    let (kind, mut parts): (_, Vec<&str>) = match is_far(token) {
+        true => (ClaimKind::Address, host_parts(token).collect()),
+        false if is_package => {
+            (ClaimKind::Package, token.split(['@', '=']).filter(|part| !part.is_empty()).collect())
+        }
+        false => (ClaimKind::Name, parts(token).collect()),
     };
     // Of a setting the name and the value, each for itself.
     let is_setting = kind == ClaimKind::Name && token.contains('=') && !parts.is_empty();
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !is_setting || !is_compound(part)).collect();
+    parts.retain(|part| !is_setting || !is_compound(part));
     let whole = Some(token).filter(|_| !is_setting || parts.is_empty());
-    let keys = whole.into_iter().chain(parts).map(key_of).collect();
-    Claim {
-        kind,
-        text: token.to_owned(),
-        keys,
-        is_identifier: kind == ClaimKind::Name && is_identifier(token),
-    }
+    Claim { kind, text: token.to_owned(), keys: whole.into_iter().chain(parts).map(key_of).collect() }
 }
 
 /// May it name a package?
@@ -378,15 +362,6 @@ pub(super) fn disguised(field: &str) -> Vec<String> {
     words.filter(is_disguise).map(str::to_owned).collect()
 }
 
-/// Programs that install and run what is named after them.
-const DIRECT: [&str; 5] = ["npx", "uvx", "pipx", "bunx", "pnpx"];
-/// Programs that do so with these words.
-const MANAGERS: [&str; 23] = [
-    "npm", "pnpm", "yarn", "bun", "cargo", "uv", "pip", "pip3", "poetry", "go", "gem", "brew", "apt",
-    "apt-get", "dnf", "yum", "apk", "pacman", "conda", "composer", "dotnet", "pdm", "helm",
-];
-const MANAGED: [&str; 8] = ["install", "add", "i", "get", "require", "dlx", "binstall", "-S"];
-
 /// An address without its scheme; of one without a path also its host. A host that is known says nothing of its pages.
 fn host_parts(token: &str) -> impl Iterator<Item = &str> {
     let address = addresses(token).first().map_or(token, |address| address.text);
@@ -398,75 +373,13 @@ fn host_parts(token: &str) -> impl Iterator<Item = &str> {
     std::iter::once(rest).chain(host).filter(|part| !part.is_empty())
 }
 
-/// A run of four words of a note.
-pub(super) struct Run {
-    pub(super) hash: u64,
-    /// Each with whether it says something.
-    words: Vec<(String, bool)>,
-}
-
-/// The words of runs that follow each other, each once.
-fn words_in(runs: &[Run]) -> impl Iterator<Item = &(String, bool)> {
-    let first = runs.first().into_iter().flat_map(|run| &run.words);
-    first.chain(runs.iter().skip(1).filter_map(|run| run.words.last()))
-}
-
-/// What runs that follow each other say.
-pub(super) fn said(runs: &[Run]) -> String {
-    words_in(runs).map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ")
-}
-
-/// Do runs that follow each other say something? Four words do with three of content, more of them with four.
-pub(super) fn say_something(runs: &[Run]) -> bool {
-    let says = |(_, is_content): &&(String, bool)| *is_content;
-    let of_one = |run: &Run| run.words.iter().filter(says).count();
-    runs.iter().any(|run| of_one(run) >= RUN_CONTENT) || words_in(runs).filter(says).count() > RUN_CONTENT
-}
-
-/// The runs of one field of a note.
-pub(super) fn runs(field: &str, hasher: &impl BuildHasher) -> Vec<Run> {
-    let seen = plain(field);
-    let mut words: Vec<(u64, String, bool)> = Vec::new();
-    let mut found = Vec::new();
-    each_word(&seen, |word, is_half| words.push((hasher.hash_one(word), word.to_owned(), is_half)));
-    for end in 1..=words.len() {
-        // No run is longer than twice as many halves.
-        let near = &words[end.saturating_sub(2 * RUN_WORDS)..end];
-        let Some(start) = run_start(near.iter().map(|(_, _, is_half)| *is_half)) else { continue };
-        let run = &near[start..];
-        let hashes: Vec<(u64, bool)> = run.iter().map(|(hash, _, is_half)| (*hash, *is_half)).collect();
-        found.push(Run {
-            hash: run_key(hasher, &hashes),
-            words: run
-                .iter()
-                .map(|(_, word, is_half)| (word.clone(), *is_half || !is_stop_word(word)))
-                .collect(),
-        });
-    }
-    found
-}
-
-/// Parts of words that people join with a hyphen.
-const COMPOUND_PARTS: &[&str] = &[
-    "non", "re", "pre", "post", "self", "up", "well", "high", "low", "long", "short", "full", "half",
-    "multi", "single", "double", "cross", "co", "sub", "semi", "anti", "inter", "intra", "based", "only",
-    "level", "time", "free", "like", "specific", "wide", "side", "line", "in", "out", "off", "to", "by",
-    "on", "down", "over", "aware", "safe", "friendly", "end", "run", "read", "write", "one", "two", "three",
-    "first", "second", "third", "last", "end", "real", "open", "built", "hard", "soft", "old", "new", "in",
-    "of", "the", "and", "per", "case", "size", "sized", "point", "party", "purpose", "way", "day", "hour",
-    "minute", "second", "year", "week", "month", "step", "letter", "word", "quality", "grade", "ready",
-    "proof", "through", "back", "fast", "slow", "deep", "top", "bottom", "left", "right", "big", "small",
-    "human", "machine", "user", "key", "left", "most", "least", "best", "worst", "ever", "never", "e", "ad",
-    "hoc",
-];
-
 /// Is it a word of prose such as `read-only` or `up-to-date`, and no name?
 fn is_compound(token: &str) -> bool {
     let is_word = token.chars().all(|c| c.is_lowercase() || c == '-') || {
         let mut chars = token.chars();
         chars.next().is_some_and(char::is_uppercase) && chars.all(|c| c.is_lowercase() || c == '-')
     };
-    is_word && token.to_lowercase().split('-').any(|part| COMPOUND_PARTS.contains(&part))
+    is_word && token.to_lowercase().split('-').any(|part| List("compound parts").has(part))
 }
 
 /// What a text of somebody else's spells otherwise: escapes of URLs, HTML and programs, and what is packed in base64.
@@ -481,7 +394,6 @@ pub(super) fn unveiled(text: &str) -> Vec<String> {
             continue;
         }
         let bare = token.trim_end_matches('=').replace('-', "+").replace('_', "/");
-        use base64::Engine;
         if let Ok(bytes) = base64::engine::general_purpose::STANDARD_NO_PAD.decode(&bare)
             && let Ok(plain) = String::from_utf8(bytes)
             && plain.chars().all(|c| !c.is_control() || c.is_whitespace())
@@ -498,60 +410,41 @@ fn unescaped(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(['%', '&', '\\']) {
         plain.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match escape(rest) {
-            Some((c, length)) => {
-                plain.push(c);
-                rest = &rest[length..];
-            }
-            None => {
-                plain.push_str(&rest[..1]);
-                rest = &rest[1..];
-            }
-        }
+        let (c, length) = escape(&rest[at..]).unwrap_or((char::from(rest.as_bytes()[at]), 1));
+        plain.push(c);
+        rest = &rest[at + length..];
     }
     plain + rest
 }
 
 /// The character that an escape at the beginning of a text stands for, and how long the escape is.
 fn escape(text: &str) -> Option<(char, usize)> {
-    let hex = |from: usize, length: usize| {
-        let digits =
-            text.get(from..from + length).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
-        char::from_u32(u32::from_str_radix(digits, 16).ok()?)
+    let (digits, length, base) = if text.starts_with('%') {
+        (text.get(1..3)?, 3, 16)
+    } else if text.starts_with("\\x") {
+        (text.get(2..4)?, 4, 16)
+    } else if text.starts_with("\\u") {
+        (text.get(2..6)?, 6, 16)
+    } else {
+        let end = text[..border(text, 12)].find(';')?;
+        let number = text.strip_prefix("&#")?.get(..end - 2)?;
+        let hex = number.strip_prefix(['x', 'X']);
+        (hex.unwrap_or(number), end + 1, if hex.is_some() { 16 } else { 10 })
     };
-    if text.starts_with('%') {
-        return Some((hex(1, 2)?, 3));
-    }
-    if text.starts_with("\\x") {
-        return Some((hex(2, 2)?, 4));
-    }
-    if text.starts_with("\\u") {
-        return Some((hex(2, 4)?, 6));
-    }
-    let end = text[..crate::base::text::border(text, 12)].find(';')?;
-    let number = text.get(2..end).filter(|_| text.starts_with("&#"))?;
-    let code = match number.strip_prefix(['x', 'X']) {
-        Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-        None => number.parse().ok()?,
-    };
-    Some((char::from_u32(code)?, end + 1))
+    let is_number = digits.chars().all(|c| c.is_digit(base));
+    let code = u32::from_str_radix(digits, base).ok().filter(|_| is_number)?;
+    Some((char::from_u32(code)?, length))
 }
-
-/// Words that stand for a mark: "evil dot example".
-const SPOKEN: [&str; 12] = [
-    "dot", "punkt", "punto", "point", "dash", "hyphen", "slash", "colon", "underscore", "at", "minus",
-    "period",
-];
 
 /// The letters and digits of a text in lower case, and once more without the words that stand for marks.
 pub(super) fn stream(text: &str, into: &mut String) {
+    const SPOKEN: List = List("spoken marks");
     into.push(' ');
     text.chars().filter(|c| c.is_alphanumeric()).for_each(|c| into.extend(c.to_lowercase()));
     let lower = text.to_lowercase();
     let words = || lower.split(|c: char| !c.is_alphanumeric());
-    if words().any(|word| SPOKEN.contains(&word)) {
+    if words().any(|word| SPOKEN.has(word)) {
         into.push(' ');
-        words().filter(|word| !SPOKEN.contains(word)).for_each(|word| into.push_str(word));
+        words().filter(|word| !SPOKEN.has(word)).for_each(|word| into.push_str(word));
     }
 }

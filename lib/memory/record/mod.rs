@@ -4,10 +4,8 @@
 //! A leaf without I/O: it knows texts and who they are from, nothing of batches or files. All of it is linear in the
 //! length of its texts.
 
-mod addresses;
 mod claims;
 mod dangers;
-mod note;
 mod own;
 mod piped;
 mod plain;
@@ -21,12 +19,9 @@ pub(crate) use crate::memory::record::sentences::{collapsed, of_note as sentence
 
 use crate::memory::facts::facts;
 use crate::memory::record::claims::{
-    Claim, ClaimKind, Run, disguised, each_key, each_run, key_of, names, runs, said, say_something, stream,
-    unveiled,
+    Claim, ClaimKind, disguised, each_key, each_run, key_of, names, quotations, stream, unveiled,
 };
-pub(crate) use crate::memory::record::note::NoteText;
-use crate::memory::record::own::Typed;
-use crate::memory::record::piped::pipes_network;
+use crate::memory::record::dangers::piped;
 use crate::memory::record::plain::plain;
 use crate::memory::record::typed::{TypedSentence, sentences_typed, typed_part};
 use crate::memory::record::words::words_of;
@@ -42,6 +37,33 @@ const LOOSE: usize = 6;
 const ELSEWHERE: &str = "files elsewhere";
 /// So many hosts are named in a note.
 const HOSTS: usize = 10;
+
+/// What a note says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NoteText<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) summary: &'a str,
+    pub(crate) tags: &'a [String],
+    pub(crate) body: &'a str,
+}
+
+impl<'a> NoteText<'a> {
+    fn fields(&self) -> impl Iterator<Item = &'a str> {
+        let tags = self.tags.iter().map(|tag| tag.split_once("__").map_or(tag.as_str(), |(_, name)| name));
+        self.texts().into_iter().chain(tags)
+    }
+
+    /// The texts that are made of sentences.
+    pub(crate) fn texts(&self) -> [&'a str; 3] {
+        [self.title, self.summary, self.body]
+    }
+
+    /// The words of each of its sentences.
+    fn sentences(&self) -> impl Iterator<Item = Vec<String>> + use<'a> {
+        let sentences = self.texts().into_iter().flat_map(sentences_of_note);
+        sentences.map(|sentence| words_of(&sentence)).filter(|words| !words.is_empty())
+    }
+}
 
 /// From whom a stretch of a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,24 +95,28 @@ impl Speaker {
 }
 
 /// By whom something was said.
-mod by {
-    pub(super) const PERSON: u8 = 1;
-    pub(super) const AGENT: u8 = 2;
-    pub(super) const INSIDE: u8 = 4;
-    pub(super) const OUTSIDE: u8 = 8;
-    /// The agent, before anything came from outside.
-    pub(super) const AGENT_FIRST: u8 = 16;
-    /// The agent, into a file of the repository; or the repository shows it after the agent brought it from outside.
-    pub(super) const WRITTEN: u8 = 32;
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Given {
+    person: bool,
+    inside: bool,
+    /// The agent wrote it into a file of the repository, or the repository shows it after the agent brought it from outside.
+    written: bool,
+    /// The agent: how much had come from outside when it said it first, in bytes of [`Record::outside`].
+    agent: Option<u32>,
+    /// The same, when it came from outside first.
+    outside: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Given {
-    by: u8,
-    /// How much had come from outside when the agent said it first, in bytes of [`Record::outside`].
-    agent_at: usize,
-    /// The same, when it came from outside first.
-    outside_at: usize,
+impl Given {
+    /// Was it given inside, or by the agent before it came from outside at `place`?
+    fn is_known(self, place: u32) -> bool {
+        self.person || self.inside || self.agent.is_some_and(|agent| agent <= place)
+    }
+
+    /// Has a tool shown it, and neither the person nor the agent said it?
+    fn is_shown_only(self) -> bool {
+        (self.inside || self.outside.is_some()) && !self.person && self.agent.is_none()
+    }
 }
 
 /// What was said in a session, in its order.
@@ -173,45 +199,35 @@ impl Record {
         if speaker != Speaker::ToolOutput && speaker != Speaker::Outside {
             input.clear();
         }
-        let at = self.outside.len();
+        let at = u32::try_from(self.outside.len()).unwrap_or(u32::MAX);
         let mut note = |key: u64| {
             let known = given.entry(key).or_default();
             match speaker {
-                Speaker::Person | Speaker::Pasted => known.by |= by::PERSON,
+                Speaker::Person | Speaker::Pasted => known.person = true,
                 Speaker::Agent | Speaker::ToolInput | Speaker::Written => {
-                    if known.by & by::AGENT == 0 {
-                        known.agent_at = at;
-                        known.by |= if at == 0 { by::AGENT_FIRST } else { 0 };
-                    }
-                    known.by |= by::AGENT;
-                    known.by |= if speaker == Speaker::Written { by::WRITTEN } else { 0 };
+                    known.agent.get_or_insert(at);
+                    known.written |= speaker == Speaker::Written;
                     if speaker != Speaker::Agent {
                         input.insert(key);
                     }
                 }
                 // A tool that prints what it was given shows nothing new.
-                Speaker::ToolOutput if known.by & by::OUTSIDE != 0 && input.contains(&key) => {}
+                Speaker::ToolOutput if known.outside.is_some() && input.contains(&key) => {}
                 // It shows what the agent brought there from outside.
                 Speaker::ToolOutput
-                    if known.by & by::OUTSIDE != 0
-                        && known.by & by::AGENT != 0
-                        && known.by & by::INSIDE == 0
-                        && known.agent_at > known.outside_at =>
+                    if known.outside.is_some() && !known.inside && known.agent > known.outside =>
                 {
-                    known.by |= by::WRITTEN;
+                    known.written = true;
                 }
-                Speaker::ToolOutput => known.by |= by::INSIDE,
+                Speaker::ToolOutput => known.inside = true,
                 Speaker::Outside => {
-                    if known.by & by::OUTSIDE == 0 {
-                        known.outside_at = at;
-                    }
-                    known.by |= by::OUTSIDE;
+                    known.outside.get_or_insert(at);
                 }
             }
         };
         each_key(text, |key| note(hasher.hash_one(key)));
         if !self.is_inside {
-            each_run(text, hasher, note);
+            each_run(text, hasher, |run, _| note(run));
         }
     }
 
@@ -225,32 +241,22 @@ impl Record {
     /// a person's. `tool`: it holds a fact that only a tool's output showed. A fact that stands in the old note is from
     /// whom that is.
     pub(crate) fn by(&self, new: &NoteText, old: Option<(&NoteText, By)>) -> By {
-        let kept: HashSet<Vec<String>> = match old {
-            Some((old, By::Person)) => sentences_in(old).collect(),
-            _ => HashSet::new(),
-        };
-        let mut sentences = sentences_in(new).peekable();
+        let kept = old.iter().filter(|(_, by)| *by == By::Person).flat_map(|(old, _)| old.sentences());
+        let kept: HashSet<Vec<String>> = kept.collect();
+        let mut sentences = new.sentences().peekable();
         if sentences.peek().is_some()
-            && sentences.all(|sentence| kept.contains(&sentence) || self.own(|typed| typed.has(&sentence)))
+            && sentences.all(|sentence| kept.contains(&sentence) || self.has_typed(&sentence))
         {
             return By::Person;
         }
-        let before: Option<(HashSet<String>, By)> =
-            old.map(|(old, by)| (old.fields().flat_map(fact_keys).collect(), by));
-        let mut by = By::Agent;
-        for key in new.texts().into_iter().flat_map(fact_keys) {
-            match &before {
-                Some((keys, before)) if keys.contains(&key) => by = by.max(*before),
-                _ => {
-                    let given = self.given(&key).by;
-                    let is_shown = given & (by::INSIDE | by::OUTSIDE) != 0;
-                    if is_shown && given & (by::PERSON | by::AGENT) == 0 {
-                        by = By::Tool;
-                    }
-                }
-            }
-        }
-        by
+        let before: HashSet<String> =
+            old.iter().flat_map(|(old, _)| old.fields()).flat_map(fact_keys).collect();
+        let of_key = |key: String| match old {
+            Some((_, by)) if before.contains(&key) => by,
+            _ if self.given(&key).is_shown_only() => By::Tool,
+            _ => By::Agent,
+        };
+        new.texts().into_iter().flat_map(fact_keys).map(of_key).fold(By::Agent, By::max)
     }
 
     /// What a note repeats from outside, each once: names first. What the old note says may stay.
@@ -259,13 +265,10 @@ impl Record {
         if self.outside.is_empty() {
             return found;
         }
-        let (mut known, mut known_runs) = (HashSet::new(), HashSet::new());
-        for field in old.into_iter().flat_map(NoteText::fields) {
-            each_key(&plain(field), |key| {
-                known.insert(key.to_owned());
-            });
-            known_runs.extend(runs(field, &self.hasher).into_iter().map(|run| run.hash));
-        }
+        let old: Vec<_> = old.into_iter().flat_map(NoteText::fields).map(plain).collect();
+        let known = keys_of(&old);
+        let mut known_runs = HashSet::new();
+        old.iter().for_each(|field| each_run(field, &self.hasher, |run, _| known_runs.extend([run])));
         let mut asked = HashSet::new();
         for claim in new.fields().flat_map(names) {
             if (claim.text.starts_with('-') || !is_common(&claim.text))
@@ -276,19 +279,11 @@ impl Record {
                 found.push(claim.text);
             }
         }
-        for field in new.texts() {
-            let from_outside = |run: &Run| {
-                let given = self.given.get(&run.hash).copied().unwrap_or_default();
-                !known_runs.contains(&run.hash)
-                    && given.by & by::OUTSIDE != 0
-                    && !is_known(given, given.outside_at)
-            };
-            // Runs that follow each other are one quotation.
-            let all = runs(field, &self.hasher);
-            let quotations = all.chunk_by(|one, next| from_outside(one) == from_outside(next));
-            let quotations = quotations.filter(|runs| from_outside(&runs[0]) && say_something(runs));
-            found.extend(quotations.map(said));
-        }
+        let is_repeated = |run: u64| {
+            let given = self.given.get(&run).copied().unwrap_or_default();
+            !known_runs.contains(&run) && given.outside.is_some_and(|place| !given.is_known(place))
+        };
+        found.extend(new.texts().iter().flat_map(|field| quotations(field, &self.hasher, is_repeated)));
         let mut seen = HashSet::new();
         found.retain(|text| seen.insert(text.clone()));
         found
@@ -297,24 +292,22 @@ impl Record {
     /// A name is from outside if it, or a part of it, stands in what came from there, and nobody inside gave it. Of an
     /// address or a package somebody inside must have given it: pages have many ways to spell one.
     fn is_foreign(&self, claim: &Claim, known: &HashSet<String>) -> bool {
-        let Some(whole) = claim.keys.first() else { return false };
-        let firsts = by::PERSON | by::INSIDE | by::AGENT_FIRST;
-        let is_given = |key: &String| known.contains(key) || self.given(key).by & firsts != 0;
+        let Some(whole) = claim.keys.first().map(|key| self.given(key)) else { return false };
+        let is_given = |key: &String| known.contains(key) || self.given(key).is_known(0);
         if claim.kind != ClaimKind::Name && !claim.keys.iter().any(is_given) {
             return true;
         }
+        let find = |key: &str| memchr::memmem::find(self.outside.as_bytes(), key.as_bytes());
         let from_outside = |key: &String| {
             let given = self.given(key);
-            let is_loose = key.len() >= LOOSE && !key.starts_with('-') && !claim.is_identifier;
-            let find = |key: &str| memchr::memmem::find(self.outside.as_bytes(), key.as_bytes());
+            let is_loose = key.len() >= LOOSE && !key.starts_with('-') && !claim.is_identifier();
             let backwards = || find(&key.chars().rev().collect::<String>());
             let place = if is_loose { find(key).or_else(backwards) } else { None };
-            let place = place.or_else(|| (given.by & by::OUTSIDE != 0).then_some(given.outside_at));
-            let is_written = claim.kind == ClaimKind::Name && given.by & by::WRITTEN != 0;
-            place.is_some_and(|place| !known.contains(key) && !is_written && !is_known(given, place))
+            let place = place.map_or(given.outside, |place| u32::try_from(place).ok());
+            let is_written = claim.kind == ClaimKind::Name && given.written;
+            place.is_some_and(|place| !known.contains(key) && !is_written && !given.is_known(place))
         };
-        let is_whole_known = self.given(whole).by & (by::PERSON | by::INSIDE) != 0;
-        !is_whole_known && claim.keys.iter().any(from_outside)
+        !whole.person && !whole.inside && claim.keys.iter().any(from_outside)
     }
 
     /// What always waits, unless the person typed it: to run what the network sends, to switch checks off, to send data
@@ -322,12 +315,9 @@ impl Record {
     pub(crate) fn dangers(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<Danger> {
         let text = |note: &NoteText| note.texts().join("\n");
         let mut found = dangers(&text(new));
-        let is_piped = found.iter().any(|danger| danger.kind == DangerKind::Piped);
         // Split over the fields of the note.
-        if !is_piped && pipes_network(&new.texts()) {
-            found.extend(
-                dangers(&new.texts().join(" ")).into_iter().filter(|danger| danger.kind == DangerKind::Piped),
-            );
+        if !found.iter().any(|danger| danger.kind == DangerKind::Piped) {
+            found.extend(piped(&new.texts().join(" ")));
         }
         if !found.is_empty() {
             let typed = self.typed.iter().map(|sentence| sentence.text.clone());
@@ -356,32 +346,9 @@ impl Record {
         hosts
     }
 
-    /// What the person typed. A word that nobody else uses may be a typing error, and nothing from outside its correction.
-    fn own<T>(&self, ask: impl FnOnce(&Typed) -> T) -> T {
-        let may_fix = |typed: &str, written: &str| {
-            self.given(typed).by & !by::PERSON == 0 && self.given(written).by & by::OUTSIDE == 0
-        };
-        ask(&Typed { sentences: &self.typed, may_fix: &may_fix })
-    }
-
     /// Did the person type a rule?
     pub(crate) fn has_rules(&self) -> bool {
         self.typed.iter().any(|sentence| sentence.is_rule)
-    }
-
-    /// Is it a rule that the person typed, in whole sentences?
-    pub(crate) fn is_own_rule(&self, note: &NoteText) -> bool {
-        self.own(|typed| typed.is_rule(note))
-    }
-
-    /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
-    pub(crate) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
-        self.own(|typed| typed.why_not_own(cited, old, new))
-    }
-
-    /// Does the person let go of a note with this title?
-    pub(crate) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
-        self.own(|typed| typed.lets_go(cited, title))
     }
 
     /// In whose words a quote stands, in the turn of that number as the prompt showed it: `| ` before lines left out,
@@ -393,28 +360,22 @@ impl Record {
     }
 }
 
-/// Was it given inside, or by the agent before it came from outside at `place`?
-fn is_known(given: Given, place: usize) -> bool {
-    given.by & (by::PERSON | by::INSIDE) != 0 || given.by & by::AGENT != 0 && given.agent_at <= place
-}
-
-fn sentences_in<'a>(note: &NoteText<'a>) -> impl Iterator<Item = Vec<String>> + use<'a> {
-    let sentences = note.texts().into_iter().flat_map(sentences_of_note);
-    sentences.map(|sentence| words_of(&sentence)).filter(|words| !words.is_empty())
-}
-
 /// The keys of the facts of a text. Numbers of one or two digits are none.
 fn fact_keys(text: &str) -> Vec<String> {
     let keys = facts(text, |_| true).into_iter().filter(|fact| !fact.starts_with("[[")).map(key_of);
     keys.filter(|key| key.len() > 2 || !key.bytes().all(|byte| byte.is_ascii_digit())).collect()
 }
 
+/// The keys of everything in some texts that has a name.
+fn keys_of(texts: &[impl AsRef<str>]) -> HashSet<String> {
+    let mut keys = HashSet::new();
+    texts.iter().for_each(|text| each_key(text.as_ref(), |key| keys.extend([key.to_owned()])));
+    keys
+}
+
 /// What a text has that may be followed or run, and that is in none of the others: addresses, packages, flags, settings.
 pub(crate) fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
-    let mut known = HashSet::new();
-    each_key(&plain(others), |key| {
-        known.insert(key.to_owned());
-    });
+    let known = keys_of(&[plain(others)]);
     let is_order = |claim: &Claim| {
         claim.kind != ClaimKind::Name || claim.text.starts_with('-') || claim.text.contains('=')
     };
@@ -424,7 +385,7 @@ pub(crate) fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
 }
 
 /// The addresses of other machines in a note.
-pub(crate) fn addresses_in(text: &NoteText) -> Vec<String> {
+fn addresses_in(text: &NoteText) -> Vec<String> {
     let far = text.fields().flat_map(names).filter(|claim| claim.kind == ClaimKind::Address);
     text.fields().flat_map(disguised).chain(far.map(|claim| claim.text)).collect()
 }

@@ -1,46 +1,46 @@
 //! In the person's words: what may hold everywhere, and what may change a note that a person has taken for their own.
 
-use crate::memory::record::note::NoteText;
+use crate::memory::lists::List;
 use crate::memory::record::sentences::of_note;
-use crate::memory::record::speech::Speech;
+use crate::memory::record::speech::{CONDITION, FILLER, LET_GO, NEGATION, PERMISSION, QUANTIFIER};
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::words::words_of;
+use crate::memory::record::{Given, NoteText, Record};
 use crate::memory::search::language::{is_stop_word, stem};
 use std::collections::HashSet;
 
-/// What a person typed in a session, and which words may be typing errors.
-#[derive(Clone, Copy)]
-pub(super) struct Typed<'a> {
-    pub(super) sentences: &'a [TypedSentence],
-    /// May the first word be an error for the second?
-    pub(super) may_fix: &'a dyn Fn(&str, &str) -> bool,
-}
+impl Record {
+    /// Is it this sentence? A word that nobody else uses may be a typing error, and nothing from outside its correction.
+    fn is_typed_as(&self, typed: &TypedSentence, sentence: &[String]) -> bool {
+        is_same(&typed.words, sentence, &|typed, written| {
+            let typed = Given { person: false, ..self.given(typed) };
+            typed == Given::default() && self.given(written).outside.is_none()
+        })
+    }
 
-impl Typed<'_> {
+    /// Did the person type this sentence?
+    pub(super) fn has_typed(&self, sentence: &[String]) -> bool {
+        self.typed.iter().any(|typed| self.is_typed_as(typed, sentence))
+    }
+
     /// Are title, summary and body whole sentences that the person typed as a rule? The summary may be empty.
-    pub(super) fn is_rule(&self, note: &NoteText) -> bool {
-        let is_one = |sentence: &Vec<String>| {
-            self.sentences.iter().any(|typed| typed.is_rule && is_same(&typed.words, sentence, self.may_fix))
+    pub(crate) fn is_own_rule(&self, note: &NoteText) -> bool {
+        let is_one = |sentence: &[String]| {
+            self.typed.iter().any(|typed| typed.is_rule && self.is_typed_as(typed, sentence))
         };
-        let is_any = |sentence: &String| ways(sentence).iter().any(|way| is_one(&words_of(way)));
         let field = |text: &str| {
             let mut sentences = of_note(text);
             sentences.retain(|sentence| !words_of(sentence).is_empty());
+            let is_any = |sentence: &String| ways(sentence).iter().any(|way| is_one(&words_of(way)));
             !sentences.is_empty() && sentences.iter().all(is_any)
         };
         field(note.title) && field(note.body) && (note.summary.trim().is_empty() || field(note.summary))
     }
 
-    /// The same for a sentence that need not be a rule.
-    pub(super) fn has(&self, sentence: &[String]) -> bool {
-        self.sentences.iter().any(|typed| is_same(&typed.words, sentence, self.may_fix))
-    }
-
     /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
-    pub(super) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
-        let all =
-            |note: &NoteText| -> Vec<Vec<String>> { note.texts().into_iter().flat_map(sentences).collect() };
-        let (before, after) = (all(old), all(new));
+    pub(crate) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
+        let before: Vec<Vec<String>> = old.sentences().collect();
+        let after: Vec<Vec<String>> = new.sentences().collect();
         let come: Vec<&Vec<String>> = after.iter().filter(|sentence| !before.contains(sentence)).collect();
         let mut gone: Vec<&Vec<String>> =
             before.iter().filter(|sentence| !after.contains(sentence)).collect();
@@ -54,20 +54,22 @@ impl Typed<'_> {
         {
             return Some("its sentences change places".to_owned());
         }
-        if is_foreign_to(&before, self.sentences) {
+        if is_foreign_to(&before, &self.typed) {
             return Some("you said it in another language".to_owned());
         }
-        let quoted = cited_of(self.sentences, cited);
+        let quoted = cited_of(&self.typed, cited);
         let change = Change {
             known: before.iter().flat_map(|sentence| content(sentence)).collect(),
-            said: self.sentences.iter().flat_map(|sentence| content(&sentence.words)).collect(),
+            said: self.typed.iter().flat_map(|sentence| content(&sentence.words)).collect(),
             told: quoted.iter().flat_map(|sentence| content(&sentence.words)).collect(),
             before: before.iter().collect(),
             gone: &gone,
             quoted: &quoted,
         };
-        let why =
-            come.iter().filter(|sentence| !self.has(sentence)).find_map(|sentence| change.why_not(sentence));
+        let why = come
+            .iter()
+            .filter(|sentence| !self.has_typed(sentence))
+            .find_map(|sentence| change.why_not(sentence));
         if why.is_some() {
             return why;
         }
@@ -83,8 +85,8 @@ impl Typed<'_> {
     }
 
     /// Does the person let go of a note with this title, in a turn that is quoted for it?
-    pub(super) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
-        lets_go(&cited_of(self.sentences, cited), &content(&words_of(title)).collect())
+    pub(crate) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
+        lets_go(&cited_of(&self.typed, cited), &content(&words_of(title)).collect())
     }
 }
 
@@ -147,7 +149,7 @@ impl Change<'_> {
     /// one, and one that says little beside what the person said may drop what they left out.
     fn turned(&self, sentence: &[String], from: Option<&Vec<String>>) -> Option<String> {
         let turns = |words: &[String]| -> HashSet<String> {
-            let all = [Speech::Negation, Speech::Condition, Speech::Quantifier];
+            let all = [NEGATION, CONDITION, QUANTIFIER];
             all.iter().flat_map(|speech| speech.of(words)).collect()
         };
         let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
@@ -155,16 +157,14 @@ impl Change<'_> {
             self.quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
         let subject: HashSet<String> = content(sentence).collect();
         let negates = |typed: &&TypedSentence| {
-            let is_negated =
-                [Speech::Negation, Speech::LetGo].iter().any(|speech| speech.is_in(&typed.words))
-                    || typed.words.iter().any(|word| word == "stop");
+            let is_negated = [NEGATION, LET_GO].iter().any(|speech| speech.is_in(&typed.words))
+                || typed.words.iter().any(|word| word == "stop");
             is_negated && content(&typed.words).any(|word| has_word(&subject, &word))
         };
         if self.quoted.iter().any(negates) {
-            said.extend(Speech::Negation.of(sentence));
+            said.extend(NEGATION.of(sentence));
         }
-        let kept: HashSet<String> =
-            self.gone.iter().flat_map(|sentence| Speech::Quantifier.of(sentence)).collect();
+        let kept: HashSet<String> = self.gone.iter().flat_map(|sentence| QUANTIFIER.of(sentence)).collect();
         if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
             return Some(word.clone());
         }
@@ -178,11 +178,7 @@ impl Change<'_> {
 }
 
 fn is_number(word: &str) -> bool {
-    const NUMBERS: [&str; 16] = [
-        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "zwei", "drei",
-        "vier", "dos", "tres", "cuatro",
-    ];
-    word.contains(|c: char| c.is_ascii_digit()) || NUMBERS.contains(&word)
+    word.contains(|c: char| c.is_ascii_digit()) || List("numbers").has(word)
 }
 
 /// Is it a word of the person? Of a flag, they may have said the name.
@@ -192,17 +188,17 @@ fn is_said(said: &HashSet<String>, word: &str) -> bool {
 
 /// Does it allow what was forbidden, or take something back?
 fn allows(sentence: &&TypedSentence) -> bool {
-    [Speech::LetGo, Speech::Permission].iter().any(|speech| speech.is_in(&sentence.words))
+    [LET_GO, PERMISSION].iter().any(|speech| speech.is_in(&sentence.words))
 }
 
 /// Does one of these sentences take back what is about one of these words?
 fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
     quoted.iter().any(|TypedSentence { words, .. }| {
         let takes_back = (0..words.len()).any(|at| {
-            let length = Speech::LetGo.begins(&words[at..]);
+            let length = LET_GO.begins(&words[at..]);
             // "Do not forget", "vergiss nicht".
-            let is_turned = at > 0 && Speech::Negation.has(&words[at - 1])
-                || words.get(at + length).is_some_and(|word| Speech::Negation.has(word));
+            let is_turned = at > 0 && NEGATION.has(&words[at - 1])
+                || words.get(at + length).is_some_and(|word| NEGATION.has(word));
             length > 0 && !is_turned
         });
         takes_back && content(words).any(|word| has_word(subject, &word))
@@ -221,8 +217,7 @@ fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
     let (mut english, mut other) = (0_usize, 0_usize);
     for word in words {
         // Some words are words of several languages.
-        let (is_english, is_other) =
-            (is_stop_word(word) && !Speech::Negation.has(word), Speech::Filler.has(word));
+        let (is_english, is_other) = (is_stop_word(word) && !NEGATION.has(word), FILLER.has(word));
         english += usize::from(is_english && !is_other);
         other += usize::from(is_other && !is_english);
     }
@@ -238,13 +233,9 @@ fn cited_of<'a>(typed: &'a [TypedSentence], cited: &[usize]) -> Vec<&'a TypedSen
     typed.iter().filter(|sentence| sentence.turn.is_some_and(|turn| cited.contains(&turn))).collect()
 }
 
-fn sentences(text: &str) -> Vec<Vec<String>> {
-    of_note(text).iter().map(|sentence| words_of(sentence)).filter(|words| !words.is_empty()).collect()
-}
-
 /// The stems of the words that say something about the subject.
 fn content(words: &[String]) -> impl Iterator<Item = String> {
-    const EMPTY: [Speech; 4] = [Speech::Filler, Speech::Negation, Speech::Quantifier, Speech::Condition];
+    const EMPTY: [List; 4] = [FILLER, NEGATION, QUANTIFIER, CONDITION];
     let says = |word: &&String| !is_stop_word(word) && !EMPTY.iter().any(|speech| speech.has(word));
     words.iter().filter(says).map(|word| stem(word).into_owned()).collect::<Vec<_>>().into_iter()
 }

@@ -4,7 +4,8 @@
 //! and the line after it are one sentence of a turn, and so is everything within quotes, parentheses and backticks.
 
 use crate::memory::facts::{PieceKind, pieces};
-use crate::memory::record::speech::Speech;
+use crate::memory::lists::List;
+use crate::memory::record::speech::{CONDITION, EXCEPTION, NEGATION};
 use crate::memory::record::words::words_of;
 
 /// Stands for what is none of the person's own words: a quote or a code block in a turn.
@@ -66,14 +67,14 @@ fn binds_items(paragraph: &str) -> bool {
     split(paragraph, &mut sentences);
     let words = words_of(sentences.last().map_or("", String::as_str));
     let is_heading = paragraph.trim_end().ends_with([':', '：'])
-        && ![Speech::Negation, Speech::Condition].iter().any(|speech| speech.is_in(&words));
+        && ![NEGATION, CONDITION].iter().any(|speech| speech.is_in(&words));
     goes_on(paragraph) && !is_heading
 }
 
 /// Does it say when the line before it holds?
 fn is_bound(line: &str) -> bool {
     let words = words_of(line);
-    [Speech::Condition, Speech::Exception].iter().any(|speech| speech.begins(&words) > 0)
+    [CONDITION, EXCEPTION].iter().any(|speech| speech.begins(&words) > 0)
 }
 
 /// What stands after the mark of a list.
@@ -118,17 +119,6 @@ pub(crate) fn collapsed(text: &str) -> String {
     }
     flat
 }
-
-/// Abbreviations after which a sentence goes on, in English, German, Spanish and a few that all share.
-const ABBREVIATIONS: &[&str] = &[
-    "e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "excl", "resp", "esp", "max", "min", "no", "nos",
-    "fig", "dr", "mr", "mrs", "ms", "st", "prof", "inc", "ltd", "dept", "est", "ca", "jan", "feb", "mar",
-    "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "z.b", "d.h", "u.a", "u.u", "z.t", "o.ä",
-    "u.ä", "s.o", "s.u", "i.d.r", "bzw", "usw", "ggf", "evtl", "bspw", "inkl", "exkl", "zzgl", "vgl", "nr",
-    "abs", "str", "hr", "fr", "bsp", "sog", "mind", "allg", "entspr", "gem", "lt", "dez", "okt", "mai",
-    "p.ej", "ej", "sr", "sra", "srta", "ud", "uds", "vd", "ee.uu", "pág", "págs", "núm", "aprox", "art",
-    "tel", "máx", "mín", "dto", "avda", "w.r.t", "a.k.a",
-];
 
 /// What ends a sentence where no blank follows.
 const WIDE: [char; 5] = ['。', '！', '？', '｡', '．'];
@@ -225,7 +215,7 @@ fn ends(text: &str, start: usize, end: usize, c: char, next: char) -> bool {
     let letters = word.chars().count();
     // "No. 3" is a number; "No. When I ask …" is two sentences.
     let is_number = ["no", "nos"].contains(&word.as_str());
-    let is_abbreviation = ABBREVIATIONS.contains(&word.as_str()) && (!is_number || follows.is_ascii_digit());
+    let is_abbreviation = List("abbreviations").has(&word) && (!is_number || follows.is_ascii_digit());
     if is_abbreviation || (letters == 1 && word.chars().all(char::is_alphabetic)) {
         return false;
     }

@@ -3,8 +3,12 @@
 //! Questions, suppositions, reports of what somebody says, quotations and long pastes do not count. What decides stands in
 //! `speech.txt`.
 
+use crate::memory::lists::List;
 use crate::memory::record::sentences::{FOREIGN, of_turn};
-use crate::memory::record::speech::Speech;
+use crate::memory::record::speech::{
+    ANNOUNCEMENT, CONDITION, EXCEPTION, FILLER, LEAD_IN, LEAD_OUT, NEGATION, QUANTIFIER, QUESTION, REPORT,
+    SINCE_WHEN, SUPPOSITION, THIS_TIME,
+};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
@@ -52,7 +56,7 @@ pub(super) fn typed_part(text: &str) -> String {
 pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSentence> {
     let mut whole: Vec<String> = Vec::new();
     for sentence in of_turn(text) {
-        match whole.last_mut().filter(|_| Speech::Exception.begins(&words_of(&sentence)) > 0) {
+        match whole.last_mut().filter(|_| EXCEPTION.begins(&words_of(&sentence)) > 0) {
             Some(before) => before.extend([" ", &sentence]),
             None => whole.push(sentence),
         }
@@ -80,7 +84,7 @@ pub(super) fn ways(sentence: &str) -> Vec<&str> {
 fn is_announcement(head: &str) -> bool {
     let words = without_since_when(&words_of(head));
     let says_nothing = |words: &[String]| {
-        let speeches = [Speech::Announcement, Speech::LeadIn, Speech::Filler, Speech::Quantifier];
+        let speeches = [ANNOUNCEMENT, LEAD_IN, FILLER, QUANTIFIER];
         let length = speeches.iter().map(|speech| speech.begins(words)).max().unwrap_or(0);
         length.max(usize::from(is_stop_word(&words[0])))
     };
@@ -88,7 +92,7 @@ fn is_announcement(head: &str) -> bool {
     while !rest.is_empty() && says_nothing(rest) > 0 {
         rest = &rest[says_nothing(rest)..];
     }
-    let limits = [Speech::Negation, Speech::Condition, Speech::ThisTime];
+    let limits = [NEGATION, CONDITION, THIS_TIME];
     rest.is_empty() && !limits.iter().any(|speech| speech.is_in(&words))
 }
 
@@ -100,17 +104,14 @@ fn is_own(sentence: &str) -> bool {
     let words = words_of(sentence);
     let is_question = sentence.trim_end().ends_with(['?', '？'])
         || sentence.trim_start().starts_with('¿')
-        || Speech::Question.begins(without_lead_in(&words)) > 0;
-    (!is_question || is_request(&words))
-        && !Speech::Supposition.is_in(&words)
-        && !Speech::Report.is_in(&words)
+        || QUESTION.begins(without_lead_in(&words)) > 0;
+    (!is_question || is_request(&words)) && !SUPPOSITION.is_in(&words) && !REPORT.is_in(&words)
 }
 
 /// "Could you always …?" asks for it to be done.
 fn is_request(words: &[String]) -> bool {
-    const ASKS: [&str; 8] = ["could", "can", "would", "will", "kannst", "könntest", "podrías", "puedes"];
     let led = &words[..words.len() - without_lead_in(words).len()];
-    led.iter().any(|word| ASKS.contains(&word.as_str()))
+    led.iter().any(|word| List("asks for it").has(word))
 }
 
 /// Does it quote three words or more?
@@ -125,7 +126,7 @@ fn is_quotation(sentence: &str) -> bool {
 
 /// Does it speak of more than this moment and this place?
 fn is_rule(words: &[String]) -> bool {
-    !Speech::ThisTime.is_in(&without_since_when(words))
+    !THIS_TIME.is_in(&without_since_when(words))
 }
 
 /// "From now on" says since when, and not how long.
@@ -133,40 +134,27 @@ fn without_since_when(words: &[String]) -> Vec<String> {
     let mut rest = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        match Speech::SinceWhen.begins(&words[at..]) {
-            0 => {
-                rest.push(words[at].clone());
-                at += 1;
-            }
-            length => at += length,
-        }
+        let length = SINCE_WHEN.begins(&words[at..]);
+        rest.extend(words.get(at).filter(|_| length == 0).cloned());
+        at += length.max(1);
     }
     rest
 }
 
 /// The words without what only leads in.
 fn without_lead_in(words: &[String]) -> &[String] {
-    let mut rest = words;
-    loop {
-        match Speech::LeadIn.begins(rest) {
-            0 => break,
-            length if length >= rest.len() => break,
-            length => rest = &rest[length..],
-        }
+    match LEAD_IN.begins(words) {
+        length if length > 0 && length < words.len() => without_lead_in(&words[length..]),
+        _ => words,
     }
-    rest
 }
 
 fn without_lead_out(words: &[String]) -> &[String] {
-    let mut rest = words;
-    while let Some(start) = (0..rest.len())
-        .rev()
-        .take(3)
-        .find(|at| *at > 0 && Speech::LeadOut.begins(&rest[*at..]) == rest.len() - at)
-    {
-        rest = &rest[..start];
+    let mut starts = (1..words.len()).rev().take(3);
+    match starts.find(|at| LEAD_OUT.begins(&words[*at..]) == words.len() - at) {
+        Some(start) => without_lead_out(&words[..start]),
+        None => words,
     }
-    rest
 }
 
 /// Are they one sentence, lead-ins and fixed typing errors aside? `may_fix` says whether one word may stand for another.
@@ -195,32 +183,14 @@ fn without_accents(word: &str) -> String {
 
 /// The words without those that are only polite, and with short forms written out.
 fn spelled_out(words: &[String]) -> Vec<String> {
-    const SHORT: [(&str, &str); 12] = [
-        ("u", "you"),
-        ("ur", "your"),
-        ("r", "are"),
-        ("thx", "thanks"),
-        ("ppl", "people"),
-        ("nem", "einem"),
-        ("nen", "einen"),
-        ("ne", "eine"),
-        ("hab", "habe"),
-        ("q", "que"),
-        ("xq", "porque"),
-        ("nich", "nicht"),
-    ];
-    let is_polite =
-        |word: &&String| ["please", "pls", "plz", "btw", "bitte", "also"].contains(&word.as_str());
-    let long = |word: &String| {
-        SHORT.iter().find(|(short, _)| short == word).map_or(word.clone(), |(_, long)| (*long).to_owned())
-    };
-    words.iter().filter(|word| !is_polite(word)).map(long).collect()
+    let long = |word: &String| List("short forms").after(word).map_or(word.clone(), |long| long.concat());
+    words.iter().filter(|word| !List("polite").has(word)).map(long).collect()
 }
 
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
 fn is_slip(typed: &str, written: &str) -> bool {
     let may_err = |word: &str| {
-        let turns = [Speech::Negation, Speech::Condition, Speech::Quantifier];
+        let turns = [NEGATION, CONDITION, QUANTIFIER];
         word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.has(word))
     };
     let is_long = |word: &str| word.chars().nth(TYPO_LETTERS - 1).is_some();

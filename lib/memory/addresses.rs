@@ -1,16 +1,81 @@
-//! The addresses of a text, with and without a scheme.
+//! Addresses: the hosts in commands, the addresses of a text with and without a scheme, and which of them are near.
 
 use crate::memory::facts::is_unspaced;
+use crate::memory::lists::List;
+
+/// Endings of files that are no top-level domains, and those that are both.
+const ENDINGS: List = List("file endings");
+const BOTH: List = List("endings of both");
+/// Top-level domains by which a name alone in code is taken for a host.
+const DOMAINS: List = List("domains");
+
+/// The hosts of all `scheme://` addresses in a text: lower case, without user and port.
+pub(crate) fn hosts(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '+';
+        let scheme = &rest[rest[..at].trim_end_matches(is_letter).len()..at];
+        let is_address =
+            scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && !scheme.eq_ignore_ascii_case("file");
+        rest = &rest[at + 3..];
+        if is_address && let Some(host) = authority(rest) {
+            found.push(host);
+        }
+    }
+    found
+}
+
+/// The host at the start of what follows `://`, or of an address without a scheme.
+fn authority(text: &str) -> Option<String> {
+    let end = text
+        .find(|c: char| c.is_whitespace() || c.is_control() || "/?#\"'`<>(){}|;,、。".contains(c))
+        .unwrap_or(text.len());
+    let host = text[..end].rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let host = host.trim_end_matches('.').to_lowercase();
+    (!host.is_empty()).then_some(host)
+}
+
+/// The host of an argument of a network program: an address, `host/path`, `user@host`, `host:path`, `:8080`.
+pub(crate) fn host_of(word: &str) -> Option<String> {
+    if word.contains("://") {
+        return hosts(word).into_iter().next();
+    }
+    // As httpie has it.
+    if word.strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '/')) {
+        return Some("localhost".to_owned());
+    }
+    let host = authority(word)?;
+    let is_name = host.chars().all(|c| c.is_alphanumeric() || ".-_:".contains(c));
+    let is_host = host.contains('.') || host.contains(':') || is_loopback(&host);
+    let is_path = word.starts_with(['.', '/', '~', '-']) || (word.starts_with('@') && !word.contains(':'));
+    (is_name && is_host && !is_path).then_some(host)
+}
+
+/// Is it this machine?
+pub(crate) fn is_loopback(host: &str) -> bool {
+    ["localhost", "::1", "0.0.0.0"].contains(&host)
+        || host.ends_with(".localhost")
+        || ip(host).is_some_and(|ip| ip.is_loopback())
+}
+
+fn ip(host: &str) -> Option<std::net::Ipv4Addr> {
+    host.parse().ok()
+}
 
 /// An address of a text.
-pub(super) struct Address<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Address<'a> {
+    pub(crate) text: &'a str,
     /// Its host is this machine or a private network's: nobody else can serve anything there.
-    pub(super) is_local: bool,
+    pub(crate) is_local: bool,
 }
 
 /// What most characters are, and ends nothing.
-pub(super) fn is_plain(c: char) -> bool {
+pub(crate) fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':')
 }
 
@@ -26,7 +91,7 @@ fn escape(text: &str, start: usize) -> usize {
 }
 
 /// Every address of a text: URLs, `host/path`, `host:port`, `user@host:path`.
-pub(super) fn addresses(text: &str) -> Vec<Address<'_>> {
+pub(crate) fn addresses(text: &str) -> Vec<Address<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     let may_hold =
@@ -97,28 +162,9 @@ fn of_parts<'a>(text: &'a str, start: usize, end: usize, found: &mut Vec<Address
     }
 }
 
-/// Endings of files that are no top-level domains.
-const ENDINGS: &[&str] = &[
-    "js", "jsx", "mjs", "cjs", "ts", "tsx", "json", "jsonl", "jsonc", "toml", "yaml", "yml", "lock", "txt",
-    "html", "htm", "css", "scss", "less", "java", "kt", "kts", "go", "cpp", "hpp", "xml", "csv", "tsv",
-    "log", "conf", "cfg", "ini", "env", "sql", "php", "rb", "vue", "exe", "dll", "jar", "war", "tar", "gz",
-    "tgz", "xz", "zst", "png", "jpg", "jpeg", "gif", "svg", "pdf", "bak", "tmp", "old", "orig", "patch",
-    "diff", "lua", "exs", "nix", "wasm", "proto", "gradle", "properties", "ipynb", "swift", "sqlite", "db",
-    "bash", "zig", "cs", "fs", "hs", "scala", "dart", "tex", "clj", "erl", "cmake", "bat", "vim", "rst",
-    "adoc", "mdx", "astro", "svelte", "tmpl", "tpl", "hcl", "tfvars", "sass", "pyi", "pyx", "erb",
-];
-
-/// Endings of files that are top-level domains too.
-const BOTH: [&str; 16] =
-    ["rs", "py", "sh", "md", "pl", "ps", "so", "cc", "mov", "zip", "app", "mk", "tf", "ml", "bz", "ex"];
-
-/// Top-level domains by which a name alone in code is taken for a host. Few: `user.name` and `logger.info` are none.
-const DOMAINS: [&str; 10] = ["com", "org", "net", "dev", "ai", "xyz", "ru", "example", "invalid", "test"];
-
 /// `docs.example.com`, in code.
-pub(super) fn is_bare_host(word: &str) -> bool {
-    is_host(word)
-        && word.rsplit('.').next().is_some_and(|last| DOMAINS.contains(&last) || last.starts_with("xn--"))
+pub(crate) fn is_bare_host(word: &str) -> bool {
+    is_host(word) && word.rsplit('.').next().is_some_and(|last| DOMAINS.has(last) || last.starts_with("xn--"))
 }
 
 fn is_address(word: &str) -> bool {
@@ -145,21 +191,21 @@ fn is_address(word: &str) -> bool {
         // `git@host:path`
         let is_path = !user.is_empty() && !port.is_empty() && is_host(name);
         return is_path
-            || is_port && (name.eq_ignore_ascii_case("localhost") || is_ip(name))
-            || is_port && is_host(name) && (has_path || !BOTH.contains(&ending.to_lowercase().as_str()));
+            || is_port && (name.eq_ignore_ascii_case("localhost") || ip(name).is_some())
+            || is_port && is_host(name) && (has_path || !BOTH.has(&ending.to_lowercase()));
     }
     let is_www = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www."));
-    (has_path && (is_host(name) || is_ip(name) || name.eq_ignore_ascii_case("localhost")))
+    (has_path && (is_host(name) || ip(name).is_some() || name.eq_ignore_ascii_case("localhost")))
         || (is_www && is_host(name))
 }
 
 /// Does a word name another machine?
-pub(super) fn is_far(word: &str) -> bool {
+pub(crate) fn is_far(word: &str) -> bool {
     addresses(word).iter().any(|address| !address.is_local) || is_mail(word) || is_bare_host(word)
 }
 
 /// `somebody@host.example`
-pub(super) fn is_mail(word: &str) -> bool {
+pub(crate) fn is_mail(word: &str) -> bool {
     word.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && is_host(host))
 }
 
@@ -171,32 +217,57 @@ fn is_host(name: &str) -> bool {
     };
     let is_ending =
         (last.chars().count() >= 2 && last.chars().all(char::is_alphabetic)) || last.starts_with("xn--");
-    is_ending && !ENDINGS.contains(&last.to_lowercase().as_str()) && rest.split('.').all(is_label)
-}
-
-fn is_ip(name: &str) -> bool {
-    name.parse::<std::net::Ipv4Addr>().is_ok()
+    is_ending && !ENDINGS.has(&last.to_lowercase()) && rest.split('.').all(is_label)
 }
 
 /// Is it this machine, or a network that nobody outside can serve? `rest` is an address without its scheme.
 fn is_local(rest: &str) -> bool {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    if authority.contains('@') {
-        return false;
-    }
-    if authority.starts_with("[::1]") {
-        return true;
-    }
     let name = authority.split(':').next().unwrap_or("").to_lowercase();
-    match name.parse::<std::net::Ipv4Addr>() {
-        Ok(ip) => ip.is_loopback() || ip.is_private() || ip.is_unspecified(),
-        Err(_) => name == "localhost" || name.ends_with(".localhost"),
-    }
+    let is_near = is_loopback(&name) || ip(&name).is_some_and(|ip| ip.is_private());
+    !authority.contains('@') && (authority.starts_with("[::1]") || is_near)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_what_a_program_would_ask() {
+        for (text, expected) in [
+            ("https://User:pw@Example.COM:8443/x?y", "example.com"),
+            ("http://localhost@evil.example/", "evil.example"),
+            ("http://evil.example#@localhost", "evil.example"),
+            ("http://[::1]:80/x", "::1"),
+            ("see <http://a.example>.", "a.example"),
+            ("(ftp://a.example.)", "a.example"),
+            ("見てhttps://a.example、", "a.example"),
+        ] {
+            assert_eq!(hosts(text), [expected], "{text}");
+        }
+        assert!(hosts("file:///etc/passwd ://x a:b").len() <= 1);
+        for (word, expected) in [
+            ("example.com/x", Some("example.com")),
+            ("me@host.example:dir", Some("host.example")),
+            ("localhost:8080/health", Some("localhost")),
+            (":8080/health", Some("localhost")),
+            ("./x.y", None),
+            ("GET", None),
+        ] {
+            assert_eq!(host_of(word).as_deref(), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for host in ["localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "::1", "0.0.0.0"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["127.0.0.1.evil.example", "localhost.evil.example", "127.1.1", "10.0.0.1", "1270.0.0.1"]
+        {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
 
     #[test]
     fn addresses_are_found_with_and_without_a_scheme() {
