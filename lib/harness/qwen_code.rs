@@ -6,16 +6,75 @@
 //! their own.
 
 use crate::base::error::Result;
+use crate::harness::claude_code::EVENTS;
+use crate::harness::files::sessions_in;
 use crate::harness::out::TurnSink;
 use crate::harness::parts::{Part, answer, without_files};
-use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
-use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::payload::{is_below, transcript};
+use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
+use crate::harness::spec::{Answer, Capture, Format, Home, Install, Past, Recall, Settings, Spec, has};
+use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
+
+pub(super) static SPEC: Spec = Spec {
+    name: "qwen-code",
+    title: "Qwen Code",
+    home: Home { variables: &[("QWEN_HOME", "")], usual: ".qwen" },
+    own_files: &["QWEN.md"],
+    project_files: &["QWEN.md", "AGENTS.md"],
+    marks: &["QWEN_CODE"],
+    format: Format {
+        read,
+        is_record: |record| {
+            let is_ours = has(&record["message"], &["parts"]) || has(record, &["provenance"]);
+            has(record, &["uuid", "sessionId"]) && is_ours
+        },
+        tools: TOOLS,
+        sub_agents: |session| {
+            let project = session.parent().and_then(Path::parent).unwrap_or(session);
+            sessions_in(&project.join("subagents").join(session.file_stem().unwrap_or_default()))
+        },
+        ..Format::ANY
+    },
+    method: "transcript",
+    capture: Capture::Hook {
+        session: |payload, _| transcript(payload, |path| is_below(path, 2, "subagents")),
+        takes_argument: false,
+        may_print: false,
+    },
+    past: Past::Files(
+        Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" },
+        &["projects/*/chats/*.jsonl"],
+    ),
+    events: EVENTS,
+    install: Install::Settings(Settings { has_comments: true, ..Settings::GROUPS }),
+    next_step: None,
+    recall: Recall { answer: Answer::HookOutput, resumes_whole: false, unheard: &[] },
+    preset: None,
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["run_shell_command"]),
+    (Read, &["read_file", "read_many_files"]),
+    (Edit, &["edit", "notebook_edit", "replace"]),
+    (Search, &["grep_search", "search_file_content"]),
+    (Write, &["write_file"]),
+    (
+        Own,
+        &[
+            "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory", "task_stop",
+            "todo_write",
+        ],
+    ),
+    (SubAgent, &["agent", "send_message", "task"]),
+    (Question, &["ask_user_question"]),
+];
 
 /// The start of parts of a user's record that nobody typed.
 const NOT_TYPED: &[&str] =
@@ -53,31 +112,27 @@ struct Beside {
     hook_context: Option<String>,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "a Qwen Code session")?;
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut spoke = false;
-    each_line(path, &mut reader, "Qwen Code", out, |line, out| record(line, &mut spoke, out))
+    each_line(path, "Qwen Code", out, |line, out| record(line, &mut spoke, out)).map(drop)
 }
 
 /// `spoke`: there was a record of the session itself, and not only of sub-agents.
-fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStatus> {
-    let record: Record = match parse(line.text) {
-        Ok(record) => record,
-        Err(seen) => return Ok(seen),
-    };
+fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Taken {
+    let record: Record = parse(line.text)?;
     let (Some(uuid), Some(session_id)) = (&record.uuid, &record.session_id) else {
-        return Ok(RecordStatus::Unknown(record.kind.into_owned()));
+        return unknown(record.kind);
     };
     if record.kind == "system" {
-        return Ok(RecordStatus::Known);
+        return Ok(());
     }
     if !["user", "assistant", "tool_result"].contains(&&*record.kind) {
-        return Ok(RecordStatus::Unknown(record.kind.into_owned()));
+        return unknown(record.kind);
     }
     let parts = record.message.map(|raw| serde_json::from_str::<Message>(raw.get()));
     let Some(Ok(Message { parts: Some(parts) })) = parts else {
         out.report.unreadable += 1;
-        return Ok(RecordStatus::Unknown(format!("{} without parts", record.kind)));
+        return unknown(format!("{} without parts", record.kind));
     };
     let report = &mut out.report;
     report.session_id.get_or_insert_with(|| session_id.clone());
@@ -87,7 +142,7 @@ fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStat
     if record.is_sidechain == Some(true) {
         // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
         if *spoke {
-            return Ok(RecordStatus::Known);
+            return Ok(());
         }
         report.is_sub_agent = true;
     } else {
@@ -99,7 +154,7 @@ fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStat
         "assistant" => assistant(uuid, &parts, at, out)?,
         _ => results(&parts, at, out)?,
     }
-    Ok(RecordStatus::Known)
+    Ok(())
 }
 
 fn user(
@@ -140,7 +195,7 @@ fn assistant(uuid: &str, parts: &[&RawValue], at: Option<Timestamp>, out: &mut T
         match part {
             Part { function_call: Some(call), .. } => {
                 let key = call.id.unwrap_or_else(|| id.clone());
-                let input = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                let input = call.args.map_or("{}", RawValue::get);
                 out.call(&key, call.name.as_deref().unwrap_or("tool"), input, id, at)?;
             }
             Part { text: Some(text), thought: Some(true), .. } => out.turn(Role::Reasoning, &text, id, at)?,

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::harness::content::{self, known_parts};
 use crate::harness::out::TurnSink;
 use crate::harness::parts::{Part, Response, answer, without_files, without_hooks};
-use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -100,7 +100,7 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     }
     for (n, call) in calls.into_iter().enumerate() {
         let key = call.id.unwrap_or_else(|| format!("{id}/call{n}"));
-        let arguments = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+        let arguments = call.args.map_or("{}", RawValue::get);
         out.call(&key, call.name.as_deref().unwrap_or("tool"), arguments, key.clone(), at)?;
         if let Some(result) = call.result {
             let mut text = String::new();

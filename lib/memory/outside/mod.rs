@@ -17,8 +17,7 @@ mod tests;
 pub(crate) use places::Places;
 
 use crate::base::text::one_line;
-use crate::harness::Format;
-use crate::harness::tools::{self, ToolKind};
+use crate::harness::spec::{Format, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
@@ -72,7 +71,7 @@ impl Provenance {
 
 /// What is known of a session as it goes on.
 pub(crate) struct Tracker {
-    format: Format,
+    format: &'static Format,
     /// `host/owner/name` of the session's repository.
     own: Option<String>,
     places: Places,
@@ -87,7 +86,7 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// `transcript`: the session's file where its harness keeps it, beside those of its sub-agents.
     pub(crate) fn new(
-        format: Format,
+        format: &'static Format,
         places: Places,
         own: Option<&str>,
         transcript: Option<&Path>,
@@ -107,7 +106,7 @@ impl Tracker {
     /// Where the next turn of the session comes from.
     pub(crate) fn of(&mut self, turn: &Turn) -> Provenance {
         let (Role::Tool, Some(call)) = (turn.role, &turn.call) else { return Provenance::Inside };
-        let kind = tools::kind(self.format, &call.name);
+        let kind = self.format.tool(&call.name);
         let output = turn.output.map_or("", |at| turn.text.get(at..).unwrap_or_default());
         let outside = match kind {
             ToolKind::Question => return Provenance::Answer,
@@ -166,7 +165,7 @@ impl Tracker {
         let mut shell = Shell { places: &mut self.places, own, dir, fetched: &mut self.fetched, output };
         let source = shell.run(command);
         let dir = shell.dir;
-        let stays = tools::keeps_directory(self.format) && self.places.is_own(&dir);
+        let stays = self.format.keeps_directory && self.places.is_own(&dir);
         self.dir = if stays { dir } else { self.places.start.clone() };
         source
     }
