@@ -6,7 +6,7 @@
 //! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::content::{self, known_parts};
 use crate::harness::files::sessions_in;
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{is_below, transcript};
@@ -223,7 +223,7 @@ fn user(
         && record.is_compact_summary != Some(true)
         && origin.is_none_or(|kind| kind == "human");
     let mut texts = Vec::new();
-    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
+    for (_, part) in known_parts(content, "user part", &mut out.report) {
         match (&*part.kind, part.text, part.tool_use_id) {
             ("tool_result", _, Some(key)) => {
                 let text = part.content.map(content::text).unwrap_or_default();
@@ -250,7 +250,7 @@ fn assistant(
     at: Option<Timestamp>,
     out: &mut TurnSink,
 ) -> Result<()> {
-    for (n, part) in known_parts::<ContentPart>(content, "assistant part", &mut out.report) {
+    for (n, part) in known_parts(content, "assistant part", &mut out.report) {
         // A record usually has one part; further ones get ids of their own.
         let id = if n == 0 { uuid.to_owned() } else { format!("{uuid}/{n}") };
         match (&*part.kind, part.text, part.thinking) {

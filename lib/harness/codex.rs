@@ -8,7 +8,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
-use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::content::{self, known_parts};
 use crate::harness::files::sessions_in;
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
@@ -257,7 +257,7 @@ fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut 
     };
     let kinds = item.passed.as_ref().and_then(|passed| passed.content_item_kinds.as_deref());
     let mut texts = Vec::new();
-    for (n, part) in known_parts::<ContentPart>(item.content, "message part", &mut out.report) {
+    for (n, part) in known_parts(item.content, "message part", &mut out.report) {
         let typed = match (role, kinds.and_then(|kinds| kinds.get(n))) {
             (Role::User, Some(kind)) => kind.starts_with("user."),
             (Role::User, None) => {
@@ -282,7 +282,7 @@ fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut 
 /// The texts of all parts.
 fn joined(content: &RawValue, out: &mut TurnSink) -> String {
     let mut texts = Vec::new();
-    for part in content::parts::<ContentPart>(content) {
+    for part in content::parts(content) {
         match part.and_then(|part| part.text) {
             Some(text) => texts.push(text),
             None => out.report.unknown("reasoning part in another shape"),

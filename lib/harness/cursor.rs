@@ -6,7 +6,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::content::{self, known_parts};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::{Line, Taken, each_line, parse, unknown};
@@ -107,7 +107,7 @@ fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         role => return unknown(format!("record of role {role}")),
     };
     let mut typed = Vec::new();
-    for (_, part) in known_parts::<ContentPart>(Some(content), "part", &mut out.report) {
+    for (_, part) in known_parts(Some(content), "part", &mut out.report) {
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) if role == Role::User => typed.push(query(&text)),
             ("text", Some(text), _) => out.turn(role, &text, ids.next(role, &text), None)?,

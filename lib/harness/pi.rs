@@ -5,7 +5,7 @@
 //! grows. A fork begins with copies of the parent's entries, under the same ids.
 
 use crate::base::error::{Error, Result};
-use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::content::{self, known_parts};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, id_fault, is_there};
 use crate::harness::source::{self, Line, Taken, each_line, parse, unknown};
@@ -146,7 +146,7 @@ fn message(message: Message, id: String, at: Option<Timestamp>, out: &mut TurnSi
 
 fn user(content: Option<&RawValue>, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
     let mut texts = Vec::new();
-    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
+    for (_, part) in known_parts(content, "user part", &mut out.report) {
         match (&*part.kind, part.text) {
             ("text", Some(text)) => texts.push(text),
             ("image", _) => texts.push(IMAGE.to_owned()),
@@ -171,14 +171,14 @@ fn without_files(text: &str) -> (&str, &str) {
 }
 
 fn assistant(content: Option<&RawValue>, id: &str, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for (n, part) in known_parts::<PiPart>(content, "assistant part", &mut out.report) {
+    for (n, part) in known_parts(content, "assistant part", &mut out.report) {
         let turn = format!("{id}/{n}");
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) => out.turn(Role::Assistant, &text, turn, at)?,
             ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, turn, at)?,
             ("toolCall", ..) => {
                 let key = part.id.unwrap_or(turn);
-                let input = part.arguments.map_or("{}", RawValue::get);
+                let input = part.input.map_or("{}", RawValue::get);
                 // Some services number their calls anew in each session.
                 let turn = format!("{id}/{key}");
                 out.call(&key, part.name.as_deref().unwrap_or("tool"), input, turn, at)?;
@@ -188,25 +188,6 @@ fn assistant(content: Option<&RawValue>, id: &str, at: Option<Timestamp>, out: &
         }
     }
     Ok(())
-}
-
-/// A part of a reply.
-#[derive(Deserialize, Default)]
-struct PiPart<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    text: Option<String>,
-    thinking: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-impl content::FromText for PiPart<'_> {
-    fn from_text(text: String) -> Self {
-        PiPart { kind: Cow::Borrowed("text"), text: Some(text), ..PiPart::default() }
-    }
 }
 
 /// The id in the name of a session's file.

@@ -7,9 +7,10 @@
 
 use crate::base::error::Result;
 use crate::harness::claude_code::EVENTS;
+use crate::harness::content::{ContentPart, known_parts};
 use crate::harness::files::sessions_in;
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Part, answer, without_files};
+use crate::harness::parts::{answer, without_files};
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Line, Taken, each_line, parse, unknown};
 use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
@@ -101,7 +102,7 @@ struct Record<'a> {
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
-    parts: Option<Vec<&'a RawValue>>,
+    parts: Option<&'a RawValue>,
 }
 
 /// What the program keeps beside a user's message.
@@ -150,9 +151,9 @@ fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Taken {
     }
     let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
     match &*record.kind {
-        "user" => user(&record, uuid, &parts, at, out)?,
-        "assistant" => assistant(uuid, &parts, at, out)?,
-        _ => results(&parts, at, out)?,
+        "user" => user(&record, uuid, parts, at, out)?,
+        "assistant" => assistant(uuid, parts, at, out)?,
+        _ => results(parts, at, out)?,
     }
     Ok(())
 }
@@ -160,7 +161,7 @@ fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Taken {
 fn user(
     record: &Record,
     uuid: &str,
-    parts: &[&RawValue],
+    parts: &RawValue,
     at: Option<Timestamp>,
     out: &mut TurnSink,
 ) -> Result<()> {
@@ -170,16 +171,16 @@ fn user(
     let beside = record.system_payload.and_then(|raw| serde_json::from_str::<Beside>(raw.get()).ok());
     let hook = beside.and_then(|beside| beside.hook_context);
     let mut texts = Vec::new();
-    for part in known(parts, out) {
+    for (_, part) in known_parts(Some(parts), "part", &mut out.report) {
         match part {
-            Part { text: Some(text), .. } => {
+            ContentPart { text: Some(text), .. } => {
                 let is_hooks = hook.as_deref().is_some_and(|hook| text.trim() == hook.trim());
                 let start = text.trim_start();
                 if !is_hooks && !NOT_TYPED.iter().any(|tag| start.starts_with(tag)) {
                     texts.push(text);
                 }
             }
-            Part { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
+            ContentPart { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
             _ => out.report.unknown("user part of another kind"),
         }
     }
@@ -189,41 +190,33 @@ fn user(
     out.turn(Role::User, &typed, uuid.to_owned(), at)
 }
 
-fn assistant(uuid: &str, parts: &[&RawValue], at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for (n, part) in known(parts, out).into_iter().enumerate() {
+fn assistant(uuid: &str, parts: &RawValue, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    let known = known_parts(Some(parts), "part", &mut out.report);
+    for (n, (_, part)) in known.into_iter().enumerate() {
         let id = format!("{uuid}/{n}");
         match part {
-            Part { function_call: Some(call), .. } => {
+            ContentPart { function_call: Some(call), .. } => {
                 let key = call.id.unwrap_or_else(|| id.clone());
                 let input = call.args.map_or("{}", RawValue::get);
                 out.call(&key, call.name.as_deref().unwrap_or("tool"), input, id, at)?;
             }
-            Part { text: Some(text), thought: Some(true), .. } => out.turn(Role::Reasoning, &text, id, at)?,
-            Part { text: Some(text), .. } => out.turn(Role::Assistant, &text, id, at)?,
-            Part { inline_data: Some(_), .. } => out.turn(Role::Assistant, IMAGE, id, at)?,
+            ContentPart { text: Some(text), thought: Some(true), .. } => {
+                out.turn(Role::Reasoning, &text, id, at)?
+            }
+            ContentPart { text: Some(text), .. } => out.turn(Role::Assistant, &text, id, at)?,
+            ContentPart { inline_data: Some(_), .. } => out.turn(Role::Assistant, IMAGE, id, at)?,
             _ => out.report.unknown("assistant part of another kind"),
         }
     }
     Ok(())
 }
 
-fn results(parts: &[&RawValue], at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for part in known(parts, out) {
+fn results(parts: &RawValue, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    for (_, part) in known_parts(Some(parts), "part", &mut out.report) {
         if let Some(response) = part.function_response {
             let (text, failed) = answer(response.response);
             out.result(&response.id.unwrap_or_default(), &text, failed, at)?;
         }
     }
     Ok(())
-}
-
-fn known<'a>(parts: &[&'a RawValue], out: &mut TurnSink) -> Vec<Part<'a>> {
-    let mut known = Vec::new();
-    for raw in parts {
-        match serde_json::from_str(raw.get()) {
-            Ok(part) => known.push(part),
-            Err(_) => out.report.unknown("part in another shape"),
-        }
-    }
-    known
 }

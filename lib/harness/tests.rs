@@ -630,6 +630,27 @@ fn an_error_of_the_receiver_ends_the_reading() {
 
 // Recorded sessions
 
+/// Those whose recordings are not in the repository, or that were learned from published sessions.
+const RECORDED_ELSEWHERE: &[&str] = &["amp", "claude-code", "codex", "cursor", "gemini", "opencode"];
+
+#[test]
+fn every_harness_is_listed_once_and_reads_a_recorded_session_as_its_own() {
+    let names: Vec<_> = HARNESSES.iter().map(|spec| spec.name).collect();
+    assert!(names.is_sorted() && names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+    for spec in HARNESSES.iter().filter(|spec| !RECORDED_ELSEWHERE.contains(&spec.name)) {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(spec.name);
+        let files = fs_err::read_dir(&dir).unwrap_or_else(|_| panic!("no recording: {}", dir.display()));
+        let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        files.retain(|path| path.is_file());
+        assert!(!files.is_empty(), "no recorded session: {}", dir.display());
+        for path in files {
+            let (turns, _) = read_all(spec.name, &path).unwrap();
+            assert!(turns.iter().any(|turn| turn.role == Role::User), "{}: nothing typed", path.display());
+            assert_eq!(whose(&path), Some(spec.name), "{}", path.display());
+        }
+    }
+}
+
 /// Where the recorded sessions are: beside the repository, or where `AXE_FIXTURES` says.
 #[allow(clippy::print_stderr, reason = "a test that is not run says so")]
 fn recorded() -> Option<PathBuf> {

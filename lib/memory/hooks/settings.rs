@@ -7,9 +7,9 @@ use crate::base::error::{Error, Result};
 use crate::harness::spec::Settings;
 use crate::memory::hash::hash;
 use crate::memory::hooks::ours::{HookProgram, Runs, runs};
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -229,16 +229,17 @@ pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(HookProgram, 
 /// Why the program itself cannot read the file, if that is so.
 pub(super) fn not_for(text: &str, form: &Settings) -> Option<String> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
-    parse(text, form.has_comments, false).err().map(|error| in_words(&error))
+    let options = options(form.has_comments, false);
+    parse_to_ast(text, &CollectOptions::default(), &options).err().map(|error| in_words(&error))
 }
 
 /// What people write, whatever the program accepts.
 fn parsed(text: &str) -> Result<CstRootNode> {
-    parse(text, true, true).map_err(|error| Error::refused(in_words(&error)))
+    CstRootNode::parse(text, &options(true, true)).map_err(|error| Error::refused(in_words(&error)))
 }
 
-fn parse(text: &str, comments: bool, trailing_commas: bool) -> Result<CstRootNode, ParseError> {
-    let options = ParseOptions {
+fn options(comments: bool, trailing_commas: bool) -> ParseOptions {
+    ParseOptions {
         allow_comments: comments,
         allow_trailing_commas: trailing_commas,
         allow_loose_object_property_names: false,
@@ -249,8 +250,7 @@ fn parse(text: &str, comments: bool, trailing_commas: bool) -> Result<CstRootNod
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
-    };
-    CstRootNode::parse(text, &options)
+    }
 }
 
 fn in_words(error: &ParseError) -> String {
