@@ -246,7 +246,7 @@ fn another_programs_session_is_an_error_that_names_the_program() {
     let readers = ["claude-code", "codex", "gemini", "cursor", "copilot", "pi", "qwen-code"];
     for (format, name, text) in &all {
         for reader in readers.iter().filter(|reader| *reader != format) {
-            let error = read_bytes(*reader, text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
+            let error = read_bytes(reader, text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
             let expected = format!("it looks like a session of {name}; queue it with --harness {name}");
             assert!(error.line().contains(&expected), "{name} as {reader:?}: {}", error.line());
         }

@@ -50,11 +50,11 @@ pub(super) fn end_of(harness: &str, form: &Settings) -> String {
 /// A command of ours that never fails, without the end that sees to it.
 fn without_or_true(command: &str) -> Option<&str> {
     let plain = command.strip_suffix(OR_TRUE)?;
-    let is_end = |spec: &&Spec| match &spec.install {
+    let is_end = |spec: &&'static Spec| match &spec.install {
         Install::Settings(form) => form.never_fails && command.ends_with(&end_of(spec.name, form)),
         Install::Nothing | Install::Files(_) => false,
     };
-    HARNESSES.iter().any(|spec| is_end(&spec)).then_some(plain)
+    HARNESSES.iter().any(is_end).then_some(plain)
 }
 
 /// `None`: it has nothing to do with us.
