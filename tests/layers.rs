@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The layers, the lowest first.
 const LAYERS: &[&str] = &[
-    "base", "config", "store", "provider", "prompt", "agent", "harness", "memory", "schedule", "program",
+    "base", "harness", "config", "store", "provider", "prompt", "agent", "memory", "schedule", "program",
     "fuzz",
 ];
 

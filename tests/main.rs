@@ -67,6 +67,7 @@ mod examples;
 mod fan_out;
 mod gc_http;
 mod generated;
+mod harness_homes;
 mod http_faults;
 mod install_cron;
 mod install_hooks;

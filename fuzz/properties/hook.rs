@@ -2,15 +2,20 @@
 
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::capture::{HookEvent, context, hook_event};
-use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval, id_fault};
+use crate::harness::HARNESSES;
+use crate::harness::name::Harness;
+use crate::harness::payload::{Ended, id_fault};
+use crate::harness::spec::Capture;
+use crate::memory::capture::{context, hook_event};
+use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
 
 /// Stands for the home directory, which is another one each time.
 const HOME: &[u8] = b"/HOME";
 
 pub(crate) fn holds(bytes: &[u8]) {
-    let (which, bytes) = choice(bytes, Harness::NAMES.len());
-    let harness = Harness::named(Harness::NAMES[which]).unwrap();
+    let (which, bytes) = choice(bytes, HARNESSES.len());
+    let spec = HARNESSES[which];
+    let harness = Harness::of(spec);
     let scratch = Scratch::empty();
     let id = "019c0000-0000-7000-8000-000000000001";
     for file in [
@@ -31,29 +36,15 @@ pub(crate) fn holds(bytes: &[u8]) {
         rest = &rest[at + HOME.len()..];
     }
     payload.extend(rest);
-    match hook_event(harness, &payload, &scratch.env()) {
-        Ok(HookEvent::Nothing(why)) => assert!(!why.is_empty()),
-        Ok(HookEvent::Session { retrieval, cwd }) => {
-            assert!(matches!(
-                harness,
-                Harness::ClaudeCode
-                    | Harness::Codex
-                    | Harness::Copilot
-                    | Harness::Cursor
-                    | Harness::Gemini
-                    | Harness::QwenCode
-            ));
-            let path = match &retrieval {
-                Retrieval::Transcript { path, format, session_id } => {
-                    assert_eq!((id_fault(session_id), *format), (None, harness));
-                    path
-                }
-                Retrieval::CursorSession { session_path } => session_path,
-                other => panic!("{other:?} is no session of a hook"),
-            };
+    match hook_event(spec, &payload, &scratch.env()) {
+        Ok(Ended::Nothing(why)) => assert!(!why.is_empty()),
+        Ok(Ended::Session { path, id, cwd }) => {
+            assert!(matches!(spec.capture, Capture::Hook { .. }));
+            assert_eq!(id_fault(&id), None);
             assert!(path.is_absolute() && path.is_file());
             assert!(!path.components().any(|part| part.as_os_str() == "subagents"), "{path:?}");
             // What comes of it can be queued, or is refused with a reason.
+            let retrieval = Retrieval::in_file(harness, path, id);
             let context: Context = context(cwd);
             let timestamp = "2026-02-28T15:04:05Z".parse().unwrap();
             let entry = QueueEntry { version: 1, timestamp, harness, retrieval, context };

@@ -3,9 +3,10 @@
 use crate::base::fields::PATH_CAP;
 use crate::fuzz::is_told;
 use crate::fuzz::scratch::Scratch;
+use crate::harness::payload::id_fault;
 use crate::store::entry::is_tag;
 use crate::store::journal::Journal;
-use crate::store::journal::entry::{QueueEntry, Retrieval, id_fault, session_mark};
+use crate::store::journal::entry::{QueueEntry, Retrieval, session_mark};
 use crate::store::place::Root;
 
 pub(crate) fn holds(bytes: &[u8]) {

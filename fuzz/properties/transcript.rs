@@ -2,16 +2,20 @@
 
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
+use crate::harness::plain::PLAIN;
 use crate::harness::recalled::{START, reads_memory, without_notes, without_sections};
+use crate::harness::spec::Format;
 use crate::harness::turn::{SessionReport, Turn};
-use crate::harness::{Format, read};
+use crate::harness::turns::TURNS;
+use crate::harness::{HARNESSES, read};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 pub(crate) fn holds(bytes: &[u8]) {
-    let (format, bytes) = choice(bytes, Format::ALL.len());
-    let format = Format::ALL[format];
-    assert_eq!(Format::from_name(format.name()), Some(format));
+    let mut formats: Vec<&'static Format> = HARNESSES.iter().map(|spec| &spec.format).collect();
+    formats.extend([&TURNS, &PLAIN]);
+    let (which, bytes) = choice(bytes, formats.len());
+    let format = formats[which];
     let scratch = Scratch::empty();
     let path = scratch.put("session", bytes);
     let Some((turns, report)) = all(format, &path) else { return };
@@ -29,12 +33,13 @@ pub(crate) fn holds(bytes: &[u8]) {
     let said: usize = turns.iter().map(|turn| turn.text.len()).sum();
     assert!(said <= 16 * bytes.len() + 4096, "{said} bytes out of {}", bytes.len());
     is_the_same_again(format, &path, &turns);
-    if matches!(format, Format::ClaudeCode | Format::Codex | Format::Cursor) {
+    let name = HARNESSES.get(which).map(|spec| spec.name);
+    if matches!(name, Some("claude-code" | "codex" | "cursor")) {
         a_torn_line_costs_nothing(format, &scratch, bytes, (&turns, &report));
     }
 }
 
-fn all(format: Format, path: &Path) -> Option<(Vec<Turn>, SessionReport)> {
+fn all(format: &Format, path: &Path) -> Option<(Vec<Turn>, SessionReport)> {
     let mut turns = Vec::new();
     let report = read(format, path, &mut |turn| {
         turns.push(turn);
@@ -49,14 +54,14 @@ fn all(format: Format, path: &Path) -> Option<(Vec<Turn>, SessionReport)> {
     }
 }
 
-fn is_the_same_again(format: Format, path: &Path, turns: &[Turn]) {
+fn is_the_same_again(format: &Format, path: &Path, turns: &[Turn]) {
     let (again, _) = all(format, path).unwrap();
     assert_eq!(again, turns);
 }
 
 /// A program that was killed leaves half a line; the next one goes on behind it.
 fn a_torn_line_costs_nothing(
-    format: Format,
+    format: &Format,
     scratch: &Scratch,
     bytes: &[u8],
     (turns, report): (&[Turn], &SessionReport),

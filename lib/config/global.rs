@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::secret::Secret;
 use crate::config::model::Model;
-use crate::config::preset::{PRESETS, preset};
+use crate::config::preset::{preset, presets};
 use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
 use serde::Deserialize;
@@ -248,7 +248,7 @@ impl Global {
         match preset(name) {
             Some(line) => Ok(Endpoint::Command { line: line.to_owned(), model: None }),
             None => {
-                let presets: Vec<_> = PRESETS.iter().map(|(name, _)| *name).collect();
+                let presets: Vec<_> = presets().into_iter().map(|(name, _)| name).collect();
                 Err(Error::config(format!("no command named \"{name}\"")).hint(format!(
                     "define it in config.toml as [providers.{name}] with kind = \"command\", or use one of {}",
                     presets.join(", ")

@@ -1,22 +1,26 @@
-//! Predefined LLM commands: prompt on stdin, only the answer on stdout, tools off or read-only, no hooks, and no saved
-//! session where the program has such an option.
+//! Predefined LLM commands: those of coding agents, and of other programs.
 
 use crate::base::command_line::program;
+use crate::harness::HARNESSES;
+use crate::harness::spec::Preset;
 use std::collections::BTreeMap;
 
-pub(crate) const PRESETS: &[(&str, &str)] = &[
-    ("claude", "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\""),
-    ("codex", "codex exec --ephemeral --disable hooks -c 'notify=[]' --skip-git-repo-check -s read-only -"),
-    ("gemini", "gemini --skip-trust"),
-    ("opencode", "opencode run --pure"),
-    ("amp", "amp -x"),
-    ("ollama", "ollama run llama3"),
-    ("llm", "llm"),
-    ("axe", "axe-run --timeout 590 librarian"),
+const OTHERS: &[Preset] = &[
+    Preset { name: "ollama", line: "ollama run llama3", rank: 10 },
+    Preset { name: "llm", line: "llm", rank: 11 },
+    Preset { name: "axe", line: "axe-run --timeout 590 librarian", rank: 12 },
 ];
 
+/// Names and lines, by their rank.
+pub(crate) fn presets() -> Vec<(&'static str, &'static str)> {
+    let agents = HARNESSES.iter().filter_map(|spec| spec.preset);
+    let mut all: Vec<Preset> = agents.chain(OTHERS.iter().copied()).collect();
+    all.sort_by_key(|preset| preset.rank);
+    all.into_iter().map(|preset| (preset.name, preset.line)).collect()
+}
+
 pub(super) fn preset(name: &str) -> Option<&'static str> {
-    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, command)| *command)
+    presets().into_iter().find(|(known, _)| *known == name).map(|(_, command)| command)
 }
 
 /// The preset of a program that is given by its path alone, such as `/usr/local/bin/claude`: its name, and its line with
@@ -25,7 +29,7 @@ pub(crate) fn of_path(command: &str, own: &BTreeMap<String, String>) -> Option<(
     let [word] = &shlex::split(command)?[..] else { return None };
     let file = word.rsplit_once('/')?.1;
     let own = own.iter().map(|(name, line)| (name.as_str(), line.as_str()));
-    let known = own.chain(PRESETS.iter().copied());
+    let known = own.chain(presets());
     let mut found = known.filter(|(_, line)| program(line).is_some_and(|program| program == file));
     found.find_map(|(name, line)| {
         // The first place where it stands as a word: it may also be part of a variable before it.
@@ -45,7 +49,7 @@ mod tests {
 
     #[test]
     fn every_preset_runs_its_program() {
-        let programs: Vec<_> = PRESETS.iter().filter_map(|(_, line)| program(line)).collect();
+        let programs: Vec<_> = presets().into_iter().filter_map(|(_, line)| program(line)).collect();
         assert_eq!(programs, ["claude", "codex", "gemini", "opencode", "amp", "ollama", "llm", "axe-run"]);
     }
 

@@ -6,16 +6,64 @@
 //! in a fence. Calls have no id, so results are assigned to them in order.
 
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
-use crate::harness::tool::ToolArguments;
+use crate::harness::spec::ToolKind::{self, Edit, Own, Read, Search, Shell, SubAgent, Write};
+use crate::harness::spec::{
+    Answer, Capture, Copied, Format, Home, Install, OwnFile, Past, Preset, Recall, Spec,
+};
 use crate::harness::turn::{Ids, Role};
+use serde_json::Value;
 use std::path::Path;
+
+pub(super) static SPEC: Spec = Spec {
+    name: "amp",
+    title: "Amp",
+    home: Home { variables: &[("XDG_CONFIG_HOME", "amp")], usual: ".config/amp" },
+    own_files: &["AGENTS.md", "../AGENTS.md"],
+    project_files: &["AGENTS.md"],
+    marks: &["AMP_CURRENT_THREAD_ID"],
+    format: Format { read, tools: TOOLS, is_forgeable: true, ..Format::ANY },
+    method: "amp-thread",
+    capture: Capture::Id,
+    past: Past::Copies(
+        Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" },
+        "threads/T-*.json",
+        copied,
+    ),
+    events: &[],
+    install: Install::Files(&[
+        OwnFile {
+            dirs: &["skills/agent-memory"],
+            name: "SKILL.md",
+            text: include_str!("../../examples/amp/SKILL.md"),
+        },
+        OwnFile {
+            dirs: &["plugins"],
+            name: "agent-memory.ts",
+            text: include_str!("../../examples/amp/memory.ts"),
+        },
+    ]),
+    next_step: Some("Amp loads the plugin after \"plugins: reload\" in its command palette, or a restart"),
+    recall: Recall { answer: Answer::Plugin, resumes_whole: false, unheard: &[] },
+    preset: Some(Preset { name: "amp", line: "amp -x", rank: 5 }),
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["Bash"]),
+    (Read, &["Read"]),
+    (Edit, &["edit_file", "format_file", "undo_edit"]),
+    (Search, &["Grep"]),
+    (Write, &["create_file"]),
+    (Own, &["Glob", "get_diagnostics", "glob", "list_directory", "todo_read", "todo_write"]),
+    (SubAgent, &["Task", "codebase_search_agent", "finder", "oracle"]),
+];
 
 /// A longer text is split into several turns, in bytes.
 const TEXT_CAP: usize = 8 << 20;
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "an Amp thread")?;
     let mut thread = Thread { ids: Ids::default(), state: Section::Start, fence: None, text: String::new() };
     let mut buffer = Vec::new();
@@ -146,7 +194,7 @@ impl Thread {
         match std::mem::replace(&mut self.state, Section::Said(Role::Assistant)) {
             Section::Call { name } => {
                 let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
-                out.call(&id, &name, ToolArguments::Text(text), id.clone(), None)
+                out.call(&id, &name, text, id.clone(), None)
             }
             Section::Result { failed } => {
                 self.state = Section::Said(Role::User);
@@ -197,4 +245,19 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
     let inline = mark == '`' && rest.contains('`');
     (length >= 3 && line.len() - indented.len() <= 3 && !inline)
         .then(|| (mark, length, rest.trim().is_empty()))
+}
+
+/// The largest copy of a thread that is read, in bytes.
+const COPY_CAP: u64 = 64 << 20;
+
+/// What a copy of a thread says about it. Some versions keep them here.
+fn copied(path: &Path) -> Option<Copied> {
+    let thread: Value = serde_json::from_slice(&file::read(path, COPY_CAP).ok()?).ok()?;
+    let messages = thread["messages"].as_array();
+    let first = messages.and_then(|all| all.iter().find(|message| message["role"] == "user"));
+    let tree = thread["env"]["initial"]["trees"][0]["uri"].as_str();
+    Some(Copied {
+        first_prompt: first.map(|message| message["content"].to_string()),
+        cwd: tree.and_then(|uri| uri.strip_prefix("file://")).map(str::to_owned),
+    })
 }

@@ -6,10 +6,19 @@
 //! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::content::{self, known_parts};
+use crate::harness::files::sessions_in;
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
-use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::payload::{is_below, transcript};
+use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::spec::ToolKind::{
+    self, Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write,
+};
+use crate::harness::spec::{
+    Answer, Capture, Event, Format, Home, Install, Past, Preset, Recall, Settings, Spec, When, has, hook,
+    understood,
+};
+use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -19,6 +28,74 @@ use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::path::Path;
+
+const HOME: Home = Home { variables: &[("CLAUDE_CONFIG_DIR", "")], usual: ".claude" };
+
+pub(super) static SPEC: Spec = Spec {
+    name: "claude-code",
+    title: "Claude Code",
+    home: HOME,
+    own_files: &["CLAUDE.md"],
+    project_files: &["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"],
+    marks: &["CLAUDECODE"],
+    format: Format {
+        read,
+        is_record: |record| {
+            let message = &record["message"];
+            let is_qwens = message.get("parts").is_some() || record.get("provenance").is_some();
+            has(record, &["uuid", "sessionId"]) && has(message, &["content"]) && !is_qwens
+        },
+        tools: TOOLS,
+        keeps_directory: true,
+        outputs: Some("tool-results"),
+        sub_agents: |session| sessions_in(&session.with_extension("").join("subagents")),
+        ..Format::ANY
+    },
+    method: "transcript",
+    capture: Capture::Hook {
+        session: |payload, _| transcript(payload, |path| is_below(path, 1, "subagents")),
+        takes_argument: false,
+        may_print: true,
+    },
+    past: Past::Files(HOME, &["projects/*/*.jsonl"]),
+    events: EVENTS,
+    install: Install::Settings(Settings::GROUPS),
+    next_step: None,
+    recall: Recall { answer: Answer::HookOutput, resumes_whole: true, unheard: &[] },
+    preset: Some(Preset {
+        name: "claude",
+        line: "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",
+        rank: 1,
+    }),
+};
+
+pub(super) const EVENTS: &[Event] = &[
+    hook("SessionStart", When::Start, 5),
+    hook("UserPromptSubmit", When::Prompt, 5),
+    hook("Stop", When::End, 10),
+    // Without one it gets 1.5 s.
+    hook("SessionEnd", When::End, 10),
+    understood("PreCompact", When::End),
+];
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["Bash", "PowerShell"]),
+    (Running, &["BashOutput", "KillBash", "KillShell", "Monitor"]),
+    (Read, &["NotebookRead", "Read"]),
+    (Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
+    (Search, &["Grep"]),
+    (Write, &["Write"]),
+    (
+        Own,
+        &[
+            "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "EnterWorktree", "ExitPlanMode",
+            "ExitWorktree", "Glob", "LS", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate",
+            "TodoRead", "TodoWrite", "ToolSearch",
+        ],
+    ),
+    (SubAgent, &["Agent", "AgentOutputTool", "SendMessage", "Task", "TaskOutput"]),
+    (Question, &["AskUserQuestion"]),
+];
 
 /// Records that are not conversation, though some quote it.
 const OTHER: &[&str] = &[
@@ -67,10 +144,9 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "a Claude Code session")?;
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut session = Session::default();
-    each_line(path, &mut reader, "Claude Code", out, |line, out| session.line(line, out))
+    each_line(path, "Claude Code", out, |line, out| session.line(line, out)).map(drop)
 }
 
 #[derive(Default)]
@@ -83,22 +159,16 @@ struct Session {
 }
 
 impl Session {
-    fn line(&mut self, line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
-        let record: Record = match parse(line.text) {
-            Ok(record) => record,
-            Err(seen) => return Ok(seen),
-        };
+    fn line(&mut self, line: Line, out: &mut TurnSink) -> Taken {
+        let record: Record = parse(line.text)?;
         let conversation = record.kind == "user" || record.kind == "assistant";
         if !conversation {
             let known = OTHER.contains(&&*record.kind) && record.session_id.is_some();
-            return Ok(if known || record.kind == "file-history-snapshot" {
-                RecordStatus::Known
-            } else {
-                RecordStatus::Unknown(record.kind.into_owned())
-            });
+            let known = known || record.kind == "file-history-snapshot";
+            return if known { Ok(()) } else { unknown(record.kind) };
         }
         let (Some(raw), Some(uuid)) = (record.message, &record.uuid) else {
-            return Ok(RecordStatus::Unknown(format!("{} without a message or uuid", record.kind)));
+            return unknown(format!("{} without a message or uuid", record.kind));
         };
         let report = &mut out.report;
         if report.session_id.is_none() {
@@ -113,22 +183,22 @@ impl Session {
         if record.is_sidechain == Some(true) {
             // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
             if self.spoke || record.agent_id.is_none() {
-                return Ok(RecordStatus::Known);
+                return Ok(());
             }
             report.is_sub_agent = true;
         } else {
             self.spoke = true;
         }
         if !self.seen.insert(self.hasher.hash_one(uuid)) {
-            return Ok(RecordStatus::Known);
+            return Ok(());
         }
         let message: Message = match serde_json::from_str(raw.get()) {
             Ok(Message { content: None, .. }) => {
                 out.report.unreadable += 1;
-                return Ok(RecordStatus::Unknown(format!("{} without content", record.kind)));
+                return unknown(format!("{} without content", record.kind));
             }
             Ok(message) => message,
-            Err(_) => return Ok(RecordStatus::Unknown(format!("{} message in another shape", record.kind))),
+            Err(_) => return unknown(format!("{} message in another shape", record.kind)),
         };
         let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
         if record.kind == "user" {
@@ -137,7 +207,7 @@ impl Session {
         {
             assistant(uuid, message.content, at, out)?;
         }
-        Ok(RecordStatus::Known)
+        Ok(())
     }
 }
 
@@ -153,7 +223,7 @@ fn user(
         && record.is_compact_summary != Some(true)
         && origin.is_none_or(|kind| kind == "human");
     let mut texts = Vec::new();
-    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
+    for (_, part) in known_parts(content, "user part", &mut out.report) {
         match (&*part.kind, part.text, part.tool_use_id) {
             ("tool_result", _, Some(key)) => {
                 let text = part.content.map(content::text).unwrap_or_default();
@@ -180,7 +250,7 @@ fn assistant(
     at: Option<Timestamp>,
     out: &mut TurnSink,
 ) -> Result<()> {
-    for (n, part) in known_parts::<ContentPart>(content, "assistant part", &mut out.report) {
+    for (n, part) in known_parts(content, "assistant part", &mut out.report) {
         // A record usually has one part; further ones get ids of their own.
         let id = if n == 0 { uuid.to_owned() } else { format!("{uuid}/{n}") };
         match (&*part.kind, part.text, part.thinking) {
@@ -188,7 +258,7 @@ fn assistant(
             ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
             ("tool_use", ..) => {
                 let key = part.id.unwrap_or(id);
-                let input = part.input.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                let input = part.input.map_or("{}", RawValue::get);
                 out.call(&key, part.name.as_deref().unwrap_or("tool"), input, key.clone(), at)?;
             }
             ("text" | "thinking" | "redacted_thinking", ..) => {}

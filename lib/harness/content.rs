@@ -1,4 +1,5 @@
-//! The content of a message in the format that several programs share: a string, or a list of parts with a `type`.
+//! The content of a message as most programs keep it, in the form of Anthropic's, OpenAI's or Gemini's API: a string, or
+//! a list of parts.
 
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::SessionReport;
@@ -6,44 +7,60 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A part of a message. Which fields it has depends on `kind`.
+/// A part of a message. Which fields it has depends on `kind`; parts of Gemini's API have none, and one of the last
+/// fields.
 #[derive(Deserialize, Default)]
 pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
     pub(super) kind: Cow<'a, str>,
-    /// `text`, `input_text`, `output_text`, `summary_text`
+    /// `text`, `input_text`, `output_text`, `summary_text`; of Gemini's API
     pub(super) text: Option<String>,
     /// `thinking`
     pub(super) thinking: Option<String>,
-    /// `tool_use`
+    /// `tool_use`, `toolCall`
     pub(super) id: Option<String>,
     pub(super) name: Option<String>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "arguments")]
     pub(super) input: Option<&'a RawValue>,
     /// `tool_result`
     pub(super) tool_use_id: Option<String>,
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
     pub(super) is_error: Option<bool>,
+    /// Of Gemini's API: the text is a thought.
+    pub(super) thought: Option<bool>,
+    #[serde(borrow, rename = "functionCall")]
+    pub(super) function_call: Option<FunctionCall<'a>>,
+    #[serde(borrow, rename = "functionResponse")]
+    pub(super) function_response: Option<FunctionResponse<'a>>,
+    #[serde(borrow, rename = "inlineData")]
+    pub(super) inline_data: Option<&'a RawValue>,
 }
 
-/// A part that a plain string stands for.
-pub(super) trait FromText {
-    fn from_text(text: String) -> Self;
+#[derive(Deserialize)]
+pub(super) struct FunctionCall<'a> {
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
+    #[serde(borrow)]
+    pub(super) args: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) result: Option<&'a RawValue>,
+    pub(super) status: Option<String>,
 }
 
-impl FromText for ContentPart<'_> {
-    fn from_text(text: String) -> Self {
-        ContentPart { kind: Cow::Borrowed("text"), text: Some(text), ..ContentPart::default() }
-    }
+#[derive(Deserialize)]
+pub(super) struct FunctionResponse<'a> {
+    pub(super) id: Option<String>,
+    #[serde(borrow)]
+    pub(super) response: Option<&'a RawValue>,
 }
 
 /// The parts of a message's content with their positions. Those of an unknown shape are counted in `report`.
-pub(super) fn known_parts<'a, P: Deserialize<'a> + FromText>(
+pub(super) fn known_parts<'a>(
     content: Option<&'a RawValue>,
     name: &str,
     report: &mut SessionReport,
-) -> Vec<(usize, P)> {
+) -> Vec<(usize, ContentPart<'a>)> {
     let mut known = Vec::new();
     for (n, part) in content.map(parts).unwrap_or_default().into_iter().enumerate() {
         match part {
@@ -55,17 +72,19 @@ pub(super) fn known_parts<'a, P: Deserialize<'a> + FromText>(
 }
 
 /// The parts of a message's content; `None` for those of an unknown shape.
-pub(super) fn parts<'a, P: Deserialize<'a> + FromText>(content: &'a RawValue) -> Vec<Option<P>> {
+pub(super) fn parts(content: &RawValue) -> Vec<Option<ContentPart<'_>>> {
     let json = content.get();
     if json.starts_with('"')
         && let Ok(text) = serde_json::from_str(json)
     {
-        return vec![Some(P::from_text(text))];
+        return vec![Some(ContentPart {
+            kind: Cow::Borrowed("text"),
+            text: Some(text),
+            ..ContentPart::default()
+        })];
     }
     match serde_json::from_str::<Vec<&RawValue>>(json) {
-        Ok(parts) => {
-            parts.into_iter().map(|part: &'a RawValue| serde_json::from_str(part.get()).ok()).collect()
-        }
+        Ok(parts) => parts.into_iter().map(|part| serde_json::from_str(part.get()).ok()).collect(),
         Err(_) if json == "null" => Vec::new(),
         Err(_) => vec![None],
     }
@@ -79,7 +98,7 @@ pub(super) fn text(content: &RawValue) -> String {
             return text;
         }
     } else if json.starts_with('[') {
-        let texts: Option<Vec<String>> = parts::<ContentPart>(content)
+        let texts: Option<Vec<String>> = parts(content)
             .into_iter()
             .map(|part| {
                 let part = part?;
@@ -116,10 +135,10 @@ mod tests {
     #[test]
     fn a_part_of_unknown_shape_does_not_affect_the_others() {
         let content = raw(r#"[{"type":"text","text":"a"},{"type":"text","text":7},3,{"kind":"x"}]"#);
-        let parts = parts::<ContentPart>(&content);
+        let parts = parts(&content);
         let found: Vec<_> = parts.iter().map(|part| part.as_ref().map(|part| part.text.as_deref())).collect();
         assert_eq!(found, [Some(Some("a")), None, None, Some(None)]);
-        assert!(super::parts::<ContentPart>(&raw("null")).is_empty());
-        assert_eq!(super::parts::<ContentPart>(&raw("7")).len(), 1);
+        assert!(super::parts(&raw("null")).is_empty());
+        assert_eq!(super::parts(&raw("7")).len(), 1);
     }
 }

@@ -5,17 +5,88 @@
 //! program added. The file only grows, also when the session is resumed or compacted. The events of sub-agents stand in
 //! the same file, with an `agentId`; their reports are the results of `task` calls.
 
+use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content;
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
-use crate::harness::tool::ToolArguments;
+use crate::harness::payload::{Ended, Payload, is_there};
+use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::spec::ToolKind::{
+    self, Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write,
+};
+use crate::harness::spec::{
+    Answer, Capture, Format, Home, Install, Past, Recall, Settings, Spec, When, has, hook, understood,
+};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
+
+const HOME: Home = Home { variables: &[("COPILOT_HOME", "")], usual: ".copilot" };
+
+pub(super) static SPEC: Spec = Spec {
+    name: "copilot",
+    title: "Copilot CLI",
+    home: HOME,
+    own_files: &["copilot-instructions.md"],
+    project_files: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
+    marks: &["COPILOT_CLI", "COPILOT_AGENT"],
+    format: Format {
+        read,
+        is_record: |record| {
+            let kind = record["type"].as_str().unwrap_or_default();
+            has(record, &["data"]) && (kind.starts_with("session.") || kind.ends_with(".message"))
+        },
+        tools: TOOLS,
+        keeps_directory: true,
+        ..Format::ANY
+    },
+    method: "transcript",
+    capture: Capture::Hook { session, takes_argument: false, may_print: false },
+    past: Past::Files(HOME, &["session-state/*/events.jsonl"]),
+    events: &[
+        hook("sessionStart", When::Start, 5),
+        hook("userPromptSubmitted", When::Prompt, 5),
+        hook("preCompact", When::Forgetting, 5),
+        hook("agentStop", When::End, 10),
+        hook("sessionEnd", When::End, 10),
+        // It names the event only in hooks that were written for other programs.
+        understood("Stop", When::End),
+        understood("SessionEnd", When::End),
+    ],
+    install: Install::Settings(Settings {
+        file: "hooks/agent-memory.json",
+        is_one_of_many: true,
+        version: Some(1),
+        has_groups: false,
+        command: "bash",
+        timeout: Some("timeoutSec"),
+        ..Settings::GROUPS
+    }),
+    next_step: None,
+    recall: Recall { answer: Answer::Key("additionalContext"), resumes_whole: false, unheard: &[] },
+    preset: None,
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["bash", "powershell"]),
+    (
+        Running,
+        &[
+            "list_bash", "list_powershell", "read_bash", "read_powershell", "stop_bash", "stop_powershell",
+            "write_bash", "write_powershell",
+        ],
+    ),
+    (Read, &["show_file", "view"]),
+    (Edit, &["edit", "str_replace"]),
+    (Search, &["grep", "rg"]),
+    (Write, &["apply_patch", "create"]),
+    (Own, &["exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
+    (SubAgent, &["list_agents", "read_agent", "task", "write_agent"]),
+    (Question, &["ask_user"]),
+];
 
 /// The first words of the names of events that are not conversation, or repeat it.
 const OTHER: &[&str] = &[
@@ -25,7 +96,7 @@ const OTHER: &[&str] = &[
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event<'a> {
+struct Record<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
     id: Option<String>,
@@ -91,21 +162,17 @@ struct Outcome<'a> {
     message: Option<String>,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "a Copilot CLI session")?;
-    each_line(path, &mut reader, "Copilot CLI", out, event)
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+    each_line(path, "Copilot CLI", out, event).map(drop)
 }
 
-fn event(line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
-    let event: Event = match parse(line.text) {
-        Ok(event) => event,
-        Err(seen) => return Ok(seen),
-    };
+fn event(line: Line, out: &mut TurnSink) -> Taken {
+    let event: Record = parse(line.text)?;
     let (Some(id), Some(data)) = (event.id, event.data) else {
-        return Ok(RecordStatus::Unknown(event.kind.into_owned()));
+        return unknown(event.kind);
     };
     if event.agent_id.is_some() {
-        return Ok(RecordStatus::Known);
+        return Ok(());
     }
     let at = event.timestamp.as_deref().and_then(|at| at.parse().ok());
     let json = data.get();
@@ -114,12 +181,12 @@ fn event(line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
         "user.message" => serde_json::from_str(json).map(|message| user(message, id, at, out)),
         "assistant.message" => serde_json::from_str(json).map(|message| assistant(message, &id, at, out)),
         "tool.execution_complete" => serde_json::from_str(json).map(|result| self::result(result, at, out)),
-        kind if OTHER.contains(&kind.split('.').next().unwrap_or(kind)) => return Ok(RecordStatus::Known),
-        kind => return Ok(RecordStatus::Unknown(kind.to_owned())),
+        kind if OTHER.contains(&kind.split('.').next().unwrap_or(kind)) => return Ok(()),
+        kind => return unknown(kind),
     };
     match taken {
-        Ok(taken) => taken.map(|()| RecordStatus::Known),
-        Err(_) => Ok(RecordStatus::Unknown(format!("{} in another shape", event.kind))),
+        Ok(taken) => Ok(taken?),
+        Err(_) => unknown(format!("{} in another shape", event.kind)),
     }
 }
 
@@ -149,7 +216,7 @@ fn assistant(message: AssistantMessage, id: &str, at: Option<Timestamp>, out: &m
         };
         let turn = format!("{id}/call{n}");
         let key = request.tool_call_id.unwrap_or_else(|| turn.clone());
-        let input = request.arguments.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+        let input = request.arguments.map_or("{}", RawValue::get);
         out.call(&key, request.name.as_deref().unwrap_or("tool"), input, turn, at)?;
     }
     Ok(())
@@ -163,4 +230,35 @@ fn result(result: ToolResult, at: Option<Timestamp>, out: &mut TurnSink) -> Resu
     };
     let text = result.result.map(said).or_else(|| result.error.map(said)).unwrap_or_default();
     out.result(&key, &text, result.success == Some(false), at)
+}
+
+/// The keys of a hook's JSON are in camelCase. It does not name the event, but each has keys of its own; and only at the
+/// end of a turn does it name the file.
+fn session(payload: &Payload, env: &Env) -> Result<Ended> {
+    let id = match payload.text("sessionId")? {
+        None => payload.id("session_id")?,
+        Some(_) => payload.id("sessionId")?,
+    };
+    for (key, event) in [
+        ("source", "sessionStart"),
+        ("prompt", "userPromptSubmitted"),
+        ("toolName", "preToolUse or postToolUse"),
+        ("notification_type", "notification"),
+    ] {
+        if payload.has(key) {
+            let why = format!("nothing ends at {event}; use a hook for agentStop or sessionEnd");
+            return Ok(Ended::Nothing(why));
+        }
+    }
+    let named = match payload.absolute("transcriptPath")? {
+        None => payload.absolute("transcript_path")?,
+        named => named,
+    };
+    let kept = || HOME.dir(env).map(|home| home.join("session-state").join(id).join("events.jsonl"));
+    let Some(path) = named.or_else(kept) else {
+        return Ok(Ended::Nothing("the session has no transcript, because $HOME is not set".to_owned()));
+    };
+    // It writes the file of a new session only after the hooks of its first turn, and of its end, have run.
+    is_there(&path)?;
+    Ok(Ended::Session { path, id: id.to_owned(), cwd: payload.absolute("cwd")? })
 }

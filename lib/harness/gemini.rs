@@ -14,16 +14,84 @@
 mod message;
 
 use crate::base::error::Result;
+use crate::base::file;
+use crate::harness::files::{entries, sessions_in};
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, Line, Reader, RecordStatus, each_line, failed, parse};
+use crate::harness::payload::{is_below, transcript};
+use crate::harness::source::{Line, Reader, Taken, each_line, failed, parse, unknown};
+use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
+use crate::harness::spec::{
+    Answer, Capture, Format, Home, Install, Past, Preset, Recall, Settings, Spec, When, has, hook, understood,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read as _, Seek};
 use std::path::Path;
+use std::path::PathBuf;
+
+const HOME: Home = Home { variables: &[("GEMINI_CLI_HOME", ".gemini")], usual: ".gemini" };
+
+pub(super) static SPEC: Spec = Spec {
+    name: "gemini",
+    title: "Gemini CLI",
+    home: HOME,
+    own_files: &["GEMINI.md"],
+    project_files: &["GEMINI.md"],
+    marks: &["GEMINI_CLI"],
+    format: Format {
+        read,
+        is_record: |record| has(record, &["sessionId", "projectHash"]),
+        tools: TOOLS,
+        sub_agents,
+        ..Format::ANY
+    },
+    method: "transcript",
+    capture: Capture::Hook {
+        session: |payload, _| transcript(payload, |path| is_below(path, 2, "chats")),
+        takes_argument: false,
+        // It shows it to the user.
+        may_print: false,
+    },
+    past: Past::Files(HOME, &["tmp/*/chats/session-*.jsonl"]),
+    events: &[
+        hook("SessionStart", When::Start, 5000),
+        hook("BeforeAgent", When::Prompt, 5000),
+        hook("AfterAgent", When::End, 10_000),
+        hook("SessionEnd", When::End, 10_000),
+        understood("PreCompress", When::End),
+    ],
+    install: Install::Settings(Settings {
+        has_comments: true,
+        is_named: true,
+        never_fails: true,
+        ..Settings::GROUPS
+    }),
+    next_step: None,
+    // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
+    recall: Recall { answer: Answer::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
+    preset: Some(Preset { name: "gemini", line: "gemini --skip-trust", rank: 3 }),
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["run_shell_command"]),
+    (Read, &["read_file", "read_many_files"]),
+    (Edit, &["replace"]),
+    (Search, &["grep_search", "search_file_content"]),
+    (Write, &["write_file"]),
+    (
+        Own,
+        &[
+            "complete_task", "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory",
+            "update_topic", "write_todos",
+        ],
+    ),
+    (SubAgent, &["codebase_investigator", "delegate_to_agent", "generalist", "invoke_agent"]),
+    (Question, &["ask_user"]),
+];
 
 /// Messages from the program to its user.
 const NOTICES: &[&str] = &["error", "info", "warning"];
@@ -55,10 +123,10 @@ struct ListedMessage<'a> {
     kind: Cow<'a, str>,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "a Gemini CLI session")?;
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut log = Log::default();
-    each_line(path, &mut reader, "Gemini CLI", out, |line, out| Ok(log.line(line, out)))?;
+    let mut reader = each_line(path, "Gemini CLI", out, |line, out| log.line(line, out))?;
+    out.report.cwd = project(path);
     let mut position = reader.stream_position().map_err(|e| failed(path, &e))?;
     let mut bytes = Vec::new();
     for message in log.messages.iter().filter(|message| message.status == MessageStatus::Said) {
@@ -113,36 +181,32 @@ struct Log {
 }
 
 impl Log {
-    fn line(&mut self, line: Line, out: &mut TurnSink) -> RecordStatus {
-        let record: Record = match parse(line.text) {
-            Ok(record) => record,
-            Err(seen) => return seen,
-        };
+    fn line(&mut self, line: Line, out: &mut TurnSink) -> Taken {
+        let record: Record = parse(line.text)?;
         if let Some(patch) = record.set {
             if let Some(messages) = patch.messages {
                 self.replace(&messages, line, out);
             }
-            return RecordStatus::Known;
+            return Ok(());
         }
         if record.session_id.is_some() && record.project_hash.is_some() {
             self.starting = true;
             out.report.is_sub_agent = record.session_kind.as_deref() == Some("subagent");
             out.report.session_id = record.session_id;
-            return RecordStatus::Known;
+            return Ok(());
         }
         match (record.id, &*record.kind) {
             (Some(id), "user" | "gemini") => {
                 self.starting = false;
                 let range = ByteRange { offset: line.offset, length: line.text.len() as u32 };
-                if line.exact {
-                    self.message(&id, range);
-                    RecordStatus::Known
-                } else {
-                    RecordStatus::Unknown("message that is not UTF-8".to_owned())
+                if !line.exact {
+                    return unknown("message that is not UTF-8");
                 }
+                self.message(&id, range);
+                Ok(())
             }
-            (_, kind) if NOTICES.contains(&kind) => RecordStatus::Known,
-            (_, kind) => RecordStatus::Unknown(kind.to_owned()),
+            (_, kind) if NOTICES.contains(&kind) => Ok(()),
+            (_, kind) => unknown(kind),
         }
     }
 
@@ -236,4 +300,25 @@ fn message_at(
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(e) => Err(e),
     }
+}
+
+/// It keeps the directory of a project beside its sessions.
+fn project(session: &Path) -> Option<String> {
+    let file = session.parent()?.parent()?.join(".project_root");
+    let text = String::from_utf8(file::read(&file, 8 << 10).ok()?).ok()?;
+    Some(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// The file's name has the first part of the session's id, and the folder of its sub-agents has all of it.
+fn sub_agents(session: &Path) -> Vec<PathBuf> {
+    let id = session.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let (Some(dir), Some(short)) = (session.parent(), id.rsplit('-').next().filter(|id| id.len() >= 8))
+    else {
+        return Vec::new();
+    };
+    let is_own = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        folder.is_dir() && name.strip_prefix(short).is_some_and(|rest| rest.starts_with('-'))
+    };
+    entries(dir).iter().filter(|folder| is_own(folder)).flat_map(|folder| sessions_in(folder)).collect()
 }

@@ -1,6 +1,8 @@
-//! Readers for the session files of other programs: they turn a recorded session into turns.
+//! Coding agents: what the programs know of each, and a reader of its session files, which turns a recorded session
+//! into turns.
 //!
-//! Each program has its own format, changes it without notice, and writes much to the file that nobody said: copies
+//! Each has a file here, with its [`Spec`], and a line in [`HARNESSES`]; nothing else knows one by name. Each has its own
+//! format, changes it without notice, and writes much to the file that nobody said: copies
 //! of the prompt, instructions, summaries, patches. A reader returns what was said, in order, and nothing else. It
 //! counts and reports what it does not know; an incomplete line or an unknown record never costs the rest of a
 //! session.
@@ -14,82 +16,56 @@ mod codex;
 mod content;
 mod copilot;
 mod cursor;
+pub(crate) mod files;
 mod gemini;
-mod likely;
+pub(crate) mod name;
 mod opencode;
 mod out;
 mod parts;
-pub(crate) mod pi;
-mod plain;
+pub(crate) mod payload;
+mod pi;
+pub(crate) mod plain;
 mod qwen_code;
 pub(crate) mod recalled;
 pub(crate) mod shell;
 pub(crate) mod source;
+pub(crate) mod spec;
 mod tool;
-pub(crate) mod tools;
 pub(crate) mod turn;
-mod turns;
+pub(crate) mod turns;
 mod watched;
 
 use crate::base::error::Result;
 use crate::harness::out::{OnTurn, TurnSink};
+use crate::harness::spec::{Format, Spec};
 use crate::harness::turn::SessionReport;
+use serde_json::Value;
+use std::io::Read;
 use std::path::Path;
 
-/// The format of a session file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    ClaudeCode,
-    Codex,
-    Gemini,
-    Copilot,
-    Cursor,
-    Pi,
-    QwenCode,
-    /// What `opencode export` prints.
-    OpencodeExport,
-    /// What `amp threads markdown` prints.
-    AmpMarkdown,
-    /// Turns in JSON Lines, which any program may print.
-    Turns,
-    /// Any text file.
-    Plain,
+/// All of them, in alphabetical order of their names.
+pub(crate) static HARNESSES: &[&Spec] = &[
+    &amp::SPEC,
+    &claude_code::SPEC,
+    &codex::SPEC,
+    &copilot::SPEC,
+    &cursor::SPEC,
+    &gemini::SPEC,
+    &opencode::SPEC,
+    &pi::SPEC,
+    &qwen_code::SPEC,
+];
+
+pub(crate) fn known(name: &str) -> Option<&'static Spec> {
+    HARNESSES.iter().find(|spec| spec.name == name).copied()
 }
 
-impl Format {
-    pub(crate) const ALL: [Format; 11] = [
-        Format::ClaudeCode,
-        Format::Codex,
-        Format::Gemini,
-        Format::Copilot,
-        Format::Cursor,
-        Format::Pi,
-        Format::QwenCode,
-        Format::OpencodeExport,
-        Format::AmpMarkdown,
-        Format::Turns,
-        Format::Plain,
-    ];
-
-    /// The name that queue entries use; for the first seven it is the harness's own.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Format::ClaudeCode => "claude-code",
-            Format::Codex => "codex",
-            Format::Gemini => "gemini",
-            Format::Copilot => "copilot",
-            Format::Cursor => "cursor",
-            Format::Pi => "pi",
-            Format::QwenCode => "qwen-code",
-            Format::OpencodeExport => "opencode-export",
-            Format::AmpMarkdown => "amp-markdown",
-            Format::Turns => "turns",
-            Format::Plain => "plain",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.name() == name)
+/// The names of those that are so, for a message: `a, b or c`.
+pub(crate) fn names_of(is_so: impl Fn(&Spec) -> bool) -> String {
+    let names: Vec<_> = HARNESSES.iter().filter(|spec| is_so(spec)).map(|spec| spec.name).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 
@@ -101,31 +77,40 @@ impl Format {
 ///
 /// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there.
 pub(crate) fn read_after(
-    format: Format,
+    format: &Format,
     path: &Path,
     last: Option<&str>,
     each: &mut OnTurn,
 ) -> Result<SessionReport> {
-    let mut out = TurnSink::new(each);
-    match format {
-        Format::ClaudeCode => claude_code::read(path, &mut out)?,
-        Format::Codex => codex::read(path, &mut out)?,
-        Format::Gemini => gemini::read(path, &mut out)?,
-        Format::Copilot => copilot::read(path, &mut out)?,
-        Format::Cursor => cursor::read(path, &mut out)?,
-        Format::Pi => pi::read(path, &mut out)?,
-        Format::QwenCode => qwen_code::read(path, &mut out)?,
-        Format::OpencodeExport => opencode::read(path, &mut out)?,
-        Format::AmpMarkdown => amp::read(path, &mut out)?,
-        Format::Turns => turns::read(path, &mut out)?,
-        Format::Plain => plain::read(path, last, &mut out)?,
+    let mut out = TurnSink::new(each, last);
+    match (format.read)(path, &mut out) {
+        Ok(()) => out.finish(),
+        Err(error) if out.is_foreign => Err(error.hint(match whose(path) {
+            Some(name) => format!("it looks like a session of {name}; queue it with --harness {name}"),
+            None => "check that the file belongs to the harness it was queued for".to_owned(),
+        })),
+        Err(error) => Err(error),
     }
-    out.finish()
 }
 
 /// The same for a session that was not read before.
-pub(crate) fn read(format: Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+pub(crate) fn read(format: &Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
     read_after(format, path, None, each)
+}
+
+/// How much of a file is looked at to see whose it is, in bytes.
+const START: u64 = 256 << 10;
+
+/// The program that a file looks like, by its first records.
+fn whose(path: &Path) -> Option<&'static str> {
+    let mut bytes = Vec::new();
+    source::open(path, "a session").ok()?.take(START).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let spec = text.lines().find_map(|line| {
+        let record: Value = serde_json::from_str(line).ok()?;
+        HARNESSES.iter().find(|spec| (spec.format.is_record)(&record))
+    })?;
+    Some(spec.name)
 }
 
 #[cfg(test)]

@@ -4,10 +4,18 @@
 //! be far larger than memory. A prompt that was given as an argument has quotes around it. A fork is a session of its
 //! own, without the name of its parent.
 
+use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
+use crate::base::exec::{self, CommandLine, Invocation};
+use crate::base::text::one_line;
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
-use crate::harness::tool::ToolArguments;
+use crate::harness::spec::ToolKind::{
+    self, Edit, Own, Question, Read as Reads, Search, Shell, SubAgent, Write,
+};
+use crate::harness::spec::{
+    Answer, Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, Spec, Stored, has,
+};
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -18,6 +26,49 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+pub(super) static SPEC: Spec = Spec {
+    name: "opencode",
+    title: "opencode",
+    home: Home { variables: &[("XDG_CONFIG_HOME", "opencode")], usual: ".config/opencode" },
+    own_files: &["AGENTS.md"],
+    project_files: &["AGENTS.md"],
+    marks: &["OPENCODE"],
+    format: Format {
+        read,
+        is_record: |record| has(record, &["info", "messages"]),
+        tools: TOOLS,
+        ..Format::ANY
+    },
+    method: "opencode-session",
+    capture: Capture::Id,
+    past: Past::Asked(
+        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
+        "opencode.db",
+        stored,
+    ),
+    events: &[],
+    // It reads both directories.
+    install: Install::Files(&[OwnFile {
+        dirs: &["plugin", "plugins"],
+        name: "agent-memory.js",
+        text: include_str!("../../examples/opencode/memory.js"),
+    }]),
+    next_step: None,
+    recall: Recall { answer: Answer::Plugin, resumes_whole: false, unheard: &[] },
+    preset: Some(Preset { name: "opencode", line: "opencode run --pure", rank: 4 }),
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["bash"]),
+    (Reads, &["read"]),
+    (Edit, &["edit", "multiedit"]),
+    (Search, &["grep"]),
+    (Write, &["apply_patch", "patch", "write"]),
+    (Own, &["glob", "invalid", "list", "plan_enter", "plan_exit", "todoread", "todowrite"]),
+    (SubAgent, &["task"]),
+    (Question, &["question"]),
+];
+
 /// The largest export that is read, in bytes: a single string in it, which is held in memory, may be as large.
 const CAP: u64 = 512 << 20;
 
@@ -25,7 +76,7 @@ const CAP: u64 = 512 << 20;
 const OTHER: &[&str] =
     &["agent", "compaction", "file", "patch", "retry", "snapshot", "step-finish", "step-start", "subtask"];
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
     let length = reader.get_ref().length();
     if length > CAP {
@@ -223,7 +274,7 @@ fn message(raw: &RawValue, begun: Option<f64>, out: &mut TurnSink) -> Result<()>
             ("tool", _) => {
                 let key = part.call_id.unwrap_or_else(|| id.clone());
                 let state = part.state.unwrap_or(ToolState { input: None, output: None, error: None });
-                let input = state.input.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                let input = state.input.map_or("{}", RawValue::get);
                 out.call(&key, part.tool.as_deref().unwrap_or("tool"), input, id, at)?;
                 match (state.output, state.error) {
                     (_, Some(error)) => out.result(&key, &error, true, at)?,
@@ -241,4 +292,47 @@ fn message(raw: &RawValue, begun: Option<f64>, out: &mut TurnSink) -> Result<()>
 /// A prompt without the quotes around it.
 fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text)
+}
+
+/// What `opencode db` prints of a session.
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    parent_id: Option<String>,
+    directory: Option<String>,
+    time_updated: i64,
+    bytes: Option<u64>,
+    first: Option<String>,
+}
+
+/// The ids of parts sort by time.
+const QUERY: &str = "SELECT id, parent_id, directory, time_updated, \
+    (SELECT sum(length(data)) FROM part WHERE part.session_id = session.id) AS bytes, \
+    (SELECT substr(data, 1, 4000) FROM part WHERE part.session_id = session.id ORDER BY id LIMIT 1) AS first \
+    FROM session";
+/// How long that may take, in seconds, and how much it may print, in bytes.
+const PATIENCE: u64 = 60;
+const OUTPUT: usize = 64 << 20;
+
+/// Its sessions are in a database, which it is asked for.
+fn stored(program: &str, dir: &Path) -> Result<Vec<Stored>> {
+    let words: Vec<String> = [program, "db", QUERY, "--format", "json"].map(str::to_owned).into();
+    let failed = |why: String| Error::io(format!("\"{program} db\" {why}"));
+    let deadline = Deadline::after_seconds(PATIENCE);
+    let finished = exec::run(Invocation::new(CommandLine::Words(&words), dir, OUTPUT, deadline))
+        .map_err(|fault| failed(fault.to_string()))?;
+    if let Some(failure) = finished.failure() {
+        return Err(failed(failure));
+    }
+    let rows: Vec<Row> = serde_json::from_slice(&finished.stdout)
+        .map_err(|e| failed(format!("does not print sessions: {}", one_line(&e.to_string(), 200))))?;
+    let session = |row: Row| Stored {
+        id: row.id,
+        is_sub_agent: row.parent_id.is_some(),
+        cwd: row.directory,
+        changed: row.time_updated,
+        bytes: row.bytes.unwrap_or_default(),
+        first: row.first,
+    };
+    Ok(rows.into_iter().map(session).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::harness::recalled;
-use crate::harness::tool::{self, NO_RESULT, ToolArguments};
+use crate::harness::tool::{self, NO_RESULT};
 use crate::harness::turn::{Role, SessionReport, ToolCall, Turn};
 use jiff::Timestamp;
 use std::collections::{HashMap, VecDeque};
@@ -21,7 +21,11 @@ const PENDING_BYTES: usize = 4 << 20;
 
 pub(super) struct TurnSink<'a> {
     each: &'a mut OnTurn<'a>,
+    /// The id of the last turn that was read before.
+    pub(super) last: Option<&'a str>,
     pub(super) report: SessionReport,
+    /// The file looks like another program's.
+    pub(super) is_foreign: bool,
     waiting: VecDeque<PendingTurn>,
     waiting_bytes: usize,
     /// How often each id was used, by its hash.
@@ -37,9 +41,11 @@ struct PendingTurn {
 }
 
 impl<'a> TurnSink<'a> {
-    pub(super) fn new<'b: 'a>(each: &'a mut OnTurn<'b>) -> TurnSink<'a> {
+    pub(super) fn new<'b: 'a>(each: &'a mut OnTurn<'b>, last: Option<&'a str>) -> TurnSink<'a> {
         TurnSink {
             each,
+            last,
+            is_foreign: false,
             report: SessionReport::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -59,12 +65,12 @@ impl<'a> TurnSink<'a> {
         self.put(PendingTurn { turn, key: None, recalls: false })
     }
 
-    /// Adds a tool call. Its turn waits in its place for the result with this key.
+    /// Adds a tool call, with its arguments as JSON or as they are. Its turn waits in its place for the result with this key.
     pub(super) fn call(
         &mut self,
         key: &str,
         name: &str,
-        arguments: ToolArguments,
+        arguments: &str,
         id: String,
         at: Option<Timestamp>,
     ) -> Result<()> {
@@ -112,7 +118,7 @@ impl<'a> TurnSink<'a> {
             return Ok(());
         }
         let key = format!("{id}/attached");
-        self.call(&key, ATTACHED, ToolArguments::Text(""), key.clone(), at)?;
+        self.call(&key, ATTACHED, "", key.clone(), at)?;
         self.result(&key, text, false, at)
     }
 
@@ -189,14 +195,14 @@ mod tests {
             texts.push(turn.text);
             Ok(())
         };
-        let mut out = TurnSink::new(&mut each);
+        let mut out = TurnSink::new(&mut each, None);
         act(&mut out).unwrap();
         let report = out.finish().unwrap();
         (texts, report)
     }
 
     fn call(out: &mut TurnSink, key: &str) -> Result<()> {
-        out.call(key, key, ToolArguments::Text("{}"), key.into(), None)
+        out.call(key, key, "{}", key.into(), None)
     }
 
     #[test]
@@ -239,7 +245,7 @@ mod tests {
         let (texts, _) = collected(|out| out.turn(Role::User, " \n", "x".into(), None));
         assert!(texts.is_empty());
         let mut each = |_: Turn| Err(Error::io("enough"));
-        let mut out = TurnSink::new(&mut each);
+        let mut out = TurnSink::new(&mut each, None);
         assert_eq!(out.turn(Role::User, "x", "x".into(), None).unwrap_err().message(), "enough");
     }
 }

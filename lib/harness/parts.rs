@@ -1,41 +1,10 @@
-//! The parts of messages of Gemini's API, which Gemini CLI and Qwen Code record: text, calls of functions, their
-//! responses, data. The contents of files that a prompt names as `@file` are further parts of the prompt.
+//! What Gemini CLI and Qwen Code put into parts of messages: answers of tools, and in prompts the contents of files that
+//! they name as `@file`, and what hooks added.
 
-use crate::harness::content::{self, FromText};
+use crate::harness::content;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-
-#[derive(Deserialize)]
-pub(super) struct ToolCall<'a> {
-    pub(super) id: Option<String>,
-    pub(super) name: Option<String>,
-    #[serde(borrow)]
-    pub(super) args: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) result: Option<&'a RawValue>,
-    pub(super) status: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
-    pub(super) text: Option<String>,
-    pub(super) thought: Option<bool>,
-    #[serde(borrow)]
-    pub(super) function_call: Option<ToolCall<'a>>,
-    #[serde(borrow)]
-    pub(super) function_response: Option<Response<'a>>,
-    #[serde(borrow)]
-    pub(super) inline_data: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Response<'a> {
-    pub(super) id: Option<String>,
-    #[serde(borrow)]
-    pub(super) response: Option<&'a RawValue>,
-}
 
 #[derive(Deserialize)]
 struct Answer<'a> {
@@ -43,12 +12,6 @@ struct Answer<'a> {
     output: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
-}
-
-impl FromText for Part<'_> {
-    fn from_text(text: String) -> Self {
-        Part { text: Some(text), ..Part::default() }
-    }
 }
 
 /// What a tool answered, and whether it failed.

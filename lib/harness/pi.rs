@@ -5,16 +5,55 @@
 //! grows. A fork begins with copies of the parent's entries, under the same ids.
 
 use crate::base::error::{Error, Result};
-use crate::harness::content::{self, ContentPart, known_parts};
+use crate::harness::content::{self, known_parts};
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
-use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::payload::{Ended, id_fault, is_there};
+use crate::harness::source::{self, Line, Taken, each_line, parse, unknown};
+use crate::harness::spec::ToolKind::{self, Edit, Own, Read, Search, Shell, Write};
+use crate::harness::spec::{Answer, Capture, Format, Home, Install, Past, Recall, Spec, has};
+use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+const HOME: Home = Home { variables: &[("PI_CODING_AGENT_DIR", "")], usual: ".pi/agent" };
+
+pub(super) static SPEC: Spec = Spec {
+    name: "pi",
+    title: "Pi",
+    home: HOME,
+    own_files: &["AGENTS.md"],
+    project_files: &["AGENTS.md"],
+    marks: &["PI_CODING_AGENT"],
+    format: Format {
+        read,
+        is_record: |record| record["type"] == "session" && has(record, &["cwd", "version"]),
+        tools: TOOLS,
+        ..Format::ANY
+    },
+    method: "transcript",
+    capture: Capture::File(session),
+    past: Past::Files(HOME, &["sessions/*/*.jsonl"]),
+    events: &[],
+    // An extension, which the person copies.
+    install: Install::Nothing,
+    next_step: None,
+    recall: Recall { answer: Answer::Plugin, resumes_whole: false, unheard: &[] },
+    preset: None,
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    // The second: a command that the person ran.
+    (Shell, &["bash", "user's shell"]),
+    (Read, &["read"]),
+    (Edit, &["edit"]),
+    (Search, &["grep"]),
+    (Write, &["write"]),
+    (Own, &["find", "ls"]),
+];
 
 /// Entries that are not conversation: settings, summaries, and what extensions keep or put into the context.
 const OTHER: &[&str] = &[
@@ -54,16 +93,12 @@ struct Message<'a> {
     exit_code: Option<i64>,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "a Pi session")?;
-    each_line(path, &mut reader, "Pi", out, entry)
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+    each_line(path, "Pi", out, entry).map(drop)
 }
 
-fn entry(line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
-    let entry: Entry = match parse(line.text) {
-        Ok(entry) => entry,
-        Err(seen) => return Ok(seen),
-    };
+fn entry(line: Line, out: &mut TurnSink) -> Taken {
+    let entry: Entry = parse(line.text)?;
     match &*entry.kind {
         "session" if entry.cwd.is_some() => {
             let parent = entry.parent_session.as_deref().map(Path::new);
@@ -73,21 +108,21 @@ fn entry(line: Line, out: &mut TurnSink) -> Result<RecordStatus> {
         }
         "message" => {
             let (Some(raw), Some(id)) = (entry.message, entry.id) else {
-                return Ok(RecordStatus::Unknown("message without an id".to_owned()));
+                return unknown("message without an id");
             };
             let at = entry.timestamp.as_deref().and_then(|at| at.parse().ok());
             return match serde_json::from_str(raw.get()) {
                 Ok(message) => self::message(message, id, at, out),
-                Err(_) => Ok(RecordStatus::Unknown("message in another shape".to_owned())),
+                Err(_) => unknown("message in another shape"),
             };
         }
         kind if OTHER.contains(&kind) => {}
-        kind => return Ok(RecordStatus::Unknown(kind.to_owned())),
+        kind => return unknown(kind),
     }
-    Ok(RecordStatus::Known)
+    Ok(())
 }
 
-fn message(message: Message, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<RecordStatus> {
+fn message(message: Message, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Taken {
     match &*message.role {
         "user" => user(message.content, id, at, out)?,
         "assistant" => assistant(message.content, &id, at, out)?,
@@ -99,19 +134,19 @@ fn message(message: Message, id: String, at: Option<Timestamp>, out: &mut TurnSi
         // The person ran it, with `!`: its output is evidence, but no words of theirs.
         "bashExecution" => {
             let command = message.command.unwrap_or_default();
-            out.call(&id, "user's shell", ToolArguments::Text(&command), id.clone(), at)?;
+            out.call(&id, "user's shell", &command, id.clone(), at)?;
             let failed = message.exit_code.is_some_and(|code| code != 0);
             out.result(&id, &message.output.unwrap_or_default(), failed, at)?;
         }
         "custom" | "branchSummary" | "compactionSummary" => {}
-        role => return Ok(RecordStatus::Unknown(format!("message of role {role}"))),
+        role => return unknown(format!("message of role {role}")),
     }
-    Ok(RecordStatus::Known)
+    Ok(())
 }
 
 fn user(content: Option<&RawValue>, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
     let mut texts = Vec::new();
-    for (_, part) in known_parts::<ContentPart>(content, "user part", &mut out.report) {
+    for (_, part) in known_parts(content, "user part", &mut out.report) {
         match (&*part.kind, part.text) {
             ("text", Some(text)) => texts.push(text),
             ("image", _) => texts.push(IMAGE.to_owned()),
@@ -136,14 +171,14 @@ fn without_files(text: &str) -> (&str, &str) {
 }
 
 fn assistant(content: Option<&RawValue>, id: &str, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for (n, part) in known_parts::<PiPart>(content, "assistant part", &mut out.report) {
+    for (n, part) in known_parts(content, "assistant part", &mut out.report) {
         let turn = format!("{id}/{n}");
         match (&*part.kind, part.text, part.thinking) {
             ("text", Some(text), _) => out.turn(Role::Assistant, &text, turn, at)?,
             ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, turn, at)?,
             ("toolCall", ..) => {
                 let key = part.id.unwrap_or(turn);
-                let input = part.arguments.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                let input = part.input.map_or("{}", RawValue::get);
                 // Some services number their calls anew in each session.
                 let turn = format!("{id}/{key}");
                 out.call(&key, part.name.as_deref().unwrap_or("tool"), input, turn, at)?;
@@ -155,41 +190,30 @@ fn assistant(content: Option<&RawValue>, id: &str, at: Option<Timestamp>, out: &
     Ok(())
 }
 
-/// A part of a reply.
-#[derive(Deserialize, Default)]
-struct PiPart<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    text: Option<String>,
-    thinking: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-impl content::FromText for PiPart<'_> {
-    fn from_text(text: String) -> Self {
-        PiPart { kind: Cow::Borrowed("text"), text: Some(text), ..PiPart::default() }
-    }
-}
-
 /// The id in the name of a session's file.
-pub(crate) fn session_id(path: &Path) -> Option<&str> {
+fn session_id(path: &Path) -> Option<&str> {
     let name = path.file_stem()?.to_str()?;
     Some(name.rsplit_once('_').map_or(name, |(_, id)| id)).filter(|id| !id.is_empty())
 }
 
-/// The directory of a session, which the first line of its file names.
-pub(crate) fn directory(path: &Path) -> Result<Option<PathBuf>> {
+/// The session in a file: the file's name holds its id, the first line its directory.
+fn session(path: &Path) -> Result<Ended> {
+    const FORM: &str = "give the file of a session, like ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl";
+    if !is_there(path)? {
+        return Err(Error::usage(format!("no file \"{}\"", path.display())).hint(FORM));
+    }
+    let id = session_id(path).filter(|id| id_fault(id).is_none()).ok_or_else(|| {
+        let why = format!("\"{}\" is not the name of a session's file", path.display());
+        Error::usage(why).hint("Pi names them TIME_ID.jsonl")
+    })?;
     let mut reader = source::open(path, "a Pi session")?;
     let mut first = Vec::new();
     source::next_line(&mut reader, &mut first, HEADER_CAP).map_err(|e| source::failed(path, &e))?;
     match serde_json::from_slice(&first) {
         Ok(Entry { kind, cwd: Some(cwd), .. }) if kind == "session" => {
-            Ok(Some(PathBuf::from(cwd)).filter(|cwd| cwd.is_absolute()))
+            let cwd = Some(PathBuf::from(cwd)).filter(|cwd| cwd.is_absolute());
+            Ok(Ended::Session { path: path.to_owned(), id: id.to_owned(), cwd })
         }
-        _ => Err(Error::io(format!("\"{}\" does not begin like a session of Pi", path.display()))
-            .hint("give the file of a session, like ~/.pi/agent/sessions/DIRECTORY/TIME_ID.jsonl")),
+        _ => Err(Error::io(format!("\"{}\" does not begin like a session of Pi", path.display())).hint(FORM)),
     }
 }

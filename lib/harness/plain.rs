@@ -5,10 +5,13 @@ use crate::base::text::hex;
 use crate::harness::out::TurnSink;
 use crate::harness::recalled;
 use crate::harness::source::{self, Reader, failed};
+use crate::harness::spec::Format;
 use crate::harness::turn::Role;
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, Read};
 use std::path::Path;
+
+pub(crate) static PLAIN: Format = Format { read, is_forgeable: true, ..Format::ANY };
 
 /// A piece ends with the first line after this many bytes.
 const PIECE: usize = 32 << 10;
@@ -17,9 +20,9 @@ const LINE: usize = 1 << 20;
 
 /// The id of a piece is its end in the file, and a hash of everything up to there. So a file that only grew is
 /// continued after the piece `last`, and of one that was rewritten nothing is known.
-pub(super) fn read(path: &Path, last: Option<&str>, out: &mut TurnSink) -> Result<()> {
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a text file")?;
-    let border = match last {
+    let border = match out.last {
         Some(last) => unchanged(path, last)?,
         None => None,
     };
@@ -102,7 +105,7 @@ mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
     use super::*;
-    use crate::harness::{Format, turn::Turn};
+    use crate::harness::turn::Turn;
 
     #[test]
     fn a_line_longer_than_a_piece_is_complete() {
@@ -115,7 +118,7 @@ mod tests {
             said.push_str(&turn.text);
             Ok(())
         };
-        let report = crate::harness::read(Format::Plain, &path, &mut each).unwrap();
+        let report = crate::harness::read(&PLAIN, &path, &mut each).unwrap();
         assert!(report.turns > 1);
         assert_eq!(said, text);
     }

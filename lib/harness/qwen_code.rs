@@ -6,16 +6,76 @@
 //! their own.
 
 use crate::base::error::Result;
+use crate::harness::claude_code::EVENTS;
+use crate::harness::content::{ContentPart, known_parts};
+use crate::harness::files::sessions_in;
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Part, answer, without_files};
-use crate::harness::source::{self, Line, RecordStatus, each_line, parse};
-use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::parts::{answer, without_files};
+use crate::harness::payload::{is_below, transcript};
+use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
+use crate::harness::spec::{Answer, Capture, Format, Home, Install, Past, Recall, Settings, Spec, has};
+use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
+
+pub(super) static SPEC: Spec = Spec {
+    name: "qwen-code",
+    title: "Qwen Code",
+    home: Home { variables: &[("QWEN_HOME", "")], usual: ".qwen" },
+    own_files: &["QWEN.md"],
+    project_files: &["QWEN.md", "AGENTS.md"],
+    marks: &["QWEN_CODE"],
+    format: Format {
+        read,
+        is_record: |record| {
+            let is_ours = has(&record["message"], &["parts"]) || has(record, &["provenance"]);
+            has(record, &["uuid", "sessionId"]) && is_ours
+        },
+        tools: TOOLS,
+        sub_agents: |session| {
+            let project = session.parent().and_then(Path::parent).unwrap_or(session);
+            sessions_in(&project.join("subagents").join(session.file_stem().unwrap_or_default()))
+        },
+        ..Format::ANY
+    },
+    method: "transcript",
+    capture: Capture::Hook {
+        session: |payload, _| transcript(payload, |path| is_below(path, 2, "subagents")),
+        takes_argument: false,
+        may_print: false,
+    },
+    past: Past::Files(
+        Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" },
+        &["projects/*/chats/*.jsonl"],
+    ),
+    events: EVENTS,
+    install: Install::Settings(Settings { has_comments: true, ..Settings::GROUPS }),
+    next_step: None,
+    recall: Recall { answer: Answer::HookOutput, resumes_whole: false, unheard: &[] },
+    preset: None,
+};
+
+const TOOLS: &[(ToolKind, &[&str])] = &[
+    (Shell, &["run_shell_command"]),
+    (Read, &["read_file", "read_many_files"]),
+    (Edit, &["edit", "notebook_edit", "replace"]),
+    (Search, &["grep_search", "search_file_content"]),
+    (Write, &["write_file"]),
+    (
+        Own,
+        &[
+            "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory", "task_stop",
+            "todo_write",
+        ],
+    ),
+    (SubAgent, &["agent", "send_message", "task"]),
+    (Question, &["ask_user_question"]),
+];
 
 /// The start of parts of a user's record that nobody typed.
 const NOT_TYPED: &[&str] =
@@ -42,7 +102,7 @@ struct Record<'a> {
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
-    parts: Option<Vec<&'a RawValue>>,
+    parts: Option<&'a RawValue>,
 }
 
 /// What the program keeps beside a user's message.
@@ -53,31 +113,27 @@ struct Beside {
     hook_context: Option<String>,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "a Qwen Code session")?;
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut spoke = false;
-    each_line(path, &mut reader, "Qwen Code", out, |line, out| record(line, &mut spoke, out))
+    each_line(path, "Qwen Code", out, |line, out| record(line, &mut spoke, out)).map(drop)
 }
 
 /// `spoke`: there was a record of the session itself, and not only of sub-agents.
-fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStatus> {
-    let record: Record = match parse(line.text) {
-        Ok(record) => record,
-        Err(seen) => return Ok(seen),
-    };
+fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Taken {
+    let record: Record = parse(line.text)?;
     let (Some(uuid), Some(session_id)) = (&record.uuid, &record.session_id) else {
-        return Ok(RecordStatus::Unknown(record.kind.into_owned()));
+        return unknown(record.kind);
     };
     if record.kind == "system" {
-        return Ok(RecordStatus::Known);
+        return Ok(());
     }
     if !["user", "assistant", "tool_result"].contains(&&*record.kind) {
-        return Ok(RecordStatus::Unknown(record.kind.into_owned()));
+        return unknown(record.kind);
     }
     let parts = record.message.map(|raw| serde_json::from_str::<Message>(raw.get()));
     let Some(Ok(Message { parts: Some(parts) })) = parts else {
         out.report.unreadable += 1;
-        return Ok(RecordStatus::Unknown(format!("{} without parts", record.kind)));
+        return unknown(format!("{} without parts", record.kind));
     };
     let report = &mut out.report;
     report.session_id.get_or_insert_with(|| session_id.clone());
@@ -87,7 +143,7 @@ fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStat
     if record.is_sidechain == Some(true) {
         // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
         if *spoke {
-            return Ok(RecordStatus::Known);
+            return Ok(());
         }
         report.is_sub_agent = true;
     } else {
@@ -95,17 +151,17 @@ fn record(line: Line, spoke: &mut bool, out: &mut TurnSink) -> Result<RecordStat
     }
     let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
     match &*record.kind {
-        "user" => user(&record, uuid, &parts, at, out)?,
-        "assistant" => assistant(uuid, &parts, at, out)?,
-        _ => results(&parts, at, out)?,
+        "user" => user(&record, uuid, parts, at, out)?,
+        "assistant" => assistant(uuid, parts, at, out)?,
+        _ => results(parts, at, out)?,
     }
-    Ok(RecordStatus::Known)
+    Ok(())
 }
 
 fn user(
     record: &Record,
     uuid: &str,
-    parts: &[&RawValue],
+    parts: &RawValue,
     at: Option<Timestamp>,
     out: &mut TurnSink,
 ) -> Result<()> {
@@ -115,16 +171,16 @@ fn user(
     let beside = record.system_payload.and_then(|raw| serde_json::from_str::<Beside>(raw.get()).ok());
     let hook = beside.and_then(|beside| beside.hook_context);
     let mut texts = Vec::new();
-    for part in known(parts, out) {
+    for (_, part) in known_parts(Some(parts), "part", &mut out.report) {
         match part {
-            Part { text: Some(text), .. } => {
+            ContentPart { text: Some(text), .. } => {
                 let is_hooks = hook.as_deref().is_some_and(|hook| text.trim() == hook.trim());
                 let start = text.trim_start();
                 if !is_hooks && !NOT_TYPED.iter().any(|tag| start.starts_with(tag)) {
                     texts.push(text);
                 }
             }
-            Part { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
+            ContentPart { inline_data: Some(_), .. } => texts.push(IMAGE.to_owned()),
             _ => out.report.unknown("user part of another kind"),
         }
     }
@@ -134,41 +190,33 @@ fn user(
     out.turn(Role::User, &typed, uuid.to_owned(), at)
 }
 
-fn assistant(uuid: &str, parts: &[&RawValue], at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for (n, part) in known(parts, out).into_iter().enumerate() {
+fn assistant(uuid: &str, parts: &RawValue, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    let known = known_parts(Some(parts), "part", &mut out.report);
+    for (n, (_, part)) in known.into_iter().enumerate() {
         let id = format!("{uuid}/{n}");
         match part {
-            Part { function_call: Some(call), .. } => {
+            ContentPart { function_call: Some(call), .. } => {
                 let key = call.id.unwrap_or_else(|| id.clone());
-                let input = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+                let input = call.args.map_or("{}", RawValue::get);
                 out.call(&key, call.name.as_deref().unwrap_or("tool"), input, id, at)?;
             }
-            Part { text: Some(text), thought: Some(true), .. } => out.turn(Role::Reasoning, &text, id, at)?,
-            Part { text: Some(text), .. } => out.turn(Role::Assistant, &text, id, at)?,
-            Part { inline_data: Some(_), .. } => out.turn(Role::Assistant, IMAGE, id, at)?,
+            ContentPart { text: Some(text), thought: Some(true), .. } => {
+                out.turn(Role::Reasoning, &text, id, at)?
+            }
+            ContentPart { text: Some(text), .. } => out.turn(Role::Assistant, &text, id, at)?,
+            ContentPart { inline_data: Some(_), .. } => out.turn(Role::Assistant, IMAGE, id, at)?,
             _ => out.report.unknown("assistant part of another kind"),
         }
     }
     Ok(())
 }
 
-fn results(parts: &[&RawValue], at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for part in known(parts, out) {
+fn results(parts: &RawValue, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
+    for (_, part) in known_parts(Some(parts), "part", &mut out.report) {
         if let Some(response) = part.function_response {
             let (text, failed) = answer(response.response);
             out.result(&response.id.unwrap_or_default(), &text, failed, at)?;
         }
     }
     Ok(())
-}
-
-fn known<'a>(parts: &[&'a RawValue], out: &mut TurnSink) -> Vec<Part<'a>> {
-    let mut known = Vec::new();
-    for raw in parts {
-        match serde_json::from_str(raw.get()) {
-            Ok(part) => known.push(part),
-            Err(_) => out.report.unknown("part in another shape"),
-        }
-    }
-    known
 }

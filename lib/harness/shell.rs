@@ -4,32 +4,13 @@
 //! what a text told it to do, not against a program that removes the mark.
 
 use crate::base::env::Env;
+use crate::harness::HARNESSES;
 
 /// Set for the LLM commands of the memory programs.
 pub(crate) const OWN_RUN: &str = "AGENT_MEMORY_RUN";
 
-/// The variables, and the agent that each stands for. They are set for what an agent runs, never for the shell that
-/// the agent was started from.
-const MARKS: &[(&str, &str)] = &[
-    ("CLAUDECODE", "claude-code"),
-    // Which of these are set depends on the sandbox and on how it was installed.
-    ("CODEX_THREAD_ID", "codex"),
-    ("CODEX_SANDBOX", "codex"),
-    ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"),
-    ("CODEX_CI", "codex"),
-    ("CODEX_MANAGED_BY_NPM", "codex"),
-    ("GEMINI_CLI", "gemini"),
-    ("OPENCODE", "opencode"),
-    ("AMP_CURRENT_THREAD_ID", "amp"),
-    ("CURSOR_AGENT", "cursor"),
-    ("COPILOT_CLI", "copilot"),
-    ("COPILOT_AGENT", "copilot"),
-    ("QWEN_CODE", "qwen-code"),
-    ("PI_CODING_AGENT", "pi"),
-    // Last: what several programs set beside a mark of their own.
-    ("AI_AGENT", "agent"),
-    (OWN_RUN, "agent"),
-];
+/// What several programs set beside a mark of their own, or that stands for no program.
+const OTHERS: &[&str] = &["AI_AGENT", OWN_RUN];
 
 /// An agent's shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +24,10 @@ pub(crate) struct AgentShell {
 impl AgentShell {
     /// `None`: nothing shows that it is an agent's.
     pub(crate) fn of(env: &Env) -> Option<AgentShell> {
-        let mark = MARKS.iter().find(|(variable, _)| env.os(variable).is_some());
-        mark.map(|&(variable, agent)| AgentShell { agent, variable })
+        let own = HARNESSES.iter().flat_map(|spec| spec.marks.iter().map(|variable| (spec.name, *variable)));
+        let mut marks = own.chain(OTHERS.iter().map(|variable| ("agent", *variable)));
+        let (agent, variable) = marks.find(|(_, variable)| env.os(variable).is_some())?;
+        Some(AgentShell { agent, variable })
     }
 }
 

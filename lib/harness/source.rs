@@ -1,7 +1,6 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
-use crate::harness::likely;
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
 use memchr::memchr;
@@ -48,14 +47,27 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// What a reader recognised in a line.
-pub(super) enum RecordStatus {
-    /// A record of the expected program, with or without a turn.
-    Known,
+/// Why a reader takes nothing from a line.
+pub(super) enum Skip {
     /// A record of an unknown kind or shape.
     Unknown(String),
     /// Not JSON.
     Torn,
+    /// The receiver wants no more.
+    Stopped(Error),
+}
+
+impl From<Error> for Skip {
+    fn from(error: Error) -> Skip {
+        Skip::Stopped(error)
+    }
+}
+
+/// `Ok`: a record of the expected program, with or without a turn.
+pub(super) type Taken = Result<(), Skip>;
+
+pub(super) fn unknown(kind: impl Into<String>) -> Taken {
+    Err(Skip::Unknown(kind.into()))
 }
 
 /// A line of a file.
@@ -68,30 +80,30 @@ pub(super) struct Line<'a> {
     pub(super) exact: bool,
 }
 
-/// Parses a line; the error says what it is instead.
-pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RecordStatus> {
+/// Parses a line.
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Skip> {
     serde_json::from_str(line).map_err(|e| match e.classify() {
-        serde_json::error::Category::Data => RecordStatus::Unknown("(another shape)".to_owned()),
-        _ => RecordStatus::Torn,
+        serde_json::error::Category::Data => Skip::Unknown("(another shape)".to_owned()),
+        _ => Skip::Torn,
     })
 }
 
-/// Passes every line of a JSON Lines file to `take` and counts the results. A file without a known record is an
-/// error, unless it is the incomplete first line of one.
+/// Passes every line of a JSON Lines file of `program` to `take` and counts the results. A file without a known record
+/// is an error, unless it is the incomplete first line of one.
 pub(super) fn each_line(
     path: &Path,
-    reader: &mut Reader,
     program: &str,
     out: &mut TurnSink,
-    mut take: impl FnMut(Line, &mut TurnSink) -> Result<RecordStatus>,
-) -> Result<()> {
+    mut take: impl FnMut(Line, &mut TurnSink) -> Taken,
+) -> Result<Reader> {
+    let mut reader = open(path, &format!("a {program} session"))?;
     let mut buffer = Vec::new();
-    let mut offset = io::Seek::stream_position(reader).map_err(|e| failed(path, &e))?;
+    let mut offset = io::Seek::stream_position(&mut reader).map_err(|e| failed(path, &e))?;
     let (mut lines, mut known) = (0_usize, 0_usize);
     let mut torn_start = false;
     loop {
         let start = offset;
-        let found = next_line(reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
+        let found = next_line(&mut reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
         offset += found.length;
         if found.length == 0 {
             break;
@@ -110,38 +122,30 @@ pub(super) fn each_line(
         }
         lines += 1;
         let exact = matches!(text, Cow::Borrowed(_));
-        match take(Line { text: &text, offset: start, exact }, out)? {
-            RecordStatus::Known => known += 1,
-            RecordStatus::Unknown(kind) => out.report.unknown(&kind),
-            RecordStatus::Torn => {
+        match take(Line { text: &text, offset: start, exact }, out) {
+            Ok(()) => known += 1,
+            Err(Skip::Unknown(kind)) => out.report.unknown(&kind),
+            Err(Skip::Torn) => {
                 out.report.torn += 1;
                 torn_start = lines == 1 && !found.ended && exact && text.starts_with('{');
             }
+            Err(Skip::Stopped(error)) => return Err(error),
         }
     }
     let messages = out.report.unreadable;
-    if messages > 0 && out.is_silent() {
-        let plural = if messages == 1 { "message" } else { "messages" };
-        let why = format!("\"{}\" has {messages} {plural}, none of which {program} wrote", path.display());
-        return Err(Error::io(why).hint(whose(reader)));
+    let is_silent = messages > 0 && out.is_silent();
+    if !is_silent && (known > 0 || torn_start) {
+        return Ok(reader);
     }
-    if known > 0 || torn_start {
-        return Ok(());
-    }
-    Err(Error::io(match lines {
-        0 => format!("\"{}\" contains only white space", path.display()),
-        1 => format!("\"{}\" is one line that is not a {program} record", path.display()),
-        _ => format!("\"{}\" has {lines} lines, and none is a {program} record", path.display()),
-    })
-    .hint(whose(reader)))
-}
-
-/// The next step for a file that is another program's.
-fn whose(reader: &mut Reader) -> String {
-    match likely::harness(reader) {
-        Some(harness) => format!("it looks like a session of {harness}; queue it with --harness {harness}"),
-        None => "check that the file belongs to the harness it was queued for".to_owned(),
-    }
+    out.is_foreign = true;
+    let what = match (is_silent, lines) {
+        (true, _) if messages == 1 => format!("has 1 message, none of which {program} wrote"),
+        (true, _) => format!("has {messages} messages, none of which {program} wrote"),
+        (_, 0) => "contains only white space".to_owned(),
+        (_, 1) => format!("is one line that is not a {program} record"),
+        _ => format!("has {lines} lines, and none is a {program} record"),
+    };
+    Err(Error::io(format!("\"{}\" {what}", path.display())))
 }
 
 pub(super) struct LineRead {

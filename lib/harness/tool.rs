@@ -18,13 +18,6 @@ pub(super) const IMAGE: &str = "[image left out]";
 /// Replaces the result of a call without one.
 pub(super) const NO_RESULT: &str = "[no result recorded]";
 
-/// The arguments of a call.
-#[derive(Clone, Copy)]
-pub(super) enum ToolArguments<'a> {
-    Json(&'a RawValue),
-    Text(&'a str),
-}
-
 /// A call or a result as text.
 pub(super) struct ToolText {
     /// All of it, up to a cap.
@@ -38,11 +31,7 @@ pub(super) struct ToolText {
 }
 
 /// A call as data, and as text: `[Bash] command: ls -la`, with a line for each further argument.
-pub(super) fn call(name: &str, arguments: ToolArguments) -> (ToolCall, ToolText) {
-    let json = match arguments {
-        ToolArguments::Json(raw) => raw.get(),
-        ToolArguments::Text(text) => text,
-    };
+pub(super) fn call(name: &str, json: &str) -> (ToolCall, ToolText) {
     let mut call = ToolCall { name: name.to_owned(), arguments: Vec::new() };
     let (mut whole, mut brief, mut cut, mut recalls) = (String::new(), String::new(), 0, false);
     match serde_json::from_str::<Members<String>>(json) {
@@ -122,17 +111,17 @@ mod tests {
     use super::*;
 
     fn shown(name: &str, json: &str) -> ToolText {
-        call(name, ToolArguments::Text(json)).1
+        call(name, json).1
     }
 
     #[test]
     fn a_call_is_data_too_with_whole_values() {
         let json = format!(r#"{{"cmd":["bash","-lc","ls -l | wc"],"n":3,"text":"{}"}}"#, "ä".repeat(40_000));
-        let (call, _) = call("exec", ToolArguments::Text(&json));
+        let (call, _) = call("exec", &json);
         assert_eq!(call.arguments[0], ("cmd".to_owned(), "bash -lc 'ls -l | wc'".to_owned()));
         assert_eq!(call.arguments[1], ("n".to_owned(), "3".to_owned()));
         assert_eq!(call.arguments[2].1.len(), ARGUMENT_CAP);
-        let (patch, _) = super::call("apply_patch", ToolArguments::Text("*** Begin"));
+        let (patch, _) = super::call("apply_patch", "*** Begin");
         assert_eq!(patch.arguments, [(String::new(), "*** Begin".to_owned())]);
     }
 

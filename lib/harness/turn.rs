@@ -101,6 +101,8 @@ pub(crate) struct SessionReport {
     pub(crate) is_sub_agent: bool,
     /// The working directory of the session.
     pub(crate) cwd: Option<String>,
+    /// The address of the repository that it was in.
+    pub(crate) remote: Option<String>,
 }
 
 impl SessionReport {

@@ -5,12 +5,29 @@ use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
-use crate::harness::tool::ToolArguments;
+use crate::harness::spec::Format;
+use crate::harness::spec::ToolKind::{Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::path::Path;
+
+/// Somebody's own program has tools by the usual names.
+pub(crate) static TURNS: Format = Format {
+    read,
+    tools: &[
+        (Shell, &["bash", "exec_command", "run_shell_command", "shell"]),
+        (Read, &["read", "read_file", "view"]),
+        (Edit, &["edit"]),
+        (Search, &["grep"]),
+        (Write, &["apply_patch", "create", "write", "write_file"]),
+        (Own, &["glob", "list", "list_directory", "ls", "todowrite"]),
+        (SubAgent, &["agent", "task"]),
+        (Question, &["ask_user", "question"]),
+    ],
+    ..Format::ANY
+};
 
 #[derive(Deserialize)]
 struct TurnLine<'a> {
@@ -34,7 +51,7 @@ enum LineRole {
     Tool,
 }
 
-pub(super) fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
+fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "a file of turns in JSON Lines")?;
     let mut ids = Ids::default();
     let mut buffer = Vec::new();
@@ -103,7 +120,7 @@ fn add(turn: TurnLine, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink)
         LineRole::Tool => {
             let (tool, input) = (turn.tool.unwrap_or_default(), turn.input.map_or("{}", RawValue::get));
             let key = turn.id.unwrap_or_else(|| ids.next(Role::Tool, &format!("{tool} {input}\n{text}")));
-            out.call(&key, &tool, ToolArguments::Text(input), key.clone(), at)?;
+            out.call(&key, &tool, input, key.clone(), at)?;
             return out.result(&key, &text, turn.failed == Some(true), at);
         }
     };

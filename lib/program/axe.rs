@@ -50,7 +50,7 @@ fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode>
 mod tests {
     use super::*;
     use crate::base::cli::Manual;
-    use crate::config::preset::PRESETS;
+    use crate::config::preset::presets;
     use crate::config::toml_file::Keys;
     use crate::config::{agent, global};
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_manual_has_every_preset() {
-        for (name, line) in PRESETS {
+        for (name, line) in presets() {
             assert!(manual("formats").text.contains(&format!("\n    {name:<9} {line}\n")), "{name}");
         }
     }

@@ -85,7 +85,11 @@ fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::cli::About;
     use crate::config::memory::settings::{SETTINGS, Settings, ValueKind, replaced};
+    use crate::harness::HARNESSES;
+    use crate::harness::spec::{Capture, Install};
+    use crate::program::{memory_capture, memory_install_hooks, memory_recall};
     use serde_json::Value;
 
     #[test]
@@ -110,6 +114,36 @@ mod tests {
                 (_, default) => format!("default {default}"),
             };
             assert!(text.contains(&expected), "{}: {expected}\n{text}", known.key);
+        }
+    }
+
+    /// What a new harness has to be written into, besides its own file.
+    #[test]
+    fn the_texts_name_every_harness() {
+        let read = |path: &str| fs_err::read_to_string(path).unwrap();
+        let (readme, hooks, notes) =
+            (read("README.md"), read("man/memory-hooks.7.md"), read("man/memory.7.md"));
+        let section = |about: &About, name: &str| {
+            about.sections.iter().find(|(title, _)| *title == name).unwrap().1.replace('\n', " ")
+        };
+        let recall = section(&memory_recall::ABOUT, "HOOKS");
+        let (capture, past) =
+            (section(&memory_capture::ABOUT, "HOOKS"), section(&memory_capture::ABOUT, "PAST SESSIONS"));
+        for spec in HARNESSES {
+            let name = spec.name;
+            assert!(readme.contains(&format!("\n| {} |", spec.title)), "README.md: no row for {name}");
+            assert!(hooks.contains(name), "man/memory-hooks.7.md says nothing of {name}");
+            assert!(notes.contains(name), "man/memory.7.md says nothing of {name}");
+            assert!(recall.contains(name), "the help of memory-recall says nothing of {name}");
+            assert!(past.contains(spec.title), "the help of memory-capture says nothing of {name}");
+            if let Capture::Hook { .. } = spec.capture {
+                let vendor = spec.title.split(' ').next().unwrap();
+                assert!(capture.contains(vendor), "the help of memory-capture has no hooks of {name}");
+            }
+            if !matches!(spec.install, Install::Nothing) {
+                let help = memory_install_hooks::ABOUT.more;
+                assert!(help.contains(name), "the help of memory-install-hooks says nothing of {name}");
+            }
         }
     }
 }

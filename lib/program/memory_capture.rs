@@ -13,8 +13,11 @@ use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{repository, stderr, stdin};
 use crate::config::memory::{self, Redact};
+use crate::harness::name::Harness;
+use crate::harness::payload::Ended;
 use crate::harness::shell::AgentShell;
-use crate::memory::capture::{self, HookEvent};
+use crate::harness::spec::Capture;
+use crate::memory::capture;
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
 use crate::memory::section::refresh_after_change;
@@ -26,7 +29,7 @@ use crate::program::notes::{print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::Journal;
 use crate::store::journal::Waiting;
-use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
+use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
 use crate::store::topics::Topics;
@@ -230,9 +233,8 @@ fn expect_described(
     place: &str,
     config: impl Fn() -> Result<memory::MemoryConfig>,
 ) -> Result<()> {
-    let Harness::Other(_) = harness else { return Ok(()) };
     let name = harness.name();
-    if config()?.harnesses.contains_key(name) {
+    if Harness::named(name).is_some() || config()?.harnesses.contains_key(name) {
         return Ok(());
     }
     Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
@@ -248,24 +250,16 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             Ok(Plan::Queue { entry, quiet: false })
         }
         What::Session { harness, thread_id } => {
-            let retrieval = match harness {
-                Harness::Opencode => Retrieval::OpencodeSession { thread_id },
-                Harness::Other(_) => Retrieval::ReadCommand { thread_id },
-                _ => Retrieval::AmpThread { thread_id },
-            };
-            let entry = entry(retrieval, harness, capture::context(here()), env);
+            let entry = entry(Retrieval::by_id(harness, thread_id), harness, here(), env);
             Ok(Plan::Queue { entry, quiet: false })
         }
-        What::File { harness, file } => {
-            let path = here().unwrap_or_default().join(&file);
-            match capture::session_file(&path)? {
-                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
-                HookEvent::Session { retrieval, cwd } => {
-                    let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
-                    Ok(Plan::Queue { entry, quiet: false })
-                }
+        What::File { harness, file } => match harness.spec().map(|spec| &spec.capture) {
+            Some(Capture::File(session)) => {
+                let ended = session(&here().unwrap_or_default().join(&file))?;
+                Ok(plan_of(ended, harness, false, env))
             }
-        }
+            _ => Err(Error::unexpected(&one_line(&file, 80))),
+        },
         What::Note(note) => {
             let mut context = capture::context(here());
             let direct = note.direct;
@@ -273,37 +267,44 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             let scope = match note.scope {
                 Some(scope) => scope,
                 // What an agent has to say is about its repository, unless it says otherwise.
-                None if harness != Harness::Manual && context.repo.is_some() => Scope::Repo,
+                None if harness != Harness::MANUAL && context.repo.is_some() => Scope::Repo,
                 None => Scope::Global,
             };
             // A folder without git is where sessions learn something; a person's note is about more than that.
-            if harness == Harness::Manual
+            if harness == Harness::MANUAL
                 && scope == Scope::Global
                 && here().is_none_or(|dir| repository::of(&dir).is_none())
             {
                 context.repo = None;
             }
-            let entry = entry(inline(note, scope, reporter)?, harness, context, env);
+            let entry = QueueEntry { context, ..entry(inline(note, scope, reporter)?, harness, None, env) };
             entry.check().map_err(|error| of_note(&error))?;
             Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
         }
-        What::Hook { harness: harness @ Harness::Other(_), .. } => {
-            Err(Error::usage(format!("a session of {harness} is captured by its id"))
-                .hint("add --thread-id ID"))
-        }
         What::Hook { harness, payload } => {
-            let is_notify = payload.is_some();
+            let Some(spec) = harness.spec() else {
+                return Err(Error::usage(format!("a session of {harness} is captured by its id"))
+                    .hint("add --thread-id ID"));
+            };
+            let is_argument = payload.is_some();
             let payload = match payload {
                 Some(payload) => payload.into_bytes(),
                 None => hooks_json(reporter)?,
             };
-            let (retrieval, cwd) = match capture::hook_event(harness, &payload, env)? {
-                HookEvent::Nothing(why) => return Ok(Plan::Nothing(why)),
-                HookEvent::Session { retrieval, cwd } => (retrieval, cwd),
-            };
-            let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
             // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
-            Ok(Plan::Queue { entry, quiet: harness != Harness::ClaudeCode && !is_notify })
+            let quiet = !matches!(spec.capture, Capture::Hook { may_print: true, .. }) && !is_argument;
+            Ok(plan_of(capture::hook_event(spec, &payload, env)?, harness, quiet, env))
+        }
+    }
+}
+
+fn plan_of(ended: Ended, harness: Harness, quiet: bool, env: &Env) -> Plan {
+    match ended {
+        Ended::Nothing(why) => Plan::Nothing(why),
+        Ended::Session { path, id, cwd } => {
+            let cwd = cwd.or_else(|| env.current_dir().ok());
+            let entry = entry(Retrieval::in_file(harness, path, id), harness, cwd, env);
+            Plan::Queue { entry, quiet }
         }
     }
 }
@@ -311,7 +312,7 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
 /// In an agent's shell nothing is a person's.
 fn harness_here(given: Harness, env: &Env) -> Harness {
     match AgentShell::of(env) {
-        Some(shell) if given == Harness::Manual => Harness::named(shell.agent).unwrap_or(Harness::Agent),
+        Some(shell) if given == Harness::MANUAL => Harness::named(shell.agent).unwrap_or(Harness::AGENT),
         _ => given,
     }
 }
@@ -322,8 +323,8 @@ fn nothing_queued(why: &str, json: bool, stdout: &mut Stdout) -> Result<()> {
     if json { stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
 }
 
-fn entry(retrieval: Retrieval, harness: Harness, context: Context, env: &Env) -> QueueEntry {
-    QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context }
+fn entry(retrieval: Retrieval, harness: Harness, cwd: Option<PathBuf>, env: &Env) -> QueueEntry {
+    QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context: capture::context(cwd) }
 }
 
 /// Replaces the secrets in what a person or an agent wrote, and in the address of the repository. The queue keeps the
@@ -375,7 +376,7 @@ fn write_note(
         other: Vec::new(),
     };
     let service = NoteService::new(Topics::at(&root), env.now());
-    let by = if entry.harness == Harness::Manual { By::Person } else { By::Agent };
+    let by = if entry.harness == Harness::MANUAL { By::Person } else { By::Agent };
     let is_here_alone = by == By::Person || scope == Scope::Repo;
     let text = NoteText { title: &title, summary: "", tags: &tags, body: &body };
     let unproven = if by == By::Person { Vec::new() } else { unproven(&text) };

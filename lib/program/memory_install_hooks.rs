@@ -5,8 +5,8 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
 use crate::base::signal;
-use crate::config::memory::homes::Home;
-use crate::memory::hooks::{self, Done, HookProgram, NAMES, Outcome, Programs};
+use crate::harness::spec::Spec;
+use crate::memory::hooks::{self, Done, HookProgram, Outcome, Programs};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub(super) const ABOUT: About = About {
 
 #[derive(Debug, Default)]
 pub(super) struct Args {
-    harnesses: Vec<&'static Home>,
+    harnesses: Vec<&'static Spec>,
     print: bool,
     json: bool,
 }
@@ -52,7 +52,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
-            Long("harness") => args.harnesses.push(p.one_of(hooks::named, NAMES)?),
+            Long("harness") => args.harnesses.push(p.one_of(hooks::named, &hooks::names())?),
             Long("print") => args.print = true,
             Long("json") => args.json = true,
             _ => return Err(arg.unexpected().into()),
@@ -94,13 +94,13 @@ pub(super) fn warn_of_store(programs: &Programs, env: &Env, reporter: &Reporter)
 
 pub(super) fn print(outcomes: &[Outcome], stdout: &mut Stdout) -> Result<()> {
     if outcomes.is_empty() {
-        return stdout.line(&format!("no harness was found; name one with --harness: {NAMES}"));
+        return stdout.line(&format!("no harness was found; name one with --harness: {}", hooks::names()));
     }
     let gap = if stdout.is_terminal() { "  " } else { "\t" };
     let width = if stdout.is_terminal() { 11 } else { 0 };
     for outcome in outcomes {
         let Ok(done) = &outcome.result else { continue };
-        let (name, file) = (outcome.harness.harness, outcome.file.display());
+        let (name, file) = (outcome.harness.name, outcome.file.display());
         stdout.line(&format!("{name:width$}{gap}{}{gap}{file}", word(done)))?;
         if matches!(done, Done::Left(_)) {
             stdout.text(&outcome.lines)?;
@@ -120,7 +120,7 @@ fn word(done: &Done) -> &'static str {
 
 pub(super) fn print_json(outcomes: &[Outcome], with_lines: bool, stdout: &mut Stdout) -> Result<()> {
     let shown = |outcome: &Outcome| {
-        let mut shown = json!({"harness": outcome.harness.harness, "file": outcome.file.to_string_lossy()});
+        let mut shown = json!({"harness": outcome.harness.name, "file": outcome.file.to_string_lossy()});
         let (result, why) = match &outcome.result {
             Ok(Done::Left(why)) => ("left", Some(why.clone())),
             // With --print nothing was written.
@@ -135,7 +135,7 @@ pub(super) fn print_json(outcomes: &[Outcome], with_lines: bool, stdout: &mut St
         if with_lines || result == "left" && !outcome.lines.is_empty() {
             shown["lines"] = json!(outcome.lines);
         }
-        if let Some(wants) = outcome.harness.still_wants().filter(|_| !outcome.lines.is_empty()) {
+        if let Some(wants) = outcome.harness.next_step.filter(|_| !outcome.lines.is_empty()) {
             shown["next"] = json!(wants);
         }
         shown
@@ -153,8 +153,8 @@ pub(super) fn remarks(outcomes: &[Outcome], dry: bool, reporter: &Reporter) {
             reporter.warn(&format!("{} cannot read \"{file}\": {why}", home.title));
         }
         let is_new = dry || matches!(outcome.result, Ok(Done::Written));
-        if let Some(wants) = home.still_wants().filter(|_| is_new && !told.contains(&home.harness)) {
-            told.push(home.harness);
+        if let Some(wants) = home.next_step.filter(|_| is_new && !told.contains(&home.name)) {
+            told.push(home.name);
             crate::base::stderr::line(wants);
         }
     }

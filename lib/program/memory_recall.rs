@@ -10,7 +10,9 @@ use crate::base::error::{Error, Result};
 use crate::base::sync::spawn;
 use crate::base::{repository, stderr, stdin};
 use crate::harness::shell::OWN_RUN;
-use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, READERS, Reader, Shown};
+use crate::harness::spec::Spec;
+use crate::harness::{known, names_of};
+use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, Shown};
 use crate::memory::search::{Cache, Part, Query};
 use crate::memory::section::NoteCounts;
 use crate::memory::section::here::{Around, Here, Known};
@@ -88,7 +90,7 @@ struct Args {
     repo: Option<String>,
     limit: Option<usize>,
     tokens: Option<usize>,
-    harness: Option<Reader>,
+    harness: Option<&'static Spec>,
     json: bool,
     config: Option<PathBuf>,
     /// What is wrong with the arguments of a hook.
@@ -117,7 +119,7 @@ fn fill(p: &mut Arguments, args: &mut Args, is_hook: &mut bool) -> Result<()> {
             Long("harness") => {
                 let name = p.text()?;
                 *is_hook = true;
-                args.harness = Some(Reader::named(&name).ok_or_else(|| unknown(&name))?);
+                args.harness = Some(known(&name).ok_or_else(|| unknown(&name))?);
             }
             Long("repo") => args.repo = Some(p.text()?),
             Long("limit") => args.limit = Some(p.count()?),
@@ -132,7 +134,7 @@ fn fill(p: &mut Arguments, args: &mut Args, is_hook: &mut bool) -> Result<()> {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::usage(format!("option \"--harness\" takes {READERS}, got \"{name}\""))
+    Error::usage(format!("option \"--harness\" takes {}, got \"{name}\"", names_of(|_| true)))
 }
 
 impl Args {
@@ -165,7 +167,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match args.harness {
-        Some(reader) => Ok(hook(reader, args.config, env, stdout)),
+        Some(spec) => Ok(hook(spec, args.config, env, stdout)),
         None => by_hand(&args, env, stdout).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -252,7 +254,7 @@ enum Said {
 }
 
 /// Nothing that goes wrong here is the session's business.
-fn hook(reader: Reader, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout) -> ExitCode {
+fn hook(spec: &'static Spec, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout) -> ExitCode {
     if env.os(OWN_RUN).is_some() {
         return ExitCode::SUCCESS;
     }
@@ -261,7 +263,7 @@ fn hook(reader: Reader, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout)
     let (sender, said) = channel();
     let (own, file, mut root) = (env.clone(), config.clone(), None);
     let thread = spawn(move || {
-        let answer = answer(reader, file.as_deref(), &own, deadline, &sender);
+        let answer = answer(spec, file.as_deref(), &own, deadline, &sender);
         let _ = sender.send(Said::Answer(answer));
     });
     let answer = match thread {
@@ -295,7 +297,7 @@ fn hook(reader: Reader, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout)
         Err(error) => {
             stderr::line(&format!("{}: nothing given: {}", ABOUT.name, error.line()));
             if let Some(root) = &root {
-                let _ = recall::keep(root, reader.name(), &error.line(), env);
+                let _ = recall::keep(root, spec.name, &error.line(), env);
                 write_cache(root, config.as_deref());
             }
         }
@@ -323,7 +325,7 @@ fn write_cache(root: &Root, config: Option<&Path>) {
 }
 
 fn answer(
-    reader: Reader,
+    spec: &Spec,
     config: Option<&Path>,
     env: &Env,
     deadline: Deadline,
@@ -350,5 +352,5 @@ fn answer(
         || Error::usage("a hook's JSON is expected on stdin").hint("let the program run this as its hook");
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty()).ok_or_else(missing)?;
     let moment = Moment { config: &store.config, root: &store.root, env, today: env.today(), deadline };
-    recall::answer(reader, &bytes, &moment)
+    recall::answer(spec, &bytes, &moment)
 }

@@ -4,8 +4,8 @@ use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value}
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::signal;
-use crate::config::memory::homes::Home;
-use crate::memory::hooks::{self, Done, NAMES};
+use crate::harness::spec::Spec;
+use crate::memory::hooks::{self, Done};
 use crate::program::memory_install_hooks::{faults, print, print_json};
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ pub(super) const ABOUT: About = About {
 
 #[derive(Debug, Default)]
 struct Args {
-    harnesses: Vec<&'static Home>,
+    harnesses: Vec<&'static Spec>,
     json: bool,
 }
 
@@ -40,7 +40,7 @@ fn parse(p: &mut Arguments) -> Result<Args> {
     let mut args = Args::default();
     while let Some(arg) = p.next()? {
         match arg {
-            Long("harness") => args.harnesses.push(p.one_of(hooks::named, NAMES)?),
+            Long("harness") => args.harnesses.push(p.one_of(hooks::named, &hooks::names())?),
             Long("json") => args.json = true,
             _ => return Err(arg.unexpected().into()),
         }

@@ -1,6 +1,5 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
-pub(crate) mod homes;
 mod key_path;
 mod read;
 pub(crate) mod remote;

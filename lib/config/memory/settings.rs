@@ -1,6 +1,7 @@
 //! All settings of the memory family: key, allowed values and default.
 
 use crate::base::deadline::LONGEST_SECONDS;
+use crate::harness::name::{Harness, is_program_name};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -47,10 +48,6 @@ const fn known(key: &'static str, kind: ValueKind, default: &'static str) -> Set
 const fn number(least: u64, most: u64) -> ValueKind {
     ValueKind::Number { least, most }
 }
-
-/// Harnesses that take no `readCommand`.
-const READ_FROM_FILES: &[&str] =
-    &["agent", "claude-code", "codex", "copilot", "cursor", "gemini", "manual", "pi", "qwen-code"];
 
 const BYTES: ValueKind = number(1_000, 100_000_000);
 const HOURS: ValueKind = number(1, 366 * 24);
@@ -164,17 +161,7 @@ pub(super) fn kind_of(key: &str) -> Option<ValueKind> {
 /// Is it the name of a program of the user's? Those that are built in, other than in [`SETTINGS`], are read from their
 /// files.
 fn is_harness(name: &str) -> bool {
-    is_program_name(name) && !READ_FROM_FILES.contains(&name)
-}
-
-/// The longest name of a program, in bytes.
-pub(crate) const LONGEST_NAME: usize = 32;
-
-/// Has it the form of a program's name? It becomes part of file names.
-pub(crate) fn is_program_name(name: &str) -> bool {
-    let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
-    starts && name.bytes().all(is_fine) && name.len() <= LONGEST_NAME
+    is_program_name(name) && Harness::named(name).is_none()
 }
 
 /// Is it a section of this name?
@@ -201,6 +188,7 @@ fn put(object: &mut Map<String, Value>, key: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::{HARNESSES, spec::Capture};
 
     #[test]
     fn every_default_is_json_and_few_are_null() {
@@ -212,6 +200,9 @@ mod tests {
         let optional =
             ["storage.root", "llm.command", "schedule.consolidate", "schedule.defrag", "sync.remote"];
         assert_eq!(null, optional);
-        assert_eq!(defaults.nested()["harnesses"]["amp"]["readCommand"], "amp threads markdown {threadId}");
+        let by_id = HARNESSES.iter().filter(|spec| matches!(spec.capture, Capture::Id)).map(|spec| spec.name);
+        let commands = defaults.nested()["harnesses"].as_object().unwrap().clone();
+        assert_eq!(by_id.collect::<Vec<_>>(), commands.keys().collect::<Vec<_>>());
+        assert_eq!(commands["amp"]["readCommand"], "amp threads markdown {threadId}");
     }
 }

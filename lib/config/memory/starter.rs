@@ -6,8 +6,8 @@ use crate::base::error::{Error, Result};
 use crate::base::lookup::{is_in_nix_store, on_path};
 use crate::config::agent::{self, AgentName};
 use crate::config::memory::default_root;
-use crate::config::memory::homes::HOMES;
-use crate::config::preset::PRESETS;
+use crate::config::preset::presets;
+use crate::harness::HARNESSES;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub(crate) fn starter(env: &Env) -> Result<Starter> {
 /// The context file of every harness whose directory exists. A file that is not there yet is made when there are notes.
 fn targets(env: &Env) -> (Vec<String>, Vec<(String, &'static str)>) {
     let (mut targets, mut left, mut seen) = (Vec::new(), Vec::new(), Vec::new());
-    for path in HOMES.iter().filter(|home| home.is_here(env)).filter_map(|home| home.context(env)) {
+    for path in HARNESSES.iter().filter(|spec| spec.is_here(env)).filter_map(|spec| spec.context(env)) {
         let shown = below_home(path.to_string_lossy().into_owned(), env);
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         let is_read_only = real.metadata().is_ok_and(|metadata| metadata.permissions().readonly());
@@ -84,9 +84,9 @@ fn targets(env: &Env) -> (Vec<String>, Vec<(String, &'static str)>) {
 
 /// The first preset whose program is on PATH.
 fn command(env: &Env) -> Option<(&'static str, PathBuf)> {
-    PRESETS.iter().filter(|(name, _)| *name != "axe" || has_librarian(env)).find_map(|(name, line)| {
+    presets().into_iter().filter(|(name, _)| *name != "axe" || has_librarian(env)).find_map(|(name, line)| {
         let found = on_path(program(line)?.as_ref(), env)?;
-        Some((*name, found))
+        Some((name, found))
     })
 }
 

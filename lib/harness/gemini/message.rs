@@ -1,10 +1,10 @@
 //! One message of a Gemini CLI session: thoughts, text and tool calls.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, known_parts};
+use crate::harness::content::{self, ContentPart, FunctionResponse, known_parts};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Part, Response, answer, without_files, without_hooks};
-use crate::harness::tool::{IMAGE, ToolArguments};
+use crate::harness::parts::{answer, without_files, without_hooks};
+use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -58,7 +58,7 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     let mut images = 0;
     for (_, part) in known_parts(message.content, "message part", &mut out.report) {
         match part {
-            Part { function_response: Some(Response { id, response }), .. } => {
+            ContentPart { function_response: Some(FunctionResponse { id, response }), .. } => {
                 has_response = true;
                 // Most repeat the result in the call; in a history that was loaded there is no other.
                 if let Some(key) = id.filter(|key| out.waits_for(key)) {
@@ -66,11 +66,12 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
                     out.result(&key, &text, failed, at)?;
                 }
             }
-            Part { function_call: Some(call), .. } => calls.push(call),
-            Part { text: Some(text), thought: Some(true), .. } => thoughts.push(text),
-            Part { text: Some(text), .. } if user && text.trim_start().starts_with("<session_context>") => {}
-            Part { text: Some(text), .. } => texts.push(text),
-            Part { inline_data: Some(_), .. } => images += 1,
+            ContentPart { function_call: Some(call), .. } => calls.push(call),
+            ContentPart { text: Some(text), thought: Some(true), .. } => thoughts.push(text),
+            ContentPart { text: Some(text), .. }
+                if user && text.trim_start().starts_with("<session_context>") => {}
+            ContentPart { text: Some(text), .. } => texts.push(text),
+            ContentPart { inline_data: Some(_), .. } => images += 1,
             _ => out.report.unknown("message part of another kind"),
         }
     }
@@ -100,12 +101,12 @@ pub(super) fn turns(json: &str, out: &mut TurnSink) -> Result<()> {
     }
     for (n, call) in calls.into_iter().enumerate() {
         let key = call.id.unwrap_or_else(|| format!("{id}/call{n}"));
-        let arguments = call.args.map_or(ToolArguments::Text("{}"), ToolArguments::Json);
+        let arguments = call.args.map_or("{}", RawValue::get);
         out.call(&key, call.name.as_deref().unwrap_or("tool"), arguments, key.clone(), at)?;
         if let Some(result) = call.result {
             let mut text = String::new();
             let mut failed = call.status.as_deref() == Some("error");
-            for part in content::parts::<Part>(result).into_iter().flatten() {
+            for part in content::parts(result).into_iter().flatten() {
                 if let Some(response) = part.function_response {
                     let (said, error) = answer(response.response);
                     text.push_str(&said);

@@ -1,6 +1,6 @@
 //! Copilot CLI, Qwen Code and Pi, as recorded; and what a person attached or an other program wrote.
 
-use crate::harness::Format;
+use crate::harness::plain::PLAIN;
 use crate::harness::tests::{claude, lines, read_bytes, said, told};
 use crate::harness::turn::Role;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const PI_ATTACHED: &str = include_str!("../../../tests/recorded/pi/attached.json
 
 #[test]
 fn copilot_gives_what_was_typed_and_said_and_neither_hooks_nor_sub_agents() {
-    let (turns, report) = told(Format::Copilot, COPILOT);
+    let (turns, report) = told("copilot", COPILOT);
     assert_eq!(
         turns,
         [
@@ -49,14 +49,14 @@ fn copilot_gives_what_was_typed_and_said_and_neither_hooks_nor_sub_agents() {
 
 #[test]
 fn copilots_records_of_its_own_calls_of_the_model_are_known() {
-    let (turns, report) = told(Format::Copilot, COPILOT_COMPACTED);
+    let (turns, report) = told("copilot", COPILOT_COMPACTED);
     assert!(report.unknown.is_empty(), "{report:?}");
     assert_eq!(turns.len(), 8, "{turns:?}");
 }
 
 #[test]
 fn qwen_gives_what_was_typed_without_the_words_of_hooks_and_files() {
-    let (turns, report) = told(Format::QwenCode, QWEN);
+    let (turns, report) = told("qwen-code", QWEN);
     let output = "Command: cat notes.txt\nDirectory: (root)\nOutput: The build uses pnpm.\nError: (none)\nExit Code: 0\n\
                   Signal: (none)\nProcess Group PGID: (none)";
     assert_eq!(
@@ -86,12 +86,12 @@ fn qwen_gives_what_was_typed_without_the_words_of_hooks_and_files() {
 
 #[test]
 fn qwen_keeps_what_was_compressed_and_leaves_sub_agents_and_their_notices_out() {
-    let (turns, report) = told(Format::QwenCode, QWEN_HELPED);
+    let (turns, report) = told("qwen-code", QWEN_HELPED);
     let users: Vec<_> = turns.iter().filter(|(role, _)| *role == Role::User).collect();
     assert_eq!(users, [&said(Role::User, "Which tests are there?")]);
     assert!(turns.contains(&said(Role::Assistant, "The helper found none.")));
     assert!(!format!("{turns:?}").contains("state_snapshot") && !report.is_sub_agent);
-    assert!(told(Format::QwenCode, QWEN_HELPER).1.is_sub_agent);
+    assert!(told("qwen-code", QWEN_HELPER).1.is_sub_agent);
 }
 
 /// Versions before 0.20 neither say who wrote a record nor tag what a hook adds.
@@ -109,12 +109,12 @@ fn an_older_qwen_is_read_without_the_words_of_its_hook() {
         ),
         record("2", json!([{"text": "<session_context>\nmore"}]), Value::Null),
     ]);
-    assert_eq!(told(Format::QwenCode, &text).0, [said(Role::User, "Use tabs.")]);
+    assert_eq!(told("qwen-code", &text).0, [said(Role::User, "Use tabs.")]);
 }
 
 #[test]
 fn pi_gives_what_was_typed_and_said() {
-    let (turns, report) = told(Format::Pi, PI);
+    let (turns, report) = told("pi", PI);
     assert_eq!(
         turns,
         [
@@ -138,8 +138,8 @@ fn pi_gives_what_was_typed_and_said() {
 
 #[test]
 fn a_fork_of_pi_names_its_parent_and_repeats_its_turns_under_their_ids() {
-    let (parent, report) = read_bytes(Format::Pi, PI.as_bytes()).unwrap();
-    let (fork, of_fork) = read_bytes(Format::Pi, PI_FORK.as_bytes()).unwrap();
+    let (parent, report) = read_bytes("pi", PI.as_bytes()).unwrap();
+    let (fork, of_fork) = read_bytes("pi", PI_FORK.as_bytes()).unwrap();
     assert_eq!((of_fork.parent, of_fork.unknown.len()), (report.session_id, 0));
     assert_eq!(fork[..parent.len()], parent[..]);
     let new: Vec<_> = fork[parent.len()..].iter().map(|turn| (turn.role, turn.text.as_str())).collect();
@@ -159,7 +159,7 @@ fn a_fork_of_pi_names_its_parent_and_repeats_its_turns_under_their_ids() {
 
 #[test]
 fn a_file_that_was_attached_in_pi_is_not_the_persons_words() {
-    let (turns, _) = told(Format::Pi, PI_ATTACHED);
+    let (turns, _) = told("pi", PI_ATTACHED);
     assert_eq!(
         turns,
         [
@@ -194,7 +194,7 @@ fn what_gemini_attaches_and_what_its_tools_show_is_not_the_persons() {
         user("u3", json!([{"text": "And this?"}, {"inlineData": {"mimeType": "image/png", "data": "aGk="}}])),
     ]);
     assert_eq!(
-        told(Format::Gemini, &text).0,
+        told("gemini", &text).0,
         [
             said(
                 Role::Tool,
@@ -220,7 +220,7 @@ fn the_tags_that_codex_puts_around_an_image_are_left_out() {
         json!({"type": "response_item", "payload": {"type": "message", "id": "m", "role": "user", "content": parts}}),
     ]);
     let expected = [said(Role::User, "[image left out]\nWhat is on [Image #1]?")];
-    assert_eq!(told(Format::Codex, &text).0, expected);
+    assert_eq!(told("codex", &text).0, expected);
 }
 
 #[test]
@@ -232,29 +232,21 @@ fn a_fork_of_opencode_gives_only_what_is_its_own() {
     let info = json!({"id": "ses_2", "directory": "/p", "time": {"created": 2000}});
     let copied = message("1", 1000, "the parent's");
     let export = json!({"info": info, "messages": [copied, message("2", 2001, "its own")]}).to_string();
-    assert_eq!(told(Format::OpencodeExport, &export).0, [said(Role::User, "its own")]);
+    assert_eq!(told("opencode", &export).0, [said(Role::User, "its own")]);
 }
 
 #[test]
 fn another_programs_session_is_an_error_that_names_the_program() {
     let all = [
-        (Format::QwenCode, "qwen-code", QWEN.to_owned()),
-        (Format::ClaudeCode, "claude-code", lines(&[claude("u1", "user", json!("typed"))])),
-        (Format::Copilot, "copilot", COPILOT.to_owned()),
-        (Format::Pi, "pi", PI.to_owned()),
+        ("qwen-code", "qwen-code", QWEN.to_owned()),
+        ("claude-code", "claude-code", lines(&[claude("u1", "user", json!("typed"))])),
+        ("copilot", "copilot", COPILOT.to_owned()),
+        ("pi", "pi", PI.to_owned()),
     ];
-    let readers = [
-        Format::ClaudeCode,
-        Format::Codex,
-        Format::Gemini,
-        Format::Cursor,
-        Format::Copilot,
-        Format::Pi,
-        Format::QwenCode,
-    ];
+    let readers = ["claude-code", "codex", "gemini", "cursor", "copilot", "pi", "qwen-code"];
     for (format, name, text) in &all {
         for reader in readers.iter().filter(|reader| *reader != format) {
-            let error = read_bytes(*reader, text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
+            let error = read_bytes(reader, text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
             let expected = format!("it looks like a session of {name}; queue it with --harness {name}");
             assert!(error.line().contains(&expected), "{name} as {reader:?}: {}", error.line());
         }
@@ -271,7 +263,7 @@ pub(crate) const TURNS: &str = r#"{"role":"user","text":"typed","time":"2026-03-
 
 #[test]
 fn turns_in_json_lines_are_what_they_say() {
-    let (turns, report) = read_bytes(Format::Turns, TURNS.as_bytes()).unwrap();
+    let (turns, report) = read_bytes("turns", TURNS.as_bytes()).unwrap();
     let all: Vec<_> = turns.iter().map(|turn| (turn.role, turn.text.as_str())).collect();
     assert_eq!(
         all,
@@ -302,7 +294,7 @@ fn a_line_that_is_no_turn_is_an_error_with_its_number() {
         ("[]", "invalid"),
     ] {
         let text = format!("{}\n\n{line}\n", TURNS.lines().next().unwrap());
-        let error = read_bytes(Format::Turns, text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
+        let error = read_bytes("turns", text.as_bytes()).map(|(turns, _)| turns).unwrap_err();
         assert!(error.message().contains("\", line 3, is not a turn: "), "{}", error.message());
         assert!(error.message().contains(why), "{line}: {}", error.message());
     }
@@ -319,7 +311,7 @@ fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
             turns.push((turn.id, turn.text));
             Ok(())
         };
-        crate::harness::read_after(Format::Plain, file.path(), last, &mut each).unwrap();
+        crate::harness::read_after(&PLAIN, file.path(), last, &mut each).unwrap();
         turns
     };
     let long = "a line of a long text\n".repeat(4000);

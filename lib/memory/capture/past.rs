@@ -1,25 +1,24 @@
 //! The sessions that lie on this machine already (`memory-capture --past`): which of them are a person's, and neither
 //! consumed nor queued.
 
-use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::repository::name_of_url;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
-use crate::harness::turn::{Role, Turn};
-use crate::harness::{self, Format};
+use crate::harness::files::matching;
+use crate::harness::name::Harness;
+use crate::harness::payload::id_fault;
+use crate::harness::spec::{Copied, Format, Home, Past as Kept, Spec, Stored};
+use crate::harness::turn::{Role, SessionReport, Turn};
+use crate::harness::{self, HARNESSES};
 use crate::memory::capture::context;
-use crate::memory::capture::places::{self, SessionFile};
-use crate::memory::capture::rollout;
 use crate::store::batch::{Batches, bears_an_id};
-use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval, id_fault, session_mark};
+use crate::store::journal::entry::{Context, QueueEntry, Retrieval, session_mark};
 use crate::store::journal::{Journal, Read, read_at};
 use crate::store::ledger::Sessions;
 use crate::store::place::Root;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -174,23 +173,61 @@ impl Search<'_> {
                 }
             }
         };
-        for file in places::files(self.only, self.env) {
-            let Ok(at) = Timestamp::try_from(file.changed) else { continue };
-            if self.is_within(at) {
-                take(self.session(&file, at, &known, &mut unreadable));
+        for spec in HARNESSES.iter().filter(|spec| self.only.is_none_or(|only| only == Harness::of(spec))) {
+            match &spec.past {
+                Kept::Files(home, patterns) => {
+                    for pattern in *patterns {
+                        self.each_file(home, pattern, |file| {
+                            take(self.session(spec, &file, &known, &mut unreadable));
+                        });
+                    }
+                }
+                Kept::Copies(home, pattern, copied) => {
+                    self.each_file(home, pattern, |file| take(self.copy(spec, file, &known, *copied)));
+                }
+                Kept::Asked(home, sign, stored) => {
+                    let dir = home.dir(self.env).filter(|dir| dir.join(sign).is_file());
+                    match dir.map_or(Ok(Vec::new()), |dir| stored(&self.program(spec), &dir)) {
+                        Ok(all) => all.into_iter().for_each(|one| {
+                            let at =
+                                Timestamp::from_millisecond(one.changed).unwrap_or(Timestamp::UNIX_EPOCH);
+                            if self.is_within(at) {
+                                take(stored_session(spec, one, at, &known));
+                            }
+                        }),
+                        Err(error) => unreadable.push(format!(
+                            "{}'s sessions are left out: {}",
+                            spec.title,
+                            error.line()
+                        )),
+                    }
+                }
             }
-        }
-        let is_wanted = |name: &str| self.only.is_none_or(|only| only.name() == name);
-        if is_wanted("opencode") {
-            self.opencode(&known, &mut take, &mut unreadable);
-        }
-        if is_wanted("amp") {
-            self.amp(&known, &mut take);
         }
         past.unreadable = unreadable;
         past.sessions = found.into_values().collect();
         past.sessions.sort_by_cached_key(|session| (session.at, session.place()));
         Ok(past)
+    }
+
+    /// The files of a pattern that changed within the period.
+    fn each_file(&self, home: &Home, pattern: &str, mut take: impl FnMut(SessionFile)) {
+        for path in home.dir(self.env).into_iter().flat_map(|dir| matching(dir, pattern)) {
+            let Some(metadata) = path.metadata().ok().filter(|metadata| metadata.is_file()) else { continue };
+            let Some(at) = metadata.modified().ok().and_then(|at| Timestamp::try_from(at).ok()) else {
+                continue;
+            };
+            if self.is_within(at) {
+                take(SessionFile { path, bytes: metadata.len(), at });
+            }
+        }
+    }
+
+    /// The program that reads a session.
+    fn program(&self, spec: &Spec) -> String {
+        let command = self.config.harnesses.get(spec.name).map_or("", |known| known.read_command.as_str());
+        let program = shlex::split(command).and_then(|words| words.into_iter().next());
+        program.unwrap_or_else(|| spec.name.to_owned())
     }
 
     fn is_within(&self, at: Timestamp) -> bool {
@@ -201,43 +238,33 @@ impl Search<'_> {
     }
 
     /// The session in a file.
-    fn session(
-        &self,
-        file: &SessionFile,
-        at: Timestamp,
-        known: &Known,
-        unreadable: &mut Vec<String>,
-    ) -> Seen {
-        let (harness, path) = (file.harness, file.path.clone());
-        let Some(format) = Format::from_name(harness.name()) else { return Err(LeftOut::Unreadable) };
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+    fn session(&self, spec: &Spec, file: &SessionFile, known: &Known, unreadable: &mut Vec<String>) -> Seen {
+        let of = |id: &str| PastSession {
+            harness: Harness::of(spec),
+            retrieval: Retrieval::in_file(Harness::of(spec), file.path.clone(), id.to_owned()),
+            context: Context::default(),
+            at: file.at,
+            bytes: file.bytes,
+            shown: 0,
+        };
         // Most sessions on a machine are known. Where the file's name tells that, it is not read.
-        let retrieval = |session_id: String| match harness {
-            Harness::Cursor => Retrieval::CursorSession { session_path: path.clone() },
-            _ => Retrieval::Transcript { path: path.clone(), format: harness, session_id },
-        };
-        let of = |id: &str| {
-            let (retrieval, context) = (retrieval(id.to_owned()), Context::default());
-            QueueEntry { version: 1, timestamp: at, harness, retrieval, context }
-        };
-        known.of(&of(&stem)).map_or(Ok(()), Err)?;
-        let read = read(format, &path).map_err(|error| {
+        let stem = file.stem();
+        known.left_out(&of(stem))?;
+        let read = read(&spec.format, &file.path).map_err(|error| {
             unreadable.push(error.line());
             LeftOut::Unreadable
         })?;
-        let id = read.session_id.filter(|id| id_fault(id).is_none()).unwrap_or(stem);
-        if id_fault(&id).is_some() {
+        let report = read.report;
+        let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none()).unwrap_or(stem);
+        if id_fault(id).is_some() {
             return Err(LeftOut::Unreadable);
         }
-        let entry = of(&id);
-        known.of(&entry).map_or(Ok(()), Err)?;
-        if read.is_sub_agent {
+        let session = PastSession { shown: read.shown, ..of(id) };
+        known.left_out(&session)?;
+        if report.is_sub_agent {
             return Err(LeftOut::SubAgent);
         }
-        let cwd = read.cwd.map(PathBuf::from).or_else(|| match harness {
-            Harness::Gemini => gemini_project(&path),
-            _ => None,
-        });
+        let cwd = report.cwd.map(PathBuf::from);
         if read.is_ours || cwd.as_deref().is_some_and(was_for_a_command) {
             return Err(LeftOut::Ours);
         }
@@ -245,69 +272,78 @@ impl Search<'_> {
             return Err(LeftOut::Silent);
         }
         let mut context = context(cwd);
-        // The directory may be gone; Codex has kept what it was a checkout of.
-        if context.repo.is_none() && harness == Harness::Codex {
-            context.repo = rollout::remote(&path).and_then(|url| name_of_url(&url));
-        }
-        let session = PastSession {
-            harness,
-            retrieval: entry.retrieval,
-            context,
-            at,
-            bytes: file.bytes,
-            shown: read.shown,
-        };
+        // The directory may be gone, and the session may say what it was a checkout of.
+        context.repo = context.repo.or_else(|| name_of_url(&report.remote?));
+        let session = PastSession { context, ..session };
         // What the queue would refuse is no session that can be had.
-        session.entry(at).check().map_err(|_| LeftOut::Unreadable)?;
+        session.entry(session.at).check().map_err(|_| LeftOut::Unreadable)?;
         Ok(session)
     }
 
-    /// opencode keeps its sessions in a database, which it is asked for.
-    fn opencode(&self, known: &Known, take: &mut impl FnMut(Seen), unreadable: &mut Vec<String>) {
-        let Ok(data) = self.env.xdg_data() else { return };
-        if !data.join("opencode/opencode.db").is_file() {
-            return;
-        }
-        match opencode_sessions(self.config, &data) {
-            Ok(rows) => {
-                for row in rows {
-                    let at = Timestamp::from_millisecond(row.time_updated).unwrap_or(Timestamp::UNIX_EPOCH);
-                    if self.is_within(at) {
-                        take(row.session(at, known));
-                    }
-                }
-            }
-            Err(error) => {
-                unreadable.push(format!("opencode's sessions are left out: {}", error.line()));
-            }
-        }
+    /// A session that is kept elsewhere, with a copy here.
+    fn copy(
+        &self,
+        spec: &Spec,
+        file: SessionFile,
+        known: &Known,
+        copied: fn(&Path) -> Option<Copied>,
+    ) -> Seen {
+        let session = printed(spec, file.stem(), file.at, file.bytes)?;
+        known.left_out(&session)?;
+        let copy = copied(&file.path).ok_or(LeftOut::Unreadable)?;
+        let first = copy.first_prompt.ok_or(LeftOut::Silent)?;
+        persons(session, Some(&first), copy.cwd)
     }
+}
 
-    /// Amp's threads are kept on its server. Some versions keep copies of them here, which tell the ids.
-    fn amp(&self, known: &Known, take: &mut impl FnMut(Seen)) {
-        let Ok(data) = self.env.xdg_data() else { return };
-        let Ok(threads) = fs_err::read_dir(data.join("amp/threads")) else { return };
-        for path in threads.filter_map(std::result::Result::ok).map(|thread| thread.path()) {
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            let is_thread = stem.starts_with("T-") && path.extension().is_some_and(|end| end == "json");
-            let Some(metadata) = path.metadata().ok().filter(|file| is_thread && file.is_file()) else {
-                continue;
-            };
-            let Some(at) = metadata.modified().ok().and_then(|at| Timestamp::try_from(at).ok()) else {
-                continue;
-            };
-            if self.is_within(at) {
-                take(amp_thread(&path, stem, at, metadata.len(), known));
-            }
-        }
+/// A session in the program's own store.
+fn stored_session(spec: &Spec, stored: Stored, at: Timestamp, known: &Known) -> Seen {
+    let session = printed(spec, &stored.id, at, stored.bytes)?;
+    known.left_out(&session)?;
+    if stored.is_sub_agent {
+        return Err(LeftOut::SubAgent);
+    }
+    let session = persons(session, stored.first.as_deref(), stored.cwd)?;
+    if stored.bytes == 0 { Err(LeftOut::Silent) } else { Ok(session) }
+}
+
+/// A session that its program prints.
+fn printed(spec: &Spec, id: &str, at: Timestamp, bytes: u64) -> Seen {
+    if id_fault(id).is_some() {
+        return Err(LeftOut::Unreadable);
+    }
+    let harness = Harness::of(spec);
+    let retrieval = Retrieval::by_id(harness, id.to_owned());
+    let shown = usize::try_from(bytes).unwrap_or(usize::MAX);
+    Ok(PastSession { harness, retrieval, context: Context::default(), at, bytes, shown })
+}
+
+/// The session with its directory, unless it was one of our own commands.
+fn persons(session: PastSession, first: Option<&str>, cwd: Option<String>) -> Seen {
+    let cwd = cwd.map(PathBuf::from);
+    if first.is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command) {
+        return Err(LeftOut::Ours);
+    }
+    Ok(PastSession { context: context(cwd), ..session })
+}
+
+/// A file that may be a session.
+struct SessionFile {
+    path: PathBuf,
+    bytes: u64,
+    /// When it was last written to.
+    at: Timestamp,
+}
+
+impl SessionFile {
+    fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 }
 
 /// What a file says about its session.
 struct ReadSession {
-    session_id: Option<String>,
-    cwd: Option<String>,
-    is_sub_agent: bool,
+    report: SessionReport,
     is_ours: bool,
     has_person: bool,
     shown: usize,
@@ -317,7 +353,7 @@ struct ReadSession {
 const AROUND_TURN: usize = 90;
 const SHOWN_OUTPUT: usize = 2500;
 
-fn read(format: Format, path: &Path) -> Result<ReadSession> {
+fn read(format: &Format, path: &Path) -> Result<ReadSession> {
     let (mut has_person, mut is_ours, mut shown) = (false, false, 0);
     let report = harness::read(format, path, &mut |turn: Turn| {
         if turn.role == Role::User && !std::mem::replace(&mut has_person, true) {
@@ -328,15 +364,7 @@ fn read(format: Format, path: &Path) -> Result<ReadSession> {
         shown += input + output.min(SHOWN_OUTPUT) + AROUND_TURN;
         Ok(())
     })?;
-    let (session_id, cwd, is_sub_agent) = (report.session_id, report.cwd, report.is_sub_agent);
-    Ok(ReadSession { session_id, cwd, is_sub_agent, is_ours, has_person, shown })
-}
-
-/// Gemini CLI keeps the directory of a project beside its sessions.
-fn gemini_project(session: &Path) -> Option<PathBuf> {
-    let file = session.parent()?.parent()?.join(".project_root");
-    let text = String::from_utf8(crate::base::file::read(&file, 8 << 10).ok()?).ok()?;
-    Some(PathBuf::from(text.trim_end_matches(['\r', '\n'])))
+    Ok(ReadSession { report, is_ours, has_person, shown })
 }
 
 /// The empty directory of an LLM command of ours, which is removed after the call.
@@ -346,103 +374,6 @@ fn was_for_a_command(cwd: &Path) -> bool {
         .strip_prefix(".tmp")
         .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()));
     is_temporary && !cwd.exists()
-}
-
-/// What `opencode db` prints of a session.
-#[derive(Deserialize)]
-struct OpencodeRow {
-    id: String,
-    parent_id: Option<String>,
-    directory: Option<String>,
-    time_updated: i64,
-    bytes: Option<u64>,
-    first: Option<String>,
-}
-
-/// The ids of parts sort by time.
-const QUERY: &str = "SELECT id, parent_id, directory, time_updated, \
-    (SELECT sum(length(data)) FROM part WHERE part.session_id = session.id) AS bytes, \
-    (SELECT substr(data, 1, 4000) FROM part WHERE part.session_id = session.id ORDER BY id LIMIT 1) AS first \
-    FROM session";
-/// How long that may take, in seconds, and how much it may print, in bytes.
-const PATIENCE: u64 = 60;
-const OUTPUT: usize = 64 << 20;
-
-fn opencode_sessions(config: &MemoryConfig, dir: &Path) -> Result<Vec<OpencodeRow>> {
-    let command = config.harnesses.get("opencode").map_or("", |known| known.read_command.as_str());
-    let program = shlex::split(command).and_then(|words| words.into_iter().next());
-    let program = program.unwrap_or_else(|| "opencode".to_owned());
-    let words: Vec<String> = [program.as_str(), "db", QUERY, "--format", "json"].map(str::to_owned).into();
-    let failed = |why: String| Error::io(format!("\"{program} db\" {why}"));
-    let deadline = Deadline::after_seconds(PATIENCE);
-    let finished = exec::run(Invocation::new(CommandLine::Words(&words), dir, OUTPUT, deadline))
-        .map_err(|fault| failed(fault.to_string()))?;
-    if let Some(failure) = finished.failure() {
-        return Err(failed(failure));
-    }
-    serde_json::from_slice(&finished.stdout)
-        .map_err(|e| failed(format!("does not print sessions: {}", one_line(&e.to_string(), 200))))
-}
-
-impl OpencodeRow {
-    fn session(self, at: Timestamp, known: &Known) -> Seen {
-        if id_fault(&self.id).is_some() {
-            return Err(LeftOut::Unreadable);
-        }
-        let bytes = self.bytes.unwrap_or_default();
-        let session = PastSession {
-            harness: Harness::Opencode,
-            retrieval: Retrieval::OpencodeSession { thread_id: self.id },
-            context: Context::default(),
-            at,
-            bytes,
-            shown: usize::try_from(bytes).unwrap_or(usize::MAX),
-        };
-        known.of(&session.entry(at)).map_or(Ok(()), Err)?;
-        if self.parent_id.is_some() {
-            return Err(LeftOut::SubAgent);
-        }
-        let cwd = self.directory.map(PathBuf::from);
-        if self.first.is_some_and(|text| bears_an_id(&text)) || cwd.as_deref().is_some_and(was_for_a_command)
-        {
-            return Err(LeftOut::Ours);
-        }
-        match bytes {
-            0 => Err(LeftOut::Silent),
-            _ => Ok(PastSession { context: context(cwd), ..session }),
-        }
-    }
-}
-
-/// What a copy of a thread says about it.
-fn amp_thread(path: &Path, id: &str, at: Timestamp, bytes: u64, known: &Known) -> Seen {
-    /// The largest copy that is read, in bytes.
-    const CAP: u64 = 64 << 20;
-    if id_fault(id).is_some() {
-        return Err(LeftOut::Unreadable);
-    }
-    let session = PastSession {
-        harness: Harness::Amp,
-        retrieval: Retrieval::AmpThread { thread_id: id.to_owned() },
-        context: Context::default(),
-        at,
-        bytes,
-        shown: usize::try_from(bytes).unwrap_or(usize::MAX),
-    };
-    known.of(&session.entry(at)).map_or(Ok(()), Err)?;
-    let text = crate::base::file::read(path, CAP).map_err(|_| LeftOut::Unreadable)?;
-    let thread: serde_json::Value = serde_json::from_slice(&text).map_err(|_| LeftOut::Unreadable)?;
-    let first = thread["messages"].as_array().and_then(|all| {
-        all.iter().find(|message| message["role"] == "user").map(|message| message["content"].to_string())
-    });
-    let Some(first) = first else { return Err(LeftOut::Silent) };
-    let tree =
-        thread["env"]["initial"]["trees"][0]["uri"].as_str().and_then(|uri| uri.strip_prefix("file://"));
-    let cwd = tree.map(PathBuf::from);
-    if bears_an_id(&first) || cwd.as_deref().is_some_and(was_for_a_command) {
-        return Err(LeftOut::Ours);
-    }
-    Ok(PastSession { context: context(cwd), ..session })
 }
 
 /// What the store knows of sessions already.
@@ -476,7 +407,11 @@ impl Known {
         Ok(Known { consumed: Sessions::load(root)?, entries })
     }
 
-    /// Why a session is not queued again, if it is not.
+    /// An error if the session is not queued again.
+    fn left_out(&self, session: &PastSession) -> std::result::Result<(), LeftOut> {
+        self.of(&session.entry(session.at)).map_or(Ok(()), Err)
+    }
+
     fn of(&self, entry: &QueueEntry) -> Option<LeftOut> {
         let session = entry.session()?;
         let key = format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default());

@@ -9,9 +9,12 @@ use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::{one_line, without_controls};
 use crate::config::memory::MemoryConfig;
+use crate::harness;
+use crate::harness::plain::PLAIN;
 use crate::harness::source::LINE_CAP;
+use crate::harness::spec::Format;
 use crate::harness::turn::{Role, Turn};
-use crate::harness::{self, Format};
+use crate::harness::turns::TURNS;
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
 use crate::memory::consolidate::output::{Facts, Outputs};
 use crate::memory::consolidate::passage::Passage;
@@ -60,6 +63,7 @@ impl Gatherer<'_> {
     /// Reads the history of `entry` into the batch. An error is ours, and no entry's: the store cannot be written.
     pub(super) fn gather(&self, entry: &QueueEntry, batch: &Batch, queue_id: &str) -> Result<Gathered> {
         let raw = batch.file(&format!("{queue_id}.raw"));
+        let spec = entry.retrieval.spec();
         let (format, path) = match &entry.retrieval {
             Retrieval::Inline { title, body, .. } => {
                 // Of the person, or, captured in an agent's shell, of that agent.
@@ -82,33 +86,25 @@ impl Gatherer<'_> {
                 writer.turn(note, hash, 0)?;
                 return Ok(Gathered::History(writer.finish()?));
             }
-            Retrieval::AmpThread { thread_id } => {
-                if let Some(why) = self.run_read_command(Harness::Amp, thread_id, batch, &raw)? {
+            Retrieval::AmpThread { thread_id }
+            | Retrieval::OpencodeSession { thread_id }
+            | Retrieval::ReadCommand { thread_id } => {
+                let program = spec.map_or(entry.harness, Harness::of);
+                if let Some(why) = self.run_read_command(program, thread_id, batch, &raw)? {
                     return Ok(Gathered::Unreadable(why));
                 }
-                (Format::AmpMarkdown, raw.clone())
+                (spec.map_or_else(|| printed_format(&raw), |spec| Ok(&spec.format))?, raw.clone())
             }
-            Retrieval::OpencodeSession { thread_id } => {
-                if let Some(why) = self.run_read_command(Harness::Opencode, thread_id, batch, &raw)? {
-                    return Ok(Gathered::Unreadable(why));
+            Retrieval::Transcript { path, .. } | Retrieval::CursorSession { session_path: path } => {
+                match spec {
+                    Some(spec) => (&spec.format, path.clone()),
+                    None => {
+                        let why = Error::io(format!("unknown transcript format: {}", entry.harness));
+                        return Ok(Gathered::Unreadable(why));
+                    }
                 }
-                (Format::OpencodeExport, raw.clone())
             }
-            Retrieval::ReadCommand { thread_id } => {
-                if let Some(why) = self.run_read_command(entry.harness, thread_id, batch, &raw)? {
-                    return Ok(Gathered::Unreadable(why));
-                }
-                (printed_format(&raw)?, raw.clone())
-            }
-            Retrieval::Transcript { path, format, .. } => match Format::from_name(format.name()) {
-                Some(known) => (known, path.clone()),
-                None => {
-                    let why = Error::io(format!("unknown transcript format: {format}"));
-                    return Ok(Gathered::Unreadable(why));
-                }
-            },
-            Retrieval::CursorSession { session_path } => (Format::Cursor, session_path.clone()),
-            Retrieval::File { path } => (Format::Plain, path.clone()),
+            Retrieval::File { path } => (&PLAIN, path.clone()),
         };
         let mut gathered = self.read(format, &path, entry, batch, queue_id);
         if let (Ok(Gathered::Unreadable(error)), Retrieval::ReadCommand { thread_id }) =
@@ -167,7 +163,7 @@ impl Gatherer<'_> {
 
     fn read(
         &self,
-        format: Format,
+        format: &'static Format,
         path: &Path,
         entry: &QueueEntry,
         batch: &Batch,
@@ -225,14 +221,14 @@ impl Gatherer<'_> {
             passage.is_shown = fresh.contains(&passage.turn);
         }
         // Their headings may stand in a tool's output, too.
-        history.is_forgeable = matches!(format, Format::AmpMarkdown | Format::Plain);
+        history.is_forgeable = format.is_forgeable;
         (history.session, history.parent) = (key, parent);
         history.earlier_room = self.earlier;
         Ok(Gathered::History(history))
     }
 
     /// Says of each turn of a session whether it comes from outside.
-    fn tracker(&self, format: Format, path: &Path, entry: &QueueEntry) -> Tracker {
+    fn tracker(&self, format: &'static Format, path: &Path, entry: &QueueEntry) -> Tracker {
         let (cwd, repo) = (entry.context.cwd.as_deref(), entry.context.repo.as_deref());
         let tmp = self.env.os("TMPDIR").map(Path::new);
         let places = Places::new(cwd, repo, self.env.home(), tmp);
@@ -279,17 +275,17 @@ fn or_panicked<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// What a `readCommand` printed: turns in JSON Lines, if its first line begins like an object; otherwise text.
-fn printed_format(raw: &Path) -> Result<Format> {
+fn printed_format(raw: &Path) -> Result<&'static Format> {
     let mut start = Vec::new();
     fs_err::File::open(raw)?.take(64 << 10).read_to_end(&mut start)?;
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
     let is_json = start.trim_ascii_start().starts_with(b"{");
-    Ok(if is_json { Format::Turns } else { Format::Plain })
+    Ok(if is_json { &TURNS } else { &PLAIN })
 }
 
 /// Did a person write this note?
 pub(super) fn is_persons(entry: &QueueEntry) -> bool {
-    entry.harness == Harness::Manual
+    entry.harness == Harness::MANUAL
 }
 
 /// The session's name in the ledger: the same wherever its file lies.

@@ -1,7 +1,7 @@
 //! The hooks in the settings of the harnesses on this machine: are they there, do they lead to programs that exist, and
 //! when did a harness last capture something?
 
-use crate::config::memory::homes::Home;
+use crate::harness::spec::Spec;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::hooks::found;
@@ -19,44 +19,44 @@ const SILENT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
     let last = last_captures(cx);
-    found(cx.env).into_iter().flat_map(|home| of(home, &last, cx)).collect()
+    found(cx.env).into_iter().flat_map(|spec| of(spec, &last, cx)).collect()
 }
 
-fn of(home: &Home, last: &BTreeMap<String, Timestamp>, cx: &CheckContext) -> Vec<Finding> {
-    let mend = format!("memory-install-hooks --harness {}", home.harness);
-    let Status { file, hooks, gone, unreadable } = match status(home, cx.env) {
+fn of(spec: &Spec, last: &BTreeMap<String, Timestamp>, cx: &CheckContext) -> Vec<Finding> {
+    let mend = format!("memory-install-hooks --harness {}", spec.name);
+    let Status { file, hooks, gone, unreadable } = match status(spec, cx.env) {
         Ok(Some(status)) => status,
         Ok(None) => return Vec::new(),
         Err(error) => {
-            let file = home.dir(cx.env).unwrap_or_default();
-            let what = format!("the hooks of {} cannot be checked: {}", home.title, error.message());
+            let file = spec.home.dir(cx.env).unwrap_or_default();
+            let what = format!("the hooks of {} cannot be checked: {}", spec.title, error.message());
             return vec![Finding::warning(Check::Hooks, &file, what, "correct the file")];
         }
     };
     let warning = |what: String, mend: &str| Finding::warning(Check::Hooks, &file, what, mend);
     let mut findings = Vec::new();
-    let seen = last.get(home.harness).map(|at| cx.env.day(*at));
+    let seen = last.get(spec.name).map(|at| cx.env.day(*at));
     let seen_words =
         seen.map_or("it never captured anything".to_owned(), |day| format!("it last captured on {day}"));
     if let Hooks::Missing(programs) = &hooks {
-        let what = format!("{} has no hook that runs {}; {seen_words}", home.title, programs.join(" or "));
+        let what = format!("{} has no hook that runs {}; {seen_words}", spec.title, programs.join(" or "));
         findings.push(warning(what, &mend));
     }
     for program in &gone {
         let what =
-            format!("the hooks of {} run \"{program}\", which does not exist; {seen_words}", home.title);
+            format!("the hooks of {} run \"{program}\", which does not exist; {seen_words}", spec.title);
         findings.push(warning(what, &mend));
     }
     if let Some(why) = unreadable {
-        let what = format!("{} cannot read its settings, so no hook runs: {why}", home.title);
+        let what = format!("{} cannot read its settings, so no hook runs: {why}", spec.title);
         findings.push(warning(what, "correct the file"));
     }
-    if let (true, Some(at)) = (findings.is_empty(), last.get(home.harness)) {
+    if let (true, Some(at)) = (findings.is_empty(), last.get(spec.name)) {
         let since = cx.env.now().duration_since(*at);
         if since > SILENT {
             let what =
-                format!("{} has its hooks, but {seen_words}, {} days ago", home.title, since.as_hours() / 24);
-            let mend = home.still_wants().unwrap_or("end a session in it and look into the queue");
+                format!("{} has its hooks, but {seen_words}, {} days ago", spec.title, since.as_hours() / 24);
+            let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
             findings.push(warning(what, mend));
         }
     }
@@ -95,12 +95,12 @@ impl HarnessState {
 
 pub(crate) fn states(cx: &CheckContext) -> Vec<HarnessState> {
     let last = last_captures(cx);
-    let state = |home: &'static Home| {
-        let status = status(home, cx.env).ok().flatten()?;
+    let state = |spec: &'static Spec| {
+        let status = status(spec, cx.env).ok().flatten()?;
         let hooks = status.hooks == Hooks::All && status.gone.is_empty() && status.unreadable.is_none();
-        let last_capture = last.get(home.harness).copied();
+        let last_capture = last.get(spec.name).copied();
         let last_day = last_capture.map(|at| cx.env.day(at));
-        Some(HarnessState { harness: home.harness, file: status.file, hooks, last_capture, last_day })
+        Some(HarnessState { harness: spec.name, file: status.file, hooks, last_capture, last_day })
     };
     found(cx.env).into_iter().filter_map(state).collect()
 }

@@ -104,12 +104,11 @@ fn readers(waiting: &[Waiting], cx: &CheckContext) -> Vec<Finding> {
     let mut sessions = 0;
     let mut of_program: BTreeMap<String, usize> = BTreeMap::new();
     for entry in waiting {
-        let harness = match &entry.entry.retrieval {
-            Retrieval::AmpThread { .. } => Some("amp"),
-            Retrieval::OpencodeSession { .. } => Some("opencode"),
-            Retrieval::ReadCommand { .. } => Some(entry.entry.harness.name()),
+        let retrieval = &entry.entry.retrieval;
+        let harness = match retrieval {
             Retrieval::Inline { .. } => continue,
-            _ => None,
+            Retrieval::ReadCommand { .. } => Some(entry.entry.harness.name()),
+            _ => retrieval.spec().map(|spec| spec.name),
         };
         sessions += 1;
         let command = harness.and_then(|name| cx.config.harnesses.get(name));

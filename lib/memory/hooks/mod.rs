@@ -1,11 +1,10 @@
 //! Capture and recall in the settings of the harnesses on this machine.
 //!
-//! Settings are other people's files. `settings` and `jsonc` change their text, `change` writes them, `record` remembers
-//! what else we made, so that it can be taken away again.
+//! Settings are other people's files. `settings` changes their text, `change` writes them, `record` remembers what they
+//! were and which directories we made, so that all of it can be taken away again.
 
 mod change;
 mod harness;
-mod jsonc;
 mod ours;
 mod record;
 mod settings;
@@ -14,34 +13,41 @@ pub(crate) mod status;
 mod tests;
 
 pub(crate) use crate::memory::hooks::change::Done;
-pub(crate) use crate::memory::hooks::harness::Programs;
+pub(crate) use crate::memory::hooks::harness::{Programs, runs_in};
 pub(crate) use crate::memory::hooks::ours::HookProgram;
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::config::memory::homes::{HOMES, Home};
+use crate::harness::spec::{Install, Settings, Spec};
+use crate::harness::{HARNESSES, known, names_of};
 use crate::memory::hooks::change::Target;
-use crate::memory::hooks::harness::{MARK, OwnFile, Way};
+use crate::memory::hooks::harness::{MARK, filled, hooks, own_path, settings_file};
 use crate::memory::hooks::record::Record;
-use crate::memory::hooks::settings::{Form, Hook, Made, not_for, with_hooks, without_hooks};
+use crate::memory::hooks::settings::{Before, not_for, with_hooks, without_hooks};
 use std::path::{Path, PathBuf};
 
-/// The harnesses with hooks, for messages.
-pub(crate) const NAMES: &str = "amp, claude-code, codex, copilot, cursor, gemini, opencode or qwen-code";
+fn has_hooks(spec: &Spec) -> bool {
+    !matches!(spec.install, Install::Nothing)
+}
 
-pub(crate) fn named(harness: &str) -> Option<&'static Home> {
-    Home::named(harness).filter(|home| home.harness != "pi")
+/// The harnesses with hooks, for messages.
+pub(crate) fn names() -> String {
+    names_of(has_hooks)
+}
+
+pub(crate) fn named(harness: &str) -> Option<&'static Spec> {
+    known(harness).filter(|spec| has_hooks(spec))
 }
 
 /// Those that are used here.
-pub(crate) fn found(env: &Env) -> Vec<&'static Home> {
-    HOMES.iter().filter(|home| named(home.harness).is_some() && home.is_here(env)).collect()
+pub(crate) fn found(env: &Env) -> Vec<&'static Spec> {
+    HARNESSES.iter().copied().filter(|spec| has_hooks(spec) && spec.is_here(env)).collect()
 }
 
 /// A file of a harness, and what became of it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) harness: &'static Home,
+    pub(crate) harness: &'static Spec,
     /// As the person knows it.
     pub(crate) file: PathBuf,
     pub(crate) result: Result<Done>,
@@ -53,168 +59,136 @@ pub(crate) struct Outcome {
 
 /// Puts our hooks into the settings of these harnesses. With `dry`, nothing is changed.
 pub(crate) fn install(
-    homes: &[&'static Home],
+    harnesses: &[&'static Spec],
     programs: &Programs,
     dry: bool,
     env: &Env,
 ) -> Result<Vec<Outcome>> {
     let mut record = if dry { None } else { Some(Record::open(env)?) };
     let mut outcomes = Vec::new();
-    for home in homes.iter().copied() {
-        match home.way(Some(programs), env) {
-            Some(Way::Settings { path, form, hooks }) => {
-                let lines = with_hooks(None, &form, &hooks, &mut Made::default())?;
-                let result = settings(&path, &form, &hooks, record.as_mut(), env);
-                let read = Target::read(&path).ok();
-                let text = read.as_ref().and_then(|read| read.text().ok().flatten()).map(str::to_owned);
-                let unreadable =
-                    text.filter(|_| result.is_ok()).and_then(|text| not_for(&text, form.dialect));
-                outcomes.push(Outcome { harness: home, file: path, result, lines, unreadable });
+    for harness in harnesses.iter().copied() {
+        let Some(dir) = harness.home.dir(env) else { continue };
+        match &harness.install {
+            Install::Nothing => {}
+            Install::Settings(form) => {
+                let file = settings_file(&dir, form);
+                let hooks = hooks(harness, form, programs);
+                let lines = with_hooks(None, form, &hooks)?;
+                let with = |text: Option<&str>, _: Option<&Before>| with_hooks(text, form, &hooks).map(Some);
+                let result = change(&file, record.as_mut(), Some(form), env, with);
+                let read = Target::read(&file).ok().filter(|_| result.is_ok());
+                let text = read.as_ref().and_then(|read| read.text().ok().flatten());
+                let unreadable = text.and_then(|text| not_for(text, form));
+                outcomes.push(Outcome { harness, file, result, lines, unreadable });
             }
-            Some(Way::Files(files)) => outcomes.extend(files.into_iter().map(|own| {
-                let result = own_file(&own, record.as_mut(), env);
-                Outcome { harness: home, file: own.path, result, lines: own.text, unreadable: None }
+            Install::Files(files) => outcomes.extend(files.iter().map(|own| {
+                let (file, lines) = (own_path(&dir, own), filled(own.text, programs));
+                let result = match is_foreign(&file) {
+                    Ok(false) => change(&file, record.as_mut(), None, env, |_, _| Ok(Some(lines.clone()))),
+                    Ok(true) => Err(Error::refused(format!(
+                        "\"{}\" was not written by memory-install-hooks and is not changed",
+                        file.display()
+                    ))
+                    .hint("move it away")),
+                    Err(error) => Err(error),
+                };
+                Outcome { harness, file, result, lines, unreadable: None }
             })),
-            None => {}
         }
     }
     Ok(outcomes)
 }
 
-/// How often an edit starts again because the program itself has written its settings meanwhile.
-const TRIES: u32 = 5;
-
-fn settings(
-    path: &Path,
-    form: &Form,
-    hooks: &[Hook],
-    mut record: Option<&mut Record>,
-    env: &Env,
-) -> Result<Done> {
-    for _ in 0..TRIES {
-        let target = Target::read(path)?;
-        let old = record.as_ref().and_then(|record| record.made(&target.path)).cloned();
-        let mut made = old.clone().unwrap_or_default();
-        let text = target.text().and_then(|text| with_hooks(text, form, hooks, &mut made));
-        let text = text.map_err(|e| in_file(e, path))?;
-        if !target.differs(Some(&text)) {
-            return Ok(Done::Unchanged);
-        }
-        if let Some(why) = target.protected(env) {
-            return Ok(Done::Left(why));
-        }
-        let Some(record) = record.as_mut() else { return Ok(Done::Written) };
-        record.add_dirs(target.missing_dirs())?;
-        record.set_made(&target.path, Some(made))?;
-        match target.write(Some(&text)) {
-            Ok(true) => return Ok(Done::Written),
-            Ok(false) => record.set_made(&target.path, old)?,
-            Err(e) => {
-                record.set_made(&target.path, old)?;
-                return Err(e);
-            }
-        }
-    }
-    Err(busy(path))
-}
-
-fn own_file(own: &OwnFile, mut record: Option<&mut Record>, env: &Env) -> Result<Done> {
-    for _ in 0..TRIES {
-        let target = Target::read(&own.path)?;
-        if !target.differs(Some(&own.text)) {
-            return Ok(Done::Unchanged);
-        }
-        if let Some(why) = target.protected(env) {
-            return Ok(Done::Left(why));
-        }
-        if target.text()?.is_some_and(|text| !text.contains(MARK)) {
-            return Err(Error::refused(format!(
-                "\"{}\" was not written by memory-install-hooks and is not changed",
-                own.path.display()
-            ))
-            .hint("move it away"));
-        }
-        let Some(record) = record.as_mut() else { return Ok(Done::Written) };
-        record.add_dirs(target.missing_dirs())?;
-        if target.write(Some(&own.text))? {
-            return Ok(Done::Written);
-        }
-    }
-    Err(busy(&own.path))
-}
-
 /// Takes our hooks out of the settings of these harnesses, and everything else that we made there.
-pub(crate) fn uninstall(homes: &[&'static Home], env: &Env) -> Result<Vec<Outcome>> {
+pub(crate) fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>> {
     let mut record = Record::open(env)?;
     let mut outcomes = Vec::new();
-    for home in homes.iter().copied() {
+    for harness in harnesses.iter().copied() {
+        let Some(dir) = harness.home.dir(env) else { continue };
         let mut outcome = |file: PathBuf, result| {
-            let (lines, unreadable) = (String::new(), None);
-            outcomes.push(Outcome { harness: home, file, result, lines, unreadable });
+            outcomes.push(Outcome { harness, file, result, lines: String::new(), unreadable: None });
         };
-        match home.way(None, env) {
-            Some(Way::Settings { path, form, .. }) => {
-                let result = without(&path, &form, &mut record, env);
-                outcome(path, result);
+        match &harness.install {
+            Install::Nothing => {}
+            Install::Settings(form) => {
+                let file = settings_file(&dir, form);
+                let without = |text: Option<&str>, before: Option<&Before>| {
+                    text.map_or(Ok(None), |text| without_hooks(text, form, before))
+                };
+                let result = change(&file, Some(&mut record), None, env, without);
+                outcome(file, result);
             }
-            Some(Way::Files(files)) => {
-                for own in files {
-                    let result = own_file_away(&own.path, env);
-                    outcome(own.path, result);
+            Install::Files(files) => {
+                for own in *files {
+                    let file = own_path(&dir, own);
+                    let result = match is_foreign(&file) {
+                        Ok(false) => change(&file, Some(&mut record), None, env, |_, _| Ok(None)),
+                        other => other.map(|_| Done::Unchanged),
+                    };
+                    outcome(file, result);
                 }
             }
-            None => {}
         }
     }
-    let dirs = homes.iter().filter_map(|home| home.dir(env));
+    let dirs = harnesses.iter().filter_map(|harness| harness.home.dir(env));
     let dirs: Vec<_> = dirs.map(|dir| dir.canonicalize().unwrap_or(dir)).collect();
     record.tidy(&dirs)?;
     Ok(outcomes)
 }
 
-fn without(path: &Path, form: &Form, record: &mut Record, env: &Env) -> Result<Done> {
-    for _ in 0..TRIES {
-        let target = Target::read(path)?;
-        let Some(text) = target.text().map_err(|e| in_file(e, path))? else {
-            record.set_made(&target.path, None)?;
-            return Ok(Done::Unchanged);
-        };
-        let new = without_hooks(text, form, record.made(&target.path)).map_err(|e| in_file(e, path))?;
-        if target.differs(new.as_deref()) {
-            if let Some(why) = target.protected(env) {
-                return Ok(Done::Left(why));
-            }
-            if !target.write(new.as_deref())? {
-                continue;
-            }
-            record.set_made(&target.path, None)?;
-            return Ok(if new.is_some() { Done::Written } else { Done::Removed });
-        }
-        record.set_made(&target.path, None)?;
-        return Ok(Done::Unchanged);
-    }
-    Err(busy(path))
+/// Is there something at the place of a file of ours that we have not written?
+fn is_foreign(path: &Path) -> Result<bool> {
+    let target = Target::read(path)?;
+    Ok(target.text().map_or(true, |text| text.is_some_and(|text| !text.contains(MARK))))
 }
 
-fn own_file_away(path: &Path, env: &Env) -> Result<Done> {
-    let target = Target::read(path)?;
-    if !target.text().is_ok_and(|text| text.is_some_and(|text| text.contains(MARK))) {
-        return Ok(Done::Unchanged);
+/// How often an edit starts again because the program itself has written its settings meanwhile.
+const TRIES: u32 = 5;
+
+/// Gives a file the text that `new` makes of its text, and of what is known of it before our hooks. `form`: hooks go in,
+/// and what it was is remembered; otherwise they go out. Without a record, nothing is changed.
+fn change(
+    path: &Path,
+    mut record: Option<&mut Record>,
+    form: Option<&Settings>,
+    env: &Env,
+    new: impl Fn(Option<&str>, Option<&Before>) -> Result<Option<String>>,
+) -> Result<Done> {
+    for _ in 0..TRIES {
+        let target = Target::read(path)?;
+        let old = record.as_ref().and_then(|record| record.before(&target.path)).cloned();
+        let text = target.text().map_err(|e| in_file(e, path))?;
+        let new = new(text, old.as_ref()).map_err(|e| in_file(e, path))?;
+        let differs = target.differs(new.as_deref());
+        if let Some(why) = target.protected(env).filter(|_| differs) {
+            return Ok(Done::Left(why));
+        }
+        let done = match (&new, differs) {
+            (_, false) => Done::Unchanged,
+            (Some(_), true) => Done::Written,
+            (None, true) => Done::Removed,
+        };
+        let Some(record) = record.as_mut() else { return Ok(done) };
+        if let (true, Some(form), Some(new)) = (differs, form, &new) {
+            // Saved before the settings are: what is not known to be ours would stay for ever.
+            let before = Before::of(text, new, form, old.as_ref())?;
+            record.set_before(&target.path, Some(before))?;
+        }
+        record.add_dirs(if new.is_some() { target.missing_dirs() } else { Vec::new() })?;
+        let written = if differs { target.write(new.as_deref()) } else { Ok(true) };
+        match (&written, form) {
+            (Ok(true), Some(_)) => {}
+            (Ok(true), None) => record.set_before(&target.path, None)?,
+            _ => record.set_before(&target.path, old)?,
+        }
+        if written? {
+            return Ok(done);
+        }
     }
-    if let Some(why) = target.protected(env) {
-        return Ok(Done::Left(why));
-    }
-    match target.write(None)? {
-        true => Ok(Done::Removed),
-        false => Err(busy(path)),
-    }
+    Err(Error::busy(format!("\"{}\" is being changed by another program", path.display())).hint("try again"))
 }
 
 fn in_file(error: Error, path: &Path) -> Error {
     Error::new(error.kind(), format!("\"{}\" {}", path.display(), error.message()))
         .hint("correct it and run this again; nothing was changed in it")
-}
-
-fn busy(path: &Path) -> Error {
-    Error::busy(format!("\"{}\" is being changed by another program", path.display())).hint("try again")
 }

@@ -1,6 +1,8 @@
 //! Which commands in other programs' settings are ours.
 
 use crate::base::command_line::is_assignment;
+use crate::harness::HARNESSES;
+use crate::harness::spec::{Install, Settings, Spec};
 use std::path::Path;
 
 /// What a hook of ours runs.
@@ -39,19 +41,25 @@ pub(super) enum Runs {
 
 const OR_TRUE: &str = " || true";
 
-/// The ends of our commands, by harness. Where the program is gone, the shell exits with 127. Gemini CLI then blocks each
-/// prompt, and at the end of a turn asks the model again and again. The commands of the others stay as they are: Codex
-/// trusts their text.
-pub(super) fn end_of(harness: &str) -> String {
-    let or_true = if harness == "gemini" { OR_TRUE } else { "" };
+/// The ends of our commands. Those of most harnesses stay as they are: Codex trusts their text.
+pub(super) fn end_of(harness: &str, form: &Settings) -> String {
+    let or_true = if form.never_fails { OR_TRUE } else { "" };
     format!(" --harness {harness}{or_true}")
+}
+
+/// A command of ours that never fails, without the end that sees to it.
+fn without_or_true(command: &str) -> Option<&str> {
+    let plain = command.strip_suffix(OR_TRUE)?;
+    let is_end = |spec: &&'static Spec| match &spec.install {
+        Install::Settings(form) => form.never_fails && command.ends_with(&end_of(spec.name, form)),
+        Install::Nothing | Install::Files(_) => false,
+    };
+    HARNESSES.iter().any(is_end).then_some(plain)
 }
 
 /// `None`: it has nothing to do with us.
 pub(super) fn runs(command: &str) -> Option<Runs> {
-    let is_gemini = command.ends_with(&end_of("gemini"));
-    let plain = command.strip_suffix(OR_TRUE).filter(|_| is_gemini).unwrap_or(command);
-    let words = shlex::split(plain).unwrap_or_default();
+    let words = shlex::split(without_or_true(command).unwrap_or(command)).unwrap_or_default();
     let mut words = words.iter().skip_while(|word| is_assignment(word));
     let first = words.next().map(|word| Path::new(word).file_name().unwrap_or_default().to_owned());
     let arguments: Vec<_> = words.collect();

@@ -4,21 +4,21 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::hooks::settings::Made;
+use crate::memory::hooks::settings::Before;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A few lines for each harness.
-const CAP: u64 = 4 << 20;
+/// The settings of each harness as they were.
+const CAP: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
     version: u32,
     /// By the real path of the settings file.
     #[serde(default)]
-    files: BTreeMap<String, Made>,
+    before: BTreeMap<String, Before>,
     /// Directories that did not exist.
     #[serde(default)]
     dirs: BTreeSet<PathBuf>,
@@ -48,18 +48,18 @@ impl Record {
         Ok(Record { path, content, _lock: lock })
     }
 
-    pub(super) fn made(&self, file: &Path) -> Option<&Made> {
-        self.content.files.get(&*file.to_string_lossy())
+    pub(super) fn before(&self, file: &Path) -> Option<&Before> {
+        self.content.before.get(&*file.to_string_lossy())
     }
 
-    /// Saved before the settings are: what is not known to be ours would stay for ever.
-    pub(super) fn set_made(&mut self, file: &Path, made: Option<Made>) -> Result<()> {
+    pub(super) fn set_before(&mut self, file: &Path, before: Option<Before>) -> Result<()> {
         let name = file.to_string_lossy().into_owned();
-        let old = match made {
-            Some(made) => self.content.files.insert(name, made.clone()).as_ref() == Some(&made),
-            None => self.content.files.remove(&name).is_none(),
-        };
-        if old { Ok(()) } else { self.save() }
+        let is_known = self.content.before.get(&name) == before.as_ref();
+        match before {
+            Some(before) => drop(self.content.before.insert(name, before)),
+            None => drop(self.content.before.remove(&name)),
+        }
+        if is_known { Ok(()) } else { self.save() }
     }
 
     pub(super) fn add_dirs(&mut self, dirs: Vec<PathBuf>) -> Result<()> {
@@ -88,7 +88,7 @@ impl Record {
     }
 
     fn save(&self) -> Result<()> {
-        if self.content.files.is_empty() && self.content.dirs.is_empty() {
+        if self.content.before.is_empty() && self.content.dirs.is_empty() {
             file::if_exists(file::remove(&self.path))?;
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Record {
 impl Drop for Record {
     /// Nothing stays where nothing is installed.
     fn drop(&mut self) {
-        if self.content.files.is_empty() && self.content.dirs.is_empty() {
+        if self.content.before.is_empty() && self.content.dirs.is_empty() {
             let _ = file::remove(&self.path.with_file_name("hooks.lock"));
             let _ = self.path.parent().map(fs::remove_dir);
         }

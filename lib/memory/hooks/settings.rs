@@ -1,26 +1,22 @@
 //! Our hooks in the text of a settings file: put in, and taken out. No files here.
 //!
 //! The hooks of an event are a list below `hooks`. What is added goes to the end: Codex trusts a hook by its position.
+//! Comments and everything else keep their bytes.
 
 use crate::base::error::{Error, Result};
-use crate::memory::hooks::jsonc::{Container, Dialect, Json, LENIENT, Style, member, parse, place};
+use crate::harness::spec::Settings;
+use crate::memory::hash::hash;
 use crate::memory::hooks::ours::{HookProgram, Runs, runs};
-use jsonc_parser::ast::Value;
-use jsonc_parser::common::Ranged;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde_json::Value;
 
-/// The form of a program's settings.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
-    /// An event's list has groups, and each group a list `hooks` of commands.
-    pub(super) groups: bool,
-    /// The key of the command line.
-    pub(super) command: &'static str,
-    /// What the program wants beside `hooks`.
-    pub(super) version: Option<u64>,
-    pub(super) dialect: Dialect,
-}
+pub(super) const BOM: char = '\u{feff}';
+
+const HOOKS: &str = "hooks";
+const VERSION: &str = "version";
 
 /// A hook as it is to be.
 #[derive(Debug, Clone)]
@@ -28,225 +24,158 @@ pub(super) struct Hook {
     pub(super) event: &'static str,
     pub(super) program: HookProgram,
     /// As it stands in the event's list.
-    pub(super) entry: Json,
+    pub(super) entry: CstInputValue,
 }
 
-/// What we made in a file besides our hooks, so that it can be taken away again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Made {
-    /// The file itself.
-    #[serde(default)]
-    file: bool,
-    /// Its text, if it had no value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    blank: Option<String>,
-    /// By path, like `hooks/Stop`: none if we made it, else what stood between the brackets of an empty one.
-    #[serde(default)]
-    containers: BTreeMap<String, Option<String>>,
+/// A file before our hooks were in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Before {
+    /// None: there was no file.
+    text: Option<String>,
+    /// A hash of the text with our hooks. While it is the file's, nobody else has changed it.
+    after: String,
+}
+
+impl Before {
+    /// Of the file that is `text` now, and will be `new`. What is known of an earlier text is `old`.
+    pub(super) fn of(text: Option<&str>, new: &str, form: &Settings, old: Option<&Before>) -> Result<Before> {
+        let text = match text {
+            Some(text) => without_hooks(text, form, old)?,
+            None => None,
+        };
+        Ok(Before { text, after: hash(new) })
+    }
 }
 
 /// The text with our hooks in it. `text` is `None` if there is no file.
-pub(super) fn with_hooks(text: Option<&str>, form: &Form, hooks: &[Hook], made: &mut Made) -> Result<String> {
-    let is_new = text.is_none();
-    let mut text = text.unwrap_or_default().to_owned();
-    // What is known about a file with hooks of ours says nothing about one without.
-    if !entries(&text, form, None)?.iter().any(FoundHook::is_ours) {
-        *made = Made::default();
-    }
-    if parsed(&text)?.is_none() {
-        match is_new {
-            true => made.file = true,
-            false => made.blank = Some(text.clone()),
+pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[Hook]) -> Result<String> {
+    let root = parsed(text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n"))?;
+    let top = root.object_value_or_create().ok_or_else(|| wrong(root.value(), "the file", "an object"))?;
+    // Before anything has moved, so that an error names the place in the file.
+    let events = match member(&top, HOOKS) {
+        Some(hooks) => {
+            Some(hooks.object_value().ok_or_else(|| wrong(hooks.value(), "\"hooks\"", "an object"))?)
         }
-        // Nothing but white space and comments stood there.
-        let comments = text.trim_end();
-        let gap = if comments.is_empty() { "" } else { "\n" };
-        text = format!("{comments}{gap}{{}}\n");
+        None => None,
+    };
+    for event in hooks.iter().filter_map(|hook| member(events.as_ref()?, hook.event)) {
+        if event.array_value().is_none() {
+            let name = event.decoded_name().unwrap_or_default();
+            return Err(wrong(event.value(), &format!("\"hooks.{name}\""), "a list"));
+        }
     }
-    if let Some(version) = form.version {
-        text = with_version(&text, version, made)?;
+    if let Some(version) = form.version.filter(|_| member(&top, VERSION).is_none()) {
+        top.append(VERSION, version.into());
     }
     for hook in hooks {
-        text = with_hook(text, form, hook, made)?;
+        put(&top, form, hook);
     }
-    Ok(text)
+    Ok(root.to_string())
 }
 
-fn with_version(text: &str, version: u64, made: &mut Made) -> Result<String> {
-    let (root, style) = root(text)?;
-    if member(&root, VERSION).is_some() {
-        return Ok(text.to_owned());
+fn put(top: &CstObject, form: &Settings, hook: &Hook) {
+    let found: Vec<FoundHook> =
+        found(top, form).into_iter().filter(|found| found.event == hook.event).collect();
+    if found.iter().any(|found| found.runs == Runs::Among(hook.program)) {
+        return;
     }
-    let container = object(text, &root, "the file")?;
-    made.note("", &container, text);
-    made.containers.insert(VERSION.to_owned(), None);
-    Ok(container.append(text, Some(VERSION), &Json::Number(version), &style))
-}
-
-const VERSION: &str = "version";
-const HOOKS: &str = "hooks";
-
-fn with_hook(mut text: String, form: &Form, hook: &Hook, made: &mut Made) -> Result<String> {
     // Older ones of ours are written anew, and all but the first are taken out.
     let mut has_one = false;
-    let mut at = 0;
-    loop {
-        let found = entries(&text, form, Some(hook.event))?;
-        if found.iter().any(|entry| entry.runs == Runs::Among(hook.program)) {
-            return Ok(text);
-        }
-        let mut ours = found.into_iter().filter(|entry| entry.runs == Runs::Ours(hook.program));
-        let Some(entry) = ours.nth(at) else { break };
-        let (root, style) = root(&text)?;
-        if !has_one && entry.is_alone {
-            has_one = true;
-            at += 1;
-            let whole = entry.value(&root).is_some_and(|value| hook.entry.is_same(value));
-            if !whole {
-                text = entry.list.replace(&text, entry.index, &hook.entry, &style);
-            }
-        } else {
-            text = entry.remove(&text);
-        }
-    }
-    if has_one { Ok(text) } else { append(&text, hook, made) }
-}
-
-fn append(text: &str, hook: &Hook, made: &mut Made) -> Result<String> {
-    let (root, style) = root(text)?;
-    let top = object(text, &root, "the file")?;
-    let path = format!("{HOOKS}/{}", hook.event);
-    let list = || Json::List(vec![hook.entry.clone()]);
-    let Some(hooks) = member(&root, HOOKS) else {
-        made.note("", &top, text);
-        made.containers.extend([(HOOKS.to_owned(), None), (path, None)]);
-        return Ok(top.append(text, Some(HOOKS), &Json::Object(vec![(hook.event, list())]), &style));
-    };
-    let events = object(text, &hooks.value, "\"hooks\"")?;
-    let Some(event) = member(&hooks.value, hook.event) else {
-        made.note(HOOKS, &events, text);
-        made.containers.insert(path, None);
-        return Ok(events.append(text, Some(hook.event), &list(), &style));
-    };
-    let entries = array(text, &event.value, hook.event)?;
-    made.note(&path, &entries, text);
-    Ok(entries.append(text, None, &hook.entry, &style))
-}
-
-impl Made {
-    /// Remembers what stands in an empty container, before something is added.
-    fn note(&mut self, path: &str, container: &Container, text: &str) {
-        if container.is_empty() {
-            let inner = || Some(container.inner(text).to_owned());
-            self.containers.entry(path.to_owned()).or_insert_with(inner);
-        }
-    }
-}
-
-/// The text without our hooks, and without what we made for them; `None` if we made the whole file.
-///
-/// If nothing is known about what we made, what our hooks leave empty goes, except for the file.
-pub(super) fn without_hooks(text: &str, form: &Form, made: Option<&Made>) -> Result<Option<String>> {
-    let mut text = text.to_owned();
-    let mut emptied = Vec::new();
-    while let Some(entry) = entries(&text, form, None)?.into_iter().find(|entry| entry.is_ours()) {
-        text = entry.remove(&text);
-        if entry.is_alone && entry.list.count() == 1 {
-            emptied.push(format!("{HOOKS}/{}", entry.event));
-        }
-    }
-    let known: Vec<String> = made.map(|made| made.containers.keys().cloned().collect()).unwrap_or_default();
-    // The innermost first: a container may be left empty by one in it.
-    let mut paths: Vec<_> = emptied.iter().chain(&known).cloned().collect();
-    if made.is_none() && !emptied.is_empty() {
-        paths.push(HOOKS.to_owned());
-    }
-    paths.sort_by_key(|path| (depth(path), path.clone()));
-    paths.dedup();
-    for path in &paths {
-        let was = made.map_or(Some(&None), |made| made.containers.get(path));
-        let Some(was) = was else { continue };
-        if path == VERSION && is_needed(&text, made)? {
+    for old in found.into_iter().filter(|found| found.runs == Runs::Ours(hook.program)) {
+        if has_one || !old.is_alone {
+            old.remove();
             continue;
         }
-        text = tidied(&text, path, was.as_deref())?;
-    }
-    let is_bare = parsed(&text)?.is_some_and(|root| {
-        Container::of(&root).is_some_and(|root| root.is_empty() && root.inner(&text).trim().is_empty())
-    });
-    let Some(made) = made.filter(|_| is_bare) else { return Ok(Some(text)) };
-    if made.file {
-        return Ok(None);
-    }
-    Ok(Some(made.blank.clone().unwrap_or(text)))
-}
-
-/// Do others need the version that we wrote: have they put hooks of theirs where there were none?
-fn is_needed(text: &str, made: Option<&Made>) -> Result<bool> {
-    let was_none = made.is_some_and(|made| made.containers.get(HOOKS) == Some(&None));
-    Ok(was_none && member(&root(text)?.0, HOOKS).is_some())
-}
-
-fn depth(path: &str) -> u8 {
-    match path {
-        "" => 3,
-        VERSION => 2,
-        HOOKS => 1,
-        _ => 0,
-    }
-}
-
-/// The text with an emptied container as it was before, or without it if it was not there.
-fn tidied(text: &str, path: &str, was: Option<&str>) -> Result<String> {
-    let (root, _) = root(text)?;
-    let unchanged = || Ok(text.to_owned());
-    let (parent, name) = match path.split_once('/') {
-        Some((parent, name)) => (member(&root, parent).map(|member| &member.value), name),
-        None => (Some(&root), path),
-    };
-    let Some(parent) = parent else { return unchanged() };
-    if path.is_empty() {
-        return restored(text, &root, was);
-    }
-    let Some(found) = member(parent, name) else { return unchanged() };
-    if path == VERSION {
-        return without(text, parent, name);
-    }
-    match (Container::of(&found.value), was) {
-        (Some(container), None) if container.is_empty() && container.inner(text).trim().is_empty() => {
-            without(text, parent, name)
+        has_one = true;
+        if let Some(item) = old.item.as_object()
+            && item.to_serde_value() != Some(value(&hook.entry))
+        {
+            item.replace_with(hook.entry.clone());
         }
-        _ => restored(text, &found.value, was),
+    }
+    if !has_one {
+        let hooks =
+            member(top, HOOKS).unwrap_or_else(|| top.append(HOOKS, CstInputValue::Object(Vec::new())));
+        let hooks = hooks.object_value_or_set();
+        let event = member(&hooks, hook.event)
+            .unwrap_or_else(|| hooks.append(hook.event, CstInputValue::Array(Vec::new())));
+        event.array_value_or_set().append(hook.entry.clone());
     }
 }
 
-/// The text with the white space that the empty container had.
-fn restored(text: &str, value: &Value, was: Option<&str>) -> Result<String> {
-    let (Some(container), Some(was)) = (Container::of(value), was) else { return Ok(text.to_owned()) };
-    let is_as_before = container.is_empty() && container.inner(text).trim() == was.trim();
-    Ok(if is_as_before { container.with_inner(text, was) } else { text.to_owned() })
+/// The text without our hooks; `None` if there was no file before, and nobody has added anything.
+///
+/// A text that only we have changed becomes what it was. From another one our hooks are taken, and what they leave empty,
+/// unless it was there before. If nothing is known of before, the file stays in any case.
+pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>) -> Result<Option<String>> {
+    let root = parsed(text)?;
+    let ours = root.object_value().map(|top| (found(&top, form), top));
+    let Some((mut ours, top)) = ours else { return Ok(Some(text.to_owned())) };
+    ours.retain(FoundHook::is_ours);
+    if ours.is_empty() {
+        return Ok(Some(text.to_owned()));
+    }
+    if let Some(before) = before.filter(|before| before.after == hash(text)) {
+        return Ok(before.text.clone());
+    }
+    let old = before.and_then(|before| parsed(before.text.as_deref()?).ok()?.object_value());
+    let old_hooks = old.as_ref().and_then(|old| member(old, HOOKS));
+    let had_event = |name: &str| {
+        old_hooks
+            .as_ref()
+            .is_some_and(|hooks| hooks.object_value().is_some_and(|all| member(&all, name).is_some()))
+    };
+    let events: Vec<String> = ours.iter().map(|found| found.event.clone()).collect();
+    ours.into_iter().for_each(FoundHook::remove);
+    let hooks = member(&top, HOOKS).and_then(|hooks| hooks.object_value());
+    for event in events.iter().filter(|name| !had_event(name)) {
+        remove_if_empty(hooks.as_ref().and_then(|hooks| member(hooks, event)));
+    }
+    if old_hooks.is_none() {
+        remove_if_empty(member(&top, HOOKS));
+    }
+    // Others need the version that we wrote, if they have put hooks of theirs where there were none.
+    let had_version = old.as_ref().is_some_and(|old| member(old, VERSION).is_some());
+    let is_needed = old_hooks.is_none() && member(&top, HOOKS).is_some();
+    if before.is_some() && form.version.is_some() && !had_version && !is_needed {
+        member(&top, VERSION).into_iter().for_each(CstObjectProp::remove);
+    }
+    match before.filter(|_| old.is_none() && is_empty(&top.to_string())) {
+        Some(before) => Ok(before.text.clone()),
+        None => Ok(Some(root.to_string())),
+    }
 }
 
-fn without(text: &str, parent: &Value, name: &str) -> Result<String> {
-    let index = parent
-        .as_object()
-        .and_then(|parent| parent.properties.iter().rposition(|member| member.name.as_str() == name));
-    Ok(match (Container::of(parent), index) {
-        (Some(container), Some(index)) => container.remove(text, index),
-        _ => text.to_owned(),
-    })
+fn remove_if_empty(member: Option<CstObjectProp>) {
+    let value = member.as_ref().and_then(CstObjectProp::value);
+    if let Some(member) = member.filter(|_| value.is_some_and(|value| is_empty(&value.to_string()))) {
+        member.remove();
+    }
+}
+
+/// A list or object with nothing in it, not even a comment.
+fn is_empty(text: &str) -> bool {
+    let text: String = text.split_whitespace().collect();
+    text == "[]" || text == "{}"
+}
+
+/// The last member of that name: of several, programs use that one.
+fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    object.properties().into_iter().rev().find(|member| member.decoded_name().is_some_and(|own| own == name))
 }
 
 /// A command in the settings that runs one of our programs.
 struct FoundHook {
     event: String,
     runs: Runs,
-    /// The list to edit, and which of its items: the event's, or that of a group with other people's hooks.
-    list: Container,
-    index: usize,
+    /// In the event's list: the command, or its group.
+    item: CstNode,
+    /// The commands of the group.
+    group: Option<CstArray>,
+    command: CstNode,
     /// The item has nothing but this command.
     is_alone: bool,
-    command: String,
+    line: String,
 }
 
 impl FoundHook {
@@ -254,113 +183,109 @@ impl FoundHook {
         matches!(self.runs, Runs::Ours(_))
     }
 
-    fn remove(&self, text: &str) -> String {
-        self.list.remove(text, self.index)
-    }
-
-    /// The item in the event's list.
-    fn value<'v, 'a>(&self, root: &'v Value<'a>) -> Option<&'v Value<'a>> {
-        let hooks = member(root, HOOKS)?;
-        member(&hooks.value, &self.event)?.value.as_array()?.elements.get(self.index)
+    fn remove(self) {
+        let Some(group) = self.group.filter(|_| !self.is_alone) else { return self.item.remove() };
+        self.command.remove();
+        if group.elements().is_empty() {
+            self.item.remove();
+        }
     }
 }
 
-/// All commands of `event`, or of all events, that run one of our programs.
-fn entries(text: &str, form: &Form, event: Option<&str>) -> Result<Vec<FoundHook>> {
+/// All commands that run one of our programs.
+fn found(top: &CstObject, form: &Settings) -> Vec<FoundHook> {
     let mut found = Vec::new();
-    let Some(root) = parsed(text)? else { return Ok(found) };
-    let hooks = member(&root, HOOKS).and_then(|hooks| hooks.value.as_object());
-    for member in hooks.iter().flat_map(|hooks| &hooks.properties) {
-        let name = member.name.as_str();
-        if event.is_some_and(|event| event != name) {
-            continue;
-        }
-        let Some(array) = member.value.as_array() else { continue };
-        let Some(list) = Container::of(&member.value) else { continue };
-        for (index, item) in array.elements.iter().enumerate() {
-            let mut note = |list: &Container, index, is_alone, value: &Value| {
-                let command = text_of(value, form.command).unwrap_or_default();
-                if let Some(runs) = runs(command) {
-                    let (event, list, command) = (name.to_owned(), list.clone(), command.to_owned());
-                    found.push(FoundHook { event, runs, list, index, is_alone, command });
+    let events = member(top, HOOKS).and_then(|hooks| hooks.object_value());
+    for event in events.iter().flat_map(CstObject::properties) {
+        let (Some(name), Some(list)) = (event.decoded_name(), event.array_value()) else { continue };
+        for item in list.elements() {
+            let group = item.as_object().filter(|_| form.has_groups).and_then(|item| member(&item, HOOKS));
+            let group = group.and_then(|commands| commands.array_value());
+            let commands = group.as_ref().map_or_else(|| vec![item.clone()], CstArray::elements);
+            for command in &commands {
+                let line = command.as_object().and_then(|object| member(&object, form.command));
+                let line = line.and_then(|line| line.value()?.as_string_lit()?.decoded_value().ok());
+                let line = line.unwrap_or_default();
+                if let Some(runs) = runs(&line) {
+                    let (event, is_alone) = (name.clone(), commands.len() == 1);
+                    let (item, group, command) = (item.clone(), group.clone(), command.clone());
+                    found.push(FoundHook { event, runs, item, group, command, is_alone, line });
                 }
-            };
-            match group(item).filter(|_| form.groups) {
-                Some((inner, commands)) => {
-                    let is_alone = commands.len() == 1;
-                    for (place, command) in commands.iter().enumerate() {
-                        let (list, index) = if is_alone { (&list, index) } else { (&inner, place) };
-                        note(list, index, is_alone, command);
-                    }
-                }
-                None => note(&list, index, true, item),
             }
         }
     }
-    Ok(found)
+    found
 }
 
-/// The commands of a group.
-fn group<'v, 'a>(item: &'v Value<'a>) -> Option<(Container, &'v [Value<'a>])> {
-    let commands = &member(item, HOOKS)?.value;
-    Some((Container::of(commands)?, &commands.as_array()?.elements))
-}
-
-fn text_of<'v>(value: &'v Value<'_>, name: &str) -> Option<&'v str> {
-    Some(&member(value, name)?.value.as_string_lit()?.value)
-}
-
-/// The commands that run our programs: the event, the program, the command line.
-pub(super) fn commands(text: &str, form: &Form) -> Result<Vec<(String, HookProgram, String)>> {
+/// The commands that run our programs, and which.
+pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(HookProgram, String)>> {
+    let found = parsed(text)?.object_value().map(|top| found(&top, form)).unwrap_or_default();
     let program = |runs| match runs {
         Runs::Ours(program) | Runs::Among(program) => program,
     };
-    let found = entries(text, form, None)?.into_iter();
-    Ok(found.map(|entry| (entry.event, program(entry.runs), entry.command)).collect())
+    Ok(found.into_iter().map(|found| (program(found.runs), found.line)).collect())
 }
 
 /// Why the program itself cannot read the file, if that is so.
-pub(super) fn not_for(text: &str, dialect: Dialect) -> Option<String> {
+pub(super) fn not_for(text: &str, form: &Settings) -> Option<String> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
-    let error = parse(text, dialect).err()?;
-    Some(format!("line {}, column {}: {}", error.line_display(), error.column_display(), in_words(&error)))
+    let options = options(form.has_comments, false);
+    parse_to_ast(text, &CollectOptions::default(), &options).err().map(|error| in_words(&error))
 }
 
-pub(super) const BOM: char = '\u{feff}';
+/// What people write, whatever the program accepts.
+fn parsed(text: &str) -> Result<CstRootNode> {
+    CstRootNode::parse(text, &options(true, true)).map_err(|error| Error::refused(in_words(&error)))
+}
 
-fn in_words(error: &jsonc_parser::errors::ParseError) -> String {
+fn options(comments: bool, trailing_commas: bool) -> ParseOptions {
+    ParseOptions {
+        allow_comments: comments,
+        allow_trailing_commas: trailing_commas,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+fn in_words(error: &ParseError) -> String {
     let text = error.kind().to_string();
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    let (line, column) = (error.line_display(), error.column_display());
+    format!("line {line}, column {column}: {}{rest}", first.to_lowercase())
 }
 
-fn parsed(text: &str) -> Result<Option<Value<'_>>> {
-    parse(text, LENIENT).map_err(|error| {
-        let (line, column) = (error.line_display(), error.column_display());
-        Error::refused(format!("line {line}, column {column}: {}", in_words(&error)))
-    })
-}
-
-fn root(text: &str) -> Result<(Value<'_>, Style)> {
-    let root = parsed(text)?.ok_or_else(|| Error::refused("the file is empty"))?;
-    let style = Style::of(text, &root);
-    Ok((root, style))
-}
-
-fn object(text: &str, value: &Value, what: &str) -> Result<Container> {
-    Container::of(value)
-        .filter(|_| value.as_object().is_some())
-        .ok_or_else(|| wrong(text, value, what, "an object"))
-}
-
-fn array(text: &str, value: &Value, event: &str) -> Result<Container> {
-    let what = format!("\"hooks.{event}\"");
-    Container::of(value)
-        .filter(|_| value.as_array().is_some())
-        .ok_or_else(|| wrong(text, value, &what, "a list"))
-}
-
-fn wrong(text: &str, value: &Value, what: &str, expected: &str) -> Error {
-    let (line, column) = place(text, value.range().start);
+/// `node` is not what it must be.
+fn wrong(node: Option<CstNode>, what: &str, expected: &str) -> Error {
+    // All the text before it.
+    let mut before = String::new();
+    let mut at = node;
+    while let Some(node) = at {
+        let siblings: Vec<CstNode> = node.previous_siblings().collect();
+        let texts: String = siblings.iter().rev().map(CstNode::to_string).collect();
+        before.insert_str(0, &texts);
+        at = node.parent().map(CstNode::Container);
+    }
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     Error::refused(format!("line {line}, column {column}: {what} is not {expected}"))
+}
+
+/// The same as a value, to compare it in whatever order and layout.
+fn value(json: &CstInputValue) -> Value {
+    match json {
+        CstInputValue::Null => Value::Null,
+        CstInputValue::Bool(flag) => (*flag).into(),
+        CstInputValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
+        CstInputValue::String(text) => text.as_str().into(),
+        CstInputValue::Array(items) => items.iter().map(value).collect(),
+        CstInputValue::Object(members) => {
+            members.iter().map(|(name, member)| (name.clone(), value(member))).collect()
+        }
+    }
 }

@@ -5,9 +5,9 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::base::lookup::on_path;
-use crate::config::memory::homes::Home;
+use crate::harness::spec::{Install, Spec};
 use crate::memory::hooks::change::Target;
-use crate::memory::hooks::harness::{CAP, MARK, Way};
+use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
 use crate::memory::hooks::in_file;
 use crate::memory::hooks::ours::{HookProgram, Runs, mentions, runs};
 use crate::memory::hooks::settings::{commands, not_for};
@@ -32,16 +32,20 @@ pub(crate) enum Hooks {
 }
 
 /// `None`: the harness has no hooks.
-pub(crate) fn status(home: &Home, env: &Env) -> Result<Option<Status>> {
-    match home.way(None, env) {
-        None => Ok(None),
-        Some(Way::Files(files)) => {
-            let Some(first) = files.first() else { return Ok(None) };
-            let texts: Vec<_> = files.iter().map(|own| text(&own.path)).collect();
+pub(crate) fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
+    let Some(dir) = spec.home.dir(env) else { return Ok(None) };
+    match &spec.install {
+        Install::Nothing => Ok(None),
+        Install::Files(files) => {
+            let paths: Vec<PathBuf> = files.iter().map(|own| own_path(&dir, own)).collect();
+            let Some(first) = paths.first() else { return Ok(None) };
+            let texts: Vec<_> = paths.iter().map(|path| text(path)).collect();
             let is_there = texts.iter().all(|text| text.as_ref().is_some_and(|text| text.contains(MARK)));
-            let missing = match is_there || home.dir(env).is_some_and(|dir| has_own(&dir)) {
+            let capture = HookProgram::Capture.name();
+            let plugins = files.iter().filter(|own| mentions(own.text, capture)).flat_map(|own| own.dirs);
+            let hooks = match is_there || plugins.into_iter().any(|name| has_own(&dir.join(name))) {
                 true => Hooks::All,
-                false => Hooks::Missing(vec![HookProgram::Capture.name()]),
+                false => Hooks::Missing(vec![capture]),
             };
             // The plugins keep the programs in constants.
             let constants = texts.iter().flatten().flat_map(|text| text.lines());
@@ -49,24 +53,28 @@ pub(crate) fn status(home: &Home, env: &Env) -> Result<Option<Status>> {
                 constants.filter_map(|line| Some(line.strip_prefix("const ")?.split_once(" = \"")?.1));
             let programs = programs.filter_map(|rest| rest.strip_suffix('"'));
             let gone = programs.filter(|program| !exists(program, env)).map(str::to_owned).collect();
-            Ok(Some(Status { file: first.path.clone(), hooks: missing, gone, unreadable: None }))
+            Ok(Some(Status { file: first.clone(), hooks, gone, unreadable: None }))
         }
-        Some(Way::Settings { path, form, .. }) => {
+        Install::Settings(form) => {
+            let path = settings_file(&dir, form);
             let target = Target::read(&path)?;
             let text = target.text().map_err(|e| in_file(e, &path))?.unwrap_or_default();
-            let found = commands(text, &form).map_err(|e| in_file(e, &path))?;
-            let mut wanted = vec![HookProgram::Capture, HookProgram::Recall];
-            wanted.retain(|program| home.has(*program) && !is_elsewhere(home, *program, env));
-            let runs = |program: &HookProgram| found.iter().any(|(_, other, _)| other == program);
+            let found = commands(text, form).map_err(|e| in_file(e, &path))?;
+            // A person may have put our programs into another file.
+            let also = form.also.and_then(|name| self::text(&dir.join(name))).unwrap_or_default();
+            let is_missing = |program: &HookProgram| {
+                let runs = found.iter().any(|(other, _)| other == program);
+                runs_in(spec, *program) && !runs && !mentions(&also, program.name())
+            };
             let missing: Vec<_> =
-                wanted.iter().filter(|program| !runs(program)).map(|program| program.name()).collect();
+                HookProgram::ALL.into_iter().filter(is_missing).map(HookProgram::name).collect();
             let hooks = if missing.is_empty() { Hooks::All } else { Hooks::Missing(missing) };
-            let mut gone: Vec<_> = found.iter().filter_map(|(_, _, line)| program_of(line)).collect();
+            let mut gone: Vec<_> = found.iter().filter_map(|(_, line)| program_of(line)).collect();
             gone.sort();
             gone.dedup();
             gone.retain(|program| !exists(program, env));
-            let unreadable =
-                if found.is_empty() || target.bytes.is_none() { None } else { not_for(text, form.dialect) };
+            let is_read = found.is_empty() || target.bytes.is_none();
+            let unreadable = if is_read { None } else { not_for(text, form) };
             Ok(Some(Status { file: path, hooks, gone, unreadable }))
         }
     }
@@ -74,18 +82,9 @@ pub(crate) fn status(home: &Home, env: &Env) -> Result<Option<Status>> {
 
 /// A plugin that the person wrote, and that runs one of our programs.
 fn has_own(dir: &Path) -> bool {
-    ["plugin", "plugins"].iter().any(|name| {
-        let entries = fs_err::read_dir(dir.join(name)).into_iter().flatten().filter_map(Result::ok);
-        entries
-            .map(|entry| entry.path())
-            .any(|path| text(&path).is_some_and(|text| mentions(&text, HookProgram::Capture.name())))
-    })
-}
-
-/// Codex also has hooks, and its notification, in config.toml.
-fn is_elsewhere(home: &Home, program: HookProgram, env: &Env) -> bool {
-    let config = (home.harness == "codex").then(|| home.dir(env)).flatten();
-    config.and_then(|dir| text(&dir.join("config.toml"))).is_some_and(|text| mentions(&text, program.name()))
+    let entries = fs_err::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    let mut texts = entries.filter_map(|entry| text(&entry.path()));
+    texts.any(|text| mentions(&text, HookProgram::Capture.name()))
 }
 
 fn text(path: &Path) -> Option<String> {

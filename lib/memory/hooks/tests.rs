@@ -1,20 +1,28 @@
 //! Settings of many forms: hooks in, hooks out, and every byte is as it was.
 
-use super::harness::{Programs, Way};
-use super::settings::{Form, Hook, Made, with_hooks, without_hooks};
-use crate::base::env::pretend;
-use crate::config::memory::homes::Home;
+use super::harness::{Programs, hooks as hooks_of};
+use super::settings::{Before, Hook, with_hooks, without_hooks};
+use crate::base::error::Result;
+use crate::harness::spec::{Install, Settings};
+use crate::harness::{HARNESSES, known};
 
-fn hooks(harness: &str) -> (Form, Vec<Hook>) {
-    let env = pretend(&[("HOME", "/nowhere")]);
-    let programs = Programs::at("/opt/axe b/bin");
-    match Home::named(harness).unwrap().way(Some(&programs), &env) {
-        Some(Way::Settings { form, hooks, .. }) => (form, hooks),
-        _ => panic!("{harness} has no settings file"),
-    }
+fn hooks(harness: &str) -> (&'static Settings, Vec<Hook>) {
+    let spec = known(harness).unwrap();
+    let Install::Settings(form) = &spec.install else { panic!("{harness} has no settings file") };
+    (form, hooks_of(spec, form, &Programs::at("/opt/axe b/bin")))
 }
 
-const HARNESSES: &[&str] = &["claude-code", "codex", "copilot", "cursor", "gemini", "qwen-code"];
+/// The harnesses with a settings file.
+fn with_settings() -> impl Iterator<Item = &'static str> {
+    HARNESSES.iter().filter(|spec| matches!(spec.install, Install::Settings(_))).map(|spec| spec.name)
+}
+
+/// The text with our hooks, and what is remembered of it.
+fn put_in(text: Option<&str>, form: &Settings, hooks: &[Hook]) -> Result<(String, Before)> {
+    let with = with_hooks(text, form, hooks)?;
+    let before = Before::of(text, &with, form, None)?;
+    Ok((with, before))
+}
 
 /// Forms that people's settings take.
 const TEXTS: &[&str] = &[
@@ -57,38 +65,50 @@ const TEXTS: &[&str] = &[
 #[test]
 fn out_is_the_inverse_of_in() {
     let mut rounds = 0;
-    for harness in HARNESSES {
+    for harness in with_settings() {
         let (form, hooks) = hooks(harness);
         for text in TEXTS {
-            let mut made = Made::default();
-            let Ok(with) = with_hooks(Some(text), &form, &hooks, &mut made) else {
+            let Ok((with, before)) = put_in(Some(text), form, &hooks) else {
                 assert!(text.contains("null_is_not"), "{harness}: {text:?}");
                 continue;
             };
-            let first = made.clone();
-            assert_eq!(with_hooks(Some(&with), &form, &hooks, &mut made).unwrap(), with, "{harness}");
-            assert_eq!(made, first, "{harness}: {text:?}");
-            let commands = super::settings::commands(&with, &form).unwrap();
+            assert_eq!(with_hooks(Some(&with), form, &hooks).unwrap(), with, "{harness}");
+            let commands = super::settings::commands(&with, form).unwrap();
             assert_eq!(commands.len(), hooks.len(), "{harness}: {with}");
-            let without = without_hooks(&with, &form, Some(&made)).unwrap();
+            let without = without_hooks(&with, form, Some(&before)).unwrap();
             assert_eq!(without.as_deref(), Some(*text), "{harness}: with hooks:\n{with}");
             rounds += 1;
         }
         // No file at all.
-        let mut made = Made::default();
-        let with = with_hooks(None, &form, &hooks, &mut made).unwrap();
-        assert_eq!(without_hooks(&with, &form, Some(&made)).unwrap(), None, "{harness}");
+        let (with, before) = put_in(None, form, &hooks).unwrap();
+        assert_eq!(without_hooks(&with, form, Some(&before)).unwrap(), None, "{harness}");
     }
-    assert_eq!(rounds, HARNESSES.len() * (TEXTS.len() - 1));
+    assert_eq!(rounds, with_settings().count() * (TEXTS.len() - 1));
+}
+
+/// Somebody has changed the file meanwhile, so that only what is ours goes.
+#[test]
+fn without_the_old_text_all_but_white_space_is_as_before() {
+    let bare = |text: &str| text.split_whitespace().collect::<String>().replace(",}", "}").replace(",]", "]");
+    for harness in with_settings() {
+        let (form, hooks) = hooks(harness);
+        for text in TEXTS.iter().filter(|text| text.contains(':') && !text.contains("null_is_not")) {
+            let (with, before) = put_in(Some(text), form, &hooks).unwrap();
+            let without = without_hooks(&format!("{with}\n"), form, Some(&before)).unwrap().unwrap();
+            assert_eq!(bare(&without), bare(text), "{harness}: with hooks:\n{with}");
+        }
+        let (with, before) = put_in(None, form, &hooks).unwrap();
+        assert_eq!(without_hooks(&format!("{with}\n"), form, Some(&before)).unwrap(), None, "{harness}");
+    }
 }
 
 /// Every byte that was there stays, in its order.
 #[test]
 fn what_is_put_in_is_all_that_changes() {
-    for harness in HARNESSES {
+    for harness in with_settings() {
         let (form, hooks) = hooks(harness);
         for text in TEXTS.iter().filter(|text| !text.contains("null_is_not")) {
-            let with = with_hooks(Some(text), &form, &hooks, &mut Made::default()).unwrap();
+            let with = with_hooks(Some(text), form, &hooks).unwrap();
             let mut rest = with.chars();
             // White space in an empty pair of brackets may be laid out anew.
             for c in text.chars().filter(|c| !c.is_whitespace()) {
@@ -101,8 +121,7 @@ fn what_is_put_in_is_all_that_changes() {
 #[test]
 fn what_came_later_stays() {
     let (form, hooks) = hooks("claude-code");
-    let mut made = Made::default();
-    let with = with_hooks(Some("{\n  \"a\": 1\n}\n"), &form, &hooks, &mut made).unwrap();
+    let (with, before) = put_in(Some("{\n  \"a\": 1\n}\n"), form, &hooks).unwrap();
     // The person adds a setting, and a hook beside ours.
     let edited = with.replacen("  \"a\": 1,", "  \"a\": 2, // two\n  \"b\": [],", 1).replacen(
         "    \"Stop\": [\n",
@@ -110,35 +129,39 @@ fn what_came_later_stays() {
         1,
     );
     assert_ne!(edited, with);
-    let left = without_hooks(&edited, &form, Some(&made)).unwrap().unwrap();
     let expected = "{\n  \"a\": 2, // two\n  \"b\": [],\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": []}\n    ]\n  }\n}\n";
+    let left = without_hooks(&edited, form, Some(&before)).unwrap().unwrap();
     assert_eq!(left, expected);
+    // Our hooks are put in anew, by another path, and the person has changed nothing since.
+    let moved = hooks_of(known("claude-code").unwrap(), form, &Programs::at("/elsewhere"));
+    let again = with_hooks(Some(&edited), form, &moved).unwrap();
+    let before = Before::of(Some(&edited), &again, form, Some(&before)).unwrap();
+    assert_eq!(without_hooks(&again, form, Some(&before)).unwrap().unwrap(), expected);
 }
 
 #[test]
 fn what_was_made_in_another_file_of_that_name_does_not_count() {
     let (form, hooks) = hooks("cursor");
-    let mut made = Made::default();
-    with_hooks(None, &form, &hooks, &mut made).unwrap();
+    let (_, before) = put_in(None, form, &hooks).unwrap();
     // The person removes the file, and writes one of their own.
     let own = "{ \"version\": 1, \"hooks\": {} }";
-    let with = with_hooks(Some(own), &form, &hooks, &mut made).unwrap();
-    assert_eq!(without_hooks(&with, &form, Some(&made)).unwrap().as_deref(), Some(own));
+    let with = with_hooks(Some(own), form, &hooks).unwrap();
+    let before = Before::of(Some(own), &with, form, Some(&before)).unwrap();
+    assert_eq!(without_hooks(&with, form, Some(&before)).unwrap().as_deref(), Some(own));
 }
 
 #[test]
 fn a_file_that_the_program_wrote_anew_loses_only_our_hooks() {
     let (form, hooks) = hooks("claude-code");
-    let mut made = Made::default();
-    let with = with_hooks(Some(r#"{"hooks":{"Stop":[]},"a":[1]}"#), &form, &hooks, &mut made).unwrap();
+    let (with, before) = put_in(Some(r#"{"hooks":{"Stop":[]},"a":[1]}"#), form, &hooks).unwrap();
     let value: serde_json::Value = serde_json::from_str(&with).unwrap();
     let anew = serde_json::to_string_pretty(&value).unwrap();
-    assert_eq!(with_hooks(Some(&anew), &form, &hooks, &mut made.clone()).unwrap(), anew);
-    let left = without_hooks(&anew, &form, Some(&made)).unwrap().unwrap();
+    assert_eq!(with_hooks(Some(&anew), form, &hooks).unwrap(), anew);
+    let left = without_hooks(&anew, form, Some(&before)).unwrap().unwrap();
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
     assert_eq!(left, serde_json::json!({"hooks": {"Stop": []}, "a": [1]}));
     // On a machine that knows nothing about it, what our hooks leave empty goes.
-    let left = without_hooks(&anew, &form, None).unwrap().unwrap();
+    let left = without_hooks(&anew, form, None).unwrap().unwrap();
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
     assert_eq!(left, serde_json::json!({"a": [1]}));
 }
@@ -151,7 +174,7 @@ fn an_older_hook_of_ours_is_replaced_in_its_place() {
   {"hooks": [{"type": "command", "command": "/nix/store/x-axe-0.1/bin/memory-capture --harness codex", "timeout": 10}]},
   {"hooks": [{"type": "command", "command": "last"}, {"type": "command", "command": "memory capture --harness codex"}]}
 ]}}"#;
-    let new = with_hooks(Some(old), &form, &hooks, &mut Made::default()).unwrap();
+    let new = with_hooks(Some(old), form, &hooks).unwrap();
     let value: serde_json::Value = serde_json::from_str(&new).unwrap();
     let commands: Vec<_> = value["hooks"]["Interrupt"]
         .as_array()
@@ -170,7 +193,7 @@ fn an_older_hook_of_ours_is_replaced_in_its_place() {
 fn a_persons_own_command_with_our_program_is_kept_and_not_doubled() {
     let (form, hooks) = hooks("claude-code");
     let own = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "memory-capture --harness claude-code; say done"}]}]}}"#;
-    let with = with_hooks(Some(own), &form, &hooks, &mut Made::default()).unwrap();
+    let with = with_hooks(Some(own), form, &hooks).unwrap();
     let value: serde_json::Value = serde_json::from_str(&with).unwrap();
     assert_eq!(value["hooks"]["Stop"].as_array().unwrap().len(), 1);
     assert_eq!(value["hooks"].as_object().unwrap().len(), 4);
@@ -188,7 +211,7 @@ fn settings_of_another_shape_are_refused_with_their_place() {
         ("{'a': 1}", "line 1, column 2: single-quoted strings are not allowed"),
         ("{a: 1}", "line 1, column 2: expected string for object property"),
     ] {
-        let error = with_hooks(Some(text), &form, &hooks, &mut Made::default()).unwrap_err();
+        let error = with_hooks(Some(text), form, &hooks).unwrap_err();
         assert_eq!(error.message(), message, "{text}");
     }
 }
@@ -224,7 +247,7 @@ fn settings_made_at_random_survive() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
-    let forms: Vec<_> = HARNESSES.iter().map(|harness| hooks(harness)).collect();
+    let forms: Vec<_> = with_settings().map(hooks).collect();
     let mut tried = 0;
     for _ in 0..3_000 {
         // A frame that parses more often than not.
@@ -243,10 +266,9 @@ fn settings_made_at_random_survive() {
         let text = format!("{f}{{{inner}}}{a}");
         let (form, hooks) = &forms[next(forms.len())];
         let ours = super::settings::commands(&text, form).is_ok_and(|found| !found.is_empty());
-        let mut made = Made::default();
-        let Ok(with) = with_hooks(Some(&text), form, hooks, &mut made) else { continue };
-        assert_eq!(with_hooks(Some(&with), form, hooks, &mut made).unwrap(), with);
-        let without = without_hooks(&with, form, Some(&made)).unwrap();
+        let Ok((with, before)) = put_in(Some(&text), form, hooks) else { continue };
+        assert_eq!(with_hooks(Some(&with), form, hooks).unwrap(), with);
+        let without = without_hooks(&with, form, Some(&before)).unwrap();
         if !ours {
             assert_eq!(without.as_deref(), Some(&*text), "with hooks:\n{with}");
             tried += 1;

@@ -15,8 +15,7 @@ mod tests;
 pub(crate) use places::Places;
 
 use crate::base::text::one_line;
-use crate::harness::Format;
-use crate::harness::tools::{self, ToolKind};
+use crate::harness::spec::{Format, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::addresses::hosts;
 use crate::memory::outside::commands::{Shell, Source, hosts_or};
@@ -70,7 +69,7 @@ impl Provenance {
 
 /// What is known of a session as it goes on.
 pub(crate) struct Tracker {
-    format: Format,
+    format: &'static Format,
     shell: Shell,
     /// The hosts that commands have asked so far: one that runs on may show it later.
     seen: Source,
@@ -82,7 +81,7 @@ impl Tracker {
     /// `own` is `host/owner/name` of the session's repository; `transcript`: the session's file where its harness keeps it,
     /// beside those of its sub-agents.
     pub(crate) fn new(
-        format: Format,
+        format: &'static Format,
         places: Places,
         own: Option<&str>,
         transcript: Option<&Path>,
@@ -95,7 +94,7 @@ impl Tracker {
     /// Where the next turn of the session comes from.
     pub(crate) fn of(&mut self, turn: &Turn) -> Provenance {
         let (Role::Tool, Some(call)) = (turn.role, &turn.call) else { return Provenance::Inside };
-        let kind = tools::kind(self.format, &call.name);
+        let kind = self.format.tool(&call.name);
         let output = turn.output.map_or("", |at| turn.text.get(at..).unwrap_or_default());
         output.clone_into(&mut self.shell.output);
         match kind {
@@ -149,7 +148,7 @@ impl Tracker {
             self.shell.dir = self.shell.places.resolve(&start, dir);
         }
         self.shell.run(command);
-        if !tools::keeps_directory(self.format) || !self.shell.places.is_own(&self.shell.dir) {
+        if !self.format.keeps_directory || !self.shell.places.is_own(&self.shell.dir) {
             self.shell.dir = start;
         }
     }

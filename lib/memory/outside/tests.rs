@@ -14,10 +14,19 @@ use std::fs;
 
 const OWN: &str = "github.com/o/r";
 
+/// By the harness, or `turns` or `plain`.
+fn of(name: &str) -> &'static Format {
+    match name {
+        "turns" => &crate::harness::turns::TURNS,
+        "plain" => &crate::harness::plain::PLAIN,
+        name => &crate::harness::known(name).unwrap().format,
+    }
+}
+
 /// A tracker of a session in `/w/r`, which is on no machine that runs this.
-fn tracker(format: Format) -> Tracker {
+fn tracker(format: &'static str) -> Tracker {
     let places = Places::new(Some(Path::new("/w/r")), Some(OWN), Some(Path::new("/home/u")), None);
-    Tracker::new(format, places, Some(OWN), None)
+    Tracker::new(of(format), places, Some(OWN), None)
 }
 
 fn turn(name: &str, arguments: &[(&str, &str)], output: &str) -> Turn {
@@ -42,7 +51,7 @@ fn bash(command: &str) -> Turn {
 
 /// The sources of the last of some commands of one session.
 fn last_of(commands: &[&str]) -> Option<Vec<String>> {
-    let mut tracker = tracker(Format::ClaudeCode);
+    let mut tracker = tracker("claude-code");
     let mut last = None;
     for command in commands {
         last = outside_of(tracker.of(&bash(command)));
@@ -178,7 +187,7 @@ const INSIDE: &[(&str, &str)] = &[
 #[test]
 fn a_program_that_prints_what_it_asks_is_outside() {
     let source = |output: &str| {
-        outside_of(tracker(Format::ClaudeCode).of(&turn("Bash", &[("command", "make guide")], output)))
+        outside_of(tracker("claude-code").of(&turn("Bash", &[("command", "make guide")], output)))
     };
     assert_eq!(source("curl -fsS https://a.example/x\nwords"), Some(vec!["a.example".to_owned()]));
     assert_eq!(source("+ wget https://a.example/x\nwords"), Some(vec!["a.example".to_owned()]));
@@ -413,7 +422,7 @@ fn what_was_brought_from_outside_is_outside_when_it_is_read() {
 
 #[test]
 fn a_search_is_from_where_it_found_something() {
-    let mut tracker = tracker(Format::ClaudeCode);
+    let mut tracker = tracker("claude-code");
     tracker.of(&bash("curl -o docs/x.md https://a.example/x"));
     let mut found = |turn: Turn| outside_of(tracker.of(&turn));
     let grep = |command: &str, output: &str| turn("Bash", &[("command", command)], output);
@@ -432,57 +441,52 @@ fn a_search_is_from_where_it_found_something() {
 #[test]
 fn tools_are_known_by_their_program() {
     for (format, name, arguments, expected) in [
-        (Format::ClaudeCode, "Read", &[("file_path", "/w/r/x")] as &[(&str, &str)], None),
-        (Format::ClaudeCode, "Read", &[("file_path", "/w/x")], Some(vec![])),
-        (Format::ClaudeCode, "Read", &[("file_path", "/w/r/node_modules/x/y.md")], Some(vec![])),
-        (Format::ClaudeCode, "Glob", &[("pattern", "node_modules/**")], None),
-        (Format::ClaudeCode, "TodoWrite", &[("todos", "[]")], None),
-        (Format::ClaudeCode, "WebFetch", &[("url", "https://me@A.example/x")], Some(vec!["a.example"])),
-        (Format::ClaudeCode, "WebSearch", &[("query", "x")], Some(vec!["WebSearch"])),
-        (Format::ClaudeCode, "mcp__jira__get", &[("id", "1")], Some(vec!["mcp__jira__get"])),
-        (Format::ClaudeCode, "", &[], Some(vec![])),
-        (Format::ClaudeCode, "read_file", &[("path", "x")], Some(vec!["read_file"])),
-        (Format::ClaudeCode, "Agent", &[("prompt", "x")], Some(vec![])),
-        (
-            Format::Codex,
-            "shell",
-            &[("command", "bash -lc 'curl https://a.example'")],
-            Some(vec!["a.example"]),
-        ),
-        (Format::Codex, "exec_command", &[("cmd", "cat x"), ("workdir", "/etc")], Some(vec![])),
-        (Format::Codex, "exec_command", &[("cmd", "cat x"), ("workdir", "/w/r/src")], None),
-        (Format::Codex, "web_search_call", &[("query", "x")], Some(vec!["web_search_call"])),
-        (Format::Gemini, "google_web_search", &[("query", "x")], Some(vec!["google_web_search"])),
-        (Format::Gemini, "read_many_files", &[("paths", "src/a ../b")], Some(vec![])),
-        (Format::QwenCode, "run_shell_command", &[("command", "ls")], None),
-        (Format::Copilot, "view", &[("path", "/w/r/x")], None),
-        (Format::OpencodeExport, "webfetch", &[("url", "https://a.example")], Some(vec!["a.example"])),
-        (Format::Pi, "user's shell", &[("", "make")], None),
-        (Format::Cursor, "run_terminal_cmd", &[("command", "make")], None),
-        (Format::AmpMarkdown, "librarian", &[("query", "x")], Some(vec!["librarian"])),
-        (Format::Turns, "bash", &[("command", "curl https://a.example")], Some(vec!["a.example"])),
-        (Format::Turns, "browse", &[("page", "1")], Some(vec!["browse"])),
+        ("claude-code", "Read", &[("file_path", "/w/r/x")] as &[(&str, &str)], None),
+        ("claude-code", "Read", &[("file_path", "/w/x")], Some(vec![])),
+        ("claude-code", "Read", &[("file_path", "/w/r/node_modules/x/y.md")], Some(vec![])),
+        ("claude-code", "Glob", &[("pattern", "node_modules/**")], None),
+        ("claude-code", "TodoWrite", &[("todos", "[]")], None),
+        ("claude-code", "WebFetch", &[("url", "https://me@A.example/x")], Some(vec!["a.example"])),
+        ("claude-code", "WebSearch", &[("query", "x")], Some(vec!["WebSearch"])),
+        ("claude-code", "mcp__jira__get", &[("id", "1")], Some(vec!["mcp__jira__get"])),
+        ("claude-code", "", &[], Some(vec![])),
+        ("claude-code", "read_file", &[("path", "x")], Some(vec!["read_file"])),
+        ("claude-code", "Agent", &[("prompt", "x")], Some(vec![])),
+        ("codex", "shell", &[("command", "bash -lc 'curl https://a.example'")], Some(vec!["a.example"])),
+        ("codex", "exec_command", &[("cmd", "cat x"), ("workdir", "/etc")], Some(vec![])),
+        ("codex", "exec_command", &[("cmd", "cat x"), ("workdir", "/w/r/src")], None),
+        ("codex", "web_search_call", &[("query", "x")], Some(vec!["web_search_call"])),
+        ("gemini", "google_web_search", &[("query", "x")], Some(vec!["google_web_search"])),
+        ("gemini", "read_many_files", &[("paths", "src/a ../b")], Some(vec![])),
+        ("qwen-code", "run_shell_command", &[("command", "ls")], None),
+        ("copilot", "view", &[("path", "/w/r/x")], None),
+        ("opencode", "webfetch", &[("url", "https://a.example")], Some(vec!["a.example"])),
+        ("pi", "user's shell", &[("", "make")], None),
+        ("cursor", "run_terminal_cmd", &[("command", "make")], None),
+        ("amp", "librarian", &[("query", "x")], Some(vec!["librarian"])),
+        ("turns", "bash", &[("command", "curl https://a.example")], Some(vec!["a.example"])),
+        ("turns", "browse", &[("page", "1")], Some(vec!["browse"])),
     ] {
         let expected: Option<Vec<String>> =
             expected.map(|hosts| hosts.into_iter().map(str::to_owned).collect());
         let found = tracker(format).of(&turn(name, arguments, ""));
         assert_eq!(found, expected.map_or(Provenance::Inside, Provenance::Outside), "{name} {arguments:?}");
     }
-    let patched = tracker(Format::Codex).of(&turn("apply_patch", &[("", "*** Begin Patch")], "Done"));
+    let patched = tracker("codex").of(&turn("apply_patch", &[("", "*** Begin Patch")], "Done"));
     assert_eq!(patched, Provenance::Written);
     for (path, expected) in [("/w/r/x", Provenance::Written), ("/w/x", Provenance::Outside(Vec::new()))] {
-        let edited = tracker(Format::ClaudeCode).of(&turn("Edit", &[("file_path", path)], "ok"));
+        let edited = tracker("claude-code").of(&turn("Edit", &[("file_path", path)], "ok"));
         assert_eq!(edited, expected, "{path}");
     }
-    let asked = tracker(Format::ClaudeCode).of(&turn("AskUserQuestion", &[], "Yes"));
+    let asked = tracker("claude-code").of(&turn("AskUserQuestion", &[], "Yes"));
     assert_eq!(asked, Provenance::Answer);
-    let attached = tracker(Format::Pi).of(&turn("attached to the prompt", &[("", "")], "x"));
+    let attached = tracker("pi").of(&turn("attached to the prompt", &[("", "")], "x"));
     assert_eq!(attached, Provenance::Attached);
 }
 
 #[test]
 fn what_runs_on_may_show_what_was_asked_before() {
-    let mut tracker = tracker(Format::ClaudeCode);
+    let mut tracker = tracker("claude-code");
     assert_eq!(outside_of(tracker.of(&turn("BashOutput", &[("bash_id", "1")], ""))), None);
     tracker.of(&bash("curl https://a.example &"));
     assert_eq!(outside_of(tracker.of(&turn("BashOutput", &[("bash_id", "1")], ""))).unwrap(), ["a.example"]);
@@ -495,16 +499,16 @@ fn only_some_shells_stay_in_a_directory() {
         tracker.of(&turn(name, &[("command", first)], ""));
         outside_of(tracker.of(&turn(name, &[("command", "cat README.md")], "")))
     };
-    assert_eq!(second(Format::ClaudeCode, "Bash", "cd node_modules/x"), Some(Vec::new()));
-    assert_eq!(second(Format::ClaudeCode, "Bash", "cd /etc"), None, "it goes back");
-    assert_eq!(second(Format::Gemini, "run_shell_command", "cd node_modules/x"), None);
+    assert_eq!(second("claude-code", "Bash", "cd node_modules/x"), Some(Vec::new()));
+    assert_eq!(second("claude-code", "Bash", "cd /etc"), None, "it goes back");
+    assert_eq!(second("gemini", "run_shell_command", "cd node_modules/x"), None);
 }
 
 #[test]
 fn a_directory_for_a_while_is_no_repository_unless_it_is_a_checkout() {
     let source = |cwd: &Path, repo: Option<&str>, command: &str| {
         let places = Places::new(Some(cwd), repo, Some(Path::new("/home/u")), None);
-        outside_of(Tracker::new(Format::ClaudeCode, places, repo, None).of(&bash(command)))
+        outside_of(Tracker::new(of("claude-code"), places, repo, None).of(&bash(command)))
     };
     assert_eq!(source(Path::new("/home/u/Downloads/x"), None, "make"), Some(Vec::new()));
     assert_eq!(source(Path::new("/tmp/x"), None, "cat README.md"), Some(Vec::new()));
@@ -544,7 +548,7 @@ fn with_agents(agents: &[(&str, &str)]) -> (tempfile::TempDir, Tracker) {
         }
     }
     let places = Places::new(Some(Path::new("/w/r")), Some(OWN), None, None);
-    let tracker = Tracker::new(Format::ClaudeCode, places, Some(OWN), Some(&transcript));
+    let tracker = Tracker::new(of("claude-code"), places, Some(OWN), Some(&transcript));
     (dir, tracker)
 }
 
@@ -572,11 +576,11 @@ fn a_report_is_from_where_its_agent_read() {
 }
 
 /// A session file of a program, and where each of its calls comes from.
-fn origins(format: Format, file: &Path) -> Vec<(String, Option<Vec<String>>)> {
+fn origins(format: &'static str, file: &Path) -> Vec<(String, Option<Vec<String>>)> {
     let places = Places::new(Some(Path::new("/home/u/project")), Some(OWN), Some(Path::new("/home/u")), None);
-    let mut tracker = Tracker::new(format, places, Some(OWN), Some(file));
+    let mut tracker = Tracker::new(of(format), places, Some(OWN), Some(file));
     let mut found = Vec::new();
-    crate::harness::read(format, file, &mut |turn| {
+    crate::harness::read(of(format), file, &mut |turn| {
         let origin = tracker.of(&turn);
         assert_eq!(turn.call.is_some(), turn.role == Role::Tool);
         if let Some(call) = turn.call {
@@ -601,13 +605,13 @@ fn names(found: &[(String, Option<Vec<String>>)]) -> Vec<(&str, bool)> {
 fn calls_of_recorded_sessions_of_copilot_pi_and_qwen_code() {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
     let of = |format, file: &str| origins(format, &recorded.join(file));
-    let copilot = of(Format::Copilot, "copilot/events.jsonl");
+    let copilot = of("copilot", "copilot/events.jsonl");
     assert_eq!(names(&copilot), [("bash", false), ("view", false), ("task", true)]);
-    assert_eq!(names(&of(Format::Pi, "pi/session.jsonl")), [("bash", false), ("read", false)]);
-    assert_eq!(names(&of(Format::Pi, "pi/attached.jsonl")), [("attached to the prompt", false)]);
-    let qwen = of(Format::QwenCode, "qwen-code/session.jsonl");
+    assert_eq!(names(&of("pi", "pi/session.jsonl")), [("bash", false), ("read", false)]);
+    assert_eq!(names(&of("pi", "pi/attached.jsonl")), [("attached to the prompt", false)]);
+    let qwen = of("qwen-code", "qwen-code/session.jsonl");
     assert!(qwen.contains(&("run_shell_command".to_owned(), None)), "{qwen:?}");
-    let alone = of(Format::QwenCode, "qwen-code/sub-agent-and-compression.jsonl");
+    let alone = of("qwen-code", "qwen-code/sub-agent-and-compression.jsonl");
     assert_eq!(names(&alone), [("agent", true)], "its file is not there");
     // As the program lays them out.
     let dir = tempfile::tempdir().unwrap();
@@ -617,7 +621,7 @@ fn calls_of_recorded_sessions_of_copilot_pi_and_qwen_code() {
     let session = recorded.join("qwen-code/sub-agent-and-compression.jsonl");
     fs::copy(session, chats.join("s1.jsonl")).unwrap();
     fs::copy(recorded.join("qwen-code/sub-agent.jsonl"), agents.join("agent-x.jsonl")).unwrap();
-    assert_eq!(names(&origins(Format::QwenCode, &chats.join("s1.jsonl"))), [("agent", false)]);
+    assert_eq!(names(&origins("qwen-code", &chats.join("s1.jsonl"))), [("agent", false)]);
 }
 
 #[test]
@@ -636,19 +640,19 @@ fn calls_of_recorded_sessions_of_the_others() {
     let codex = "codex/home/.codex/sessions/2026/11/21/rollout-2026-11-21T21";
     let gemini = "gemini/home/.gemini/tmp/project/chats/session-2026-11-21T21";
     for (format, file, calls) in [
-        (Format::ClaudeCode, format!("{claude}/22222222-2222-4222-8222-222222222222.jsonl"), 4),
-        (Format::ClaudeCode, format!("{claude}/77777777-7777-4777-8777-777777777777.jsonl"), 1),
-        (Format::Codex, format!("{codex}-02-50-01a1ffeb-42b8-7150-b535-67924b15a07d.jsonl"), 4),
-        (Format::Codex, format!("{codex}-09-29-01a1fff1-5ab0-74b2-b114-2f2a39feea1d.jsonl"), 2),
-        (Format::Gemini, format!("{gemini}-05-f0ec0f60.jsonl"), 5),
-        (Format::Gemini, format!("{gemini}-06-037d4d48.jsonl"), 1),
-        (Format::OpencodeExport, "opencode/export/tool-call.json".to_owned(), 5),
+        ("claude-code", format!("{claude}/22222222-2222-4222-8222-222222222222.jsonl"), 4),
+        ("claude-code", format!("{claude}/77777777-7777-4777-8777-777777777777.jsonl"), 1),
+        ("codex", format!("{codex}-02-50-01a1ffeb-42b8-7150-b535-67924b15a07d.jsonl"), 4),
+        ("codex", format!("{codex}-09-29-01a1fff1-5ab0-74b2-b114-2f2a39feea1d.jsonl"), 2),
+        ("gemini", format!("{gemini}-05-f0ec0f60.jsonl"), 5),
+        ("gemini", format!("{gemini}-06-037d4d48.jsonl"), 1),
+        ("opencode", "opencode/export/tool-call.json".to_owned(), 5),
     ] {
         let found = of(format, &file);
         assert_eq!(found.len(), calls, "{file}: {found:?}");
         assert!(found.iter().all(|(_, outside)| outside.is_none()), "{file}: {found:?}");
     }
-    let export = of(Format::OpencodeExport, "opencode/export/subagent.json");
+    let export = of("opencode", "opencode/export/subagent.json");
     assert_eq!(names(&export), [("task", true)], "its session is not in the export");
 }
 
@@ -663,15 +667,15 @@ fn calls_of_cursor_amp_and_turns() {
     let cursor = r#"{"role":"assistant","message":{"content":[
         {"type":"tool_use","name":"read_file","input":{"target_file":"src/x"}},
         {"type":"tool_use","name":"web_search","input":{"search_term":"x"}}]}}"#;
-    let cursor = of(Format::Cursor, &cursor.replace('\n', " "));
+    let cursor = of("cursor", &cursor.replace('\n', " "));
     assert_eq!(names(&cursor), [("read_file", false), ("web_search", true)]);
     let amp = "## Assistant\n\n**Tool Use:** `Bash`\n\n```json\n{\"cmd\": \"make\"}\n```\n\n\
                **Tool Use:** `read_web_page`\n\n```json\n{\"url\": \"https://a.example\"}\n```\n";
-    let amp = of(Format::AmpMarkdown, amp);
+    let amp = of("amp", amp);
     assert_eq!(names(&amp), [("Bash", false), ("read_web_page", true)]);
     assert_eq!(amp[1].1.as_deref(), Some(["a.example".to_owned()].as_slice()));
     let turns = "{\"role\":\"tool\",\"tool\":\"bash\",\"input\":{\"command\":\"ls\"},\"text\":\"x\"}\n";
-    assert_eq!(names(&of(Format::Turns, turns)), [("bash", false)]);
+    assert_eq!(names(&of("turns", turns)), [("bash", false)]);
 }
 
 #[test]

@@ -6,9 +6,10 @@ use crate::base::text::border;
 use crate::base::{deadline::Deadline, file, repository};
 use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
+use crate::harness::spec::{Answer, Spec};
 use crate::memory::recall::clear::clear;
 use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, whole};
-use crate::memory::recall::reader::{Event, Heard, History, Reader};
+use crate::memory::recall::reader::{Event, Heard, History, form, hear};
 use crate::memory::recall::session::Session;
 use crate::memory::search::{Cache, Found, Part, Query};
 use crate::memory::section::here::{self, Around, Known, known_from};
@@ -55,15 +56,15 @@ pub(crate) struct Moment<'a> {
 /// What to print, and whether a session begins. Empty if there is nothing to give.
 ///
 /// What it gives is remembered before it returns: what is given twice is worse than what is given not at all.
-pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(String, bool)> {
-    let heard = reader.hear(bytes)?;
+pub(crate) fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> {
+    let heard = hear(spec, bytes)?;
     if heard.event == Event::Other {
         return Ok((String::new(), false));
     }
     let Some(id) = &heard.session else {
         return Err(Error::usage("the hook's JSON does not name the session"));
     };
-    let mut session = Session::load(at.root, reader, id);
+    let mut session = Session::load(at.root, spec, id);
     let before = session.clone();
     let cwd = heard.cwd.clone().map_or_else(|| at.env.current_dir(), Ok)?;
     let repo = repository::place_of(&cwd).map(|repository| repository.name);
@@ -87,7 +88,7 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
                     let changes =
                         if has_it { changes(at, &mut session, RESUME_BYTES)? } else { String::new() };
                     let (is_more, room) = (has_it, MOST - 2 * changes.len());
-                    let place = Asker { reader, heard: &heard, at, cwd: &cwd, repo: repo.as_deref() };
+                    let place = Asker { spec, heard: &heard, at, cwd: &cwd, repo: repo.as_deref() };
                     joined([changes, section(&place, &mut session, is_more, room)?])
                 }
             }
@@ -98,10 +99,10 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
         }
         Event::Prompt(prompt) => {
             // The program has forgotten it, or never had it.
-            let section = match session.has_section || reader.is_plugin() {
+            let section = match session.has_section || spec.recall.answer == Answer::Plugin {
                 true => String::new(),
                 false => {
-                    let place = Asker { reader, heard: &heard, at, cwd: &cwd, repo: repo.as_deref() };
+                    let place = Asker { spec, heard: &heard, at, cwd: &cwd, repo: repo.as_deref() };
                     section(&place, &mut session, false, MOST - 2 * PROMPT_BYTES)?
                 }
             };
@@ -116,12 +117,12 @@ pub(crate) fn answer(reader: Reader, bytes: &[u8], at: &Moment) -> Result<(Strin
     if session != before {
         session.save(at.root)?;
     }
-    Ok((if text.is_empty() { text } else { reader.form(&heard.name, &text) }, is_start))
+    Ok((if text.is_empty() { text } else { form(spec, &heard.name, &text) }, is_start))
 }
 
 /// Who asks for a section, and where.
 struct Asker<'a> {
-    reader: Reader,
+    spec: &'a Spec,
     heard: &'a Heard,
     at: &'a Moment<'a>,
     cwd: &'a Path,
@@ -131,8 +132,8 @@ struct Asker<'a> {
 /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the session
 /// has not had. Empty if that is no note.
 fn section(asker: &Asker, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-    let Asker { reader, heard, at, cwd, repo } = *asker;
-    let mut known = known(reader, at, cwd);
+    let Asker { spec, heard, at, cwd, repo } = *asker;
+    let mut known = known(spec, at, cwd);
     if is_more {
         known.whole.extend(session.notes.keys().cloned());
         known.listed.extend(session.listed.iter().cloned());
@@ -146,7 +147,7 @@ fn section(asker: &Asker, session: &mut Session, is_more: bool, most: usize) -> 
             0 => String::new(),
             _ => fenced(&without_markers(&here.section))?,
         };
-        if reader.form(&heard.name, &text).len() < most {
+        if form(spec, &heard.name, &text).len() < most {
             session.has_section = true;
             let whole = known.whole.into_iter().chain(here.whole);
             let new = around.told(whole.filter(|id| !is_more || !session.notes.contains_key(id)).collect());
@@ -166,7 +167,7 @@ fn without_markers(section: &str) -> String {
 
 /// The notes that the program reads from the targets among its files: the configured ones, and checkouts where a person
 /// asked for one.
-fn known(reader: Reader, at: &Moment, cwd: &Path) -> Known {
+fn known(spec: &Spec, at: &Moment, cwd: &Path) -> Known {
     let mut known = Known::default();
     let real = |path: &Path| path.canonicalize().ok();
     let projects = Projects::load(at.root).unwrap_or_default().projects;
@@ -176,7 +177,7 @@ fn known(reader: Reader, at: &Moment, cwd: &Path) -> Known {
     if targets.is_empty() {
         return known;
     }
-    for path in reader.files(at.env, cwd).iter().filter_map(|path| real(path)) {
+    for path in spec.files(at.env, cwd).iter().filter_map(|path| real(path)) {
         if !targets.contains(&path) {
             continue;
         }

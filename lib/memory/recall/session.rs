@@ -5,7 +5,7 @@
 use crate::base::error::Result;
 use crate::base::file;
 use crate::base::text::hex;
-use crate::memory::recall::reader::Reader;
+use crate::harness::spec::Spec;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -46,10 +46,10 @@ pub(super) fn dir(root: &Root) -> PathBuf {
 
 impl Session {
     /// What is known of a session. One with a damaged file is a new one.
-    pub(super) fn load(root: &Root, reader: Reader, id: &str) -> Session {
-        let path = dir(root).join(name(reader, id));
+    pub(super) fn load(root: &Root, spec: &Spec, id: &str) -> Session {
+        let path = dir(root).join(name(spec, id));
         let bytes = file::read(&path, CAP).unwrap_or_default();
-        let new = Session { harness: reader.name().to_owned(), session: id.to_owned(), ..Session::default() };
+        let new = Session { harness: spec.name.to_owned(), session: id.to_owned(), ..Session::default() };
         Session { path, ..serde_json::from_slice(&bytes).unwrap_or(new) }
     }
 
@@ -86,8 +86,8 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<EntryId,
 }
 
 /// Other programs make the ids, so they are no names of files.
-fn name(reader: Reader, id: &str) -> String {
-    let hash = Sha256::new().chain_update(reader.name()).chain_update([0]).chain_update(id).finalize();
+fn name(spec: &Spec, id: &str) -> String {
+    let hash = Sha256::new().chain_update(spec.name).chain_update([0]).chain_update(id).finalize();
     format!("{}.json", hex(&hash[..16]))
 }
 

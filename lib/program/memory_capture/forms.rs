@@ -3,10 +3,13 @@
 use crate::base::cli::apart;
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
+use crate::harness::HARNESSES;
+use crate::harness::name::{Harness, NAME_FORM};
+use crate::harness::payload::id_fault;
+use crate::harness::spec::Capture;
 use crate::memory::capture::past::Period;
-use crate::memory::capture::places::FOUND;
 use crate::store::entry::{Scope, tag};
-use crate::store::journal::entry::{Harness, NAME_FORM, TAG_FORM, id_fault};
+use crate::store::journal::entry::TAG_FORM;
 
 #[derive(Debug)]
 pub(crate) enum What {
@@ -125,7 +128,7 @@ impl Given {
     /// The form that is meant.
     pub(super) fn what(self) -> Result<What> {
         if let Some(payload) = &self.payload
-            && (!matches!(self.harness, Some(Harness::Codex | Harness::Pi))
+            && (!self.harness.is_some_and(|harness| takes_argument(&harness))
                 || self.title.is_some()
                 || self.entry)
         {
@@ -171,7 +174,7 @@ impl Given {
                 body: if body == "-" { Body::Stdin } else { Body::Given(body) },
                 tags: self.tags.unwrap_or_default(),
                 scope: self.scope,
-                harness: self.harness.unwrap_or(Harness::Manual),
+                harness: self.harness.unwrap_or(Harness::MANUAL),
                 thread_id: self.thread_id,
                 direct: self.direct,
             })),
@@ -190,34 +193,47 @@ impl Given {
 }
 
 fn past(period: Period, harness: Option<Harness>, is_dry: bool, is_sure: bool) -> Result<What> {
-    if let Some(harness) = harness.filter(|harness| !FOUND.contains(&harness.name())) {
+    if let Some(harness) = harness.filter(|harness| harness.spec().is_none()) {
+        let found: Vec<&str> = HARNESSES.iter().map(|spec| spec.name).collect();
         return Err(Error::usage(format!("sessions of \"{harness}\" are not found on this machine"))
-            .hint(format!("--past finds those of {}", FOUND.join(", "))));
+            .hint(format!("--past finds those of {}", found.join(", "))));
     }
     Ok(What::Past(PastSessions { period, harness, is_dry, is_sure }))
 }
 
+/// The JSON of a hook, or a file.
+fn takes_argument(harness: &Harness) -> bool {
+    match harness.spec().map(|spec| &spec.capture) {
+        Some(Capture::Hook { takes_argument, .. }) => *takes_argument,
+        Some(Capture::File(_)) => true,
+        Some(Capture::Id) | None => false,
+    }
+}
+
 fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
-    match (harness, thread_id) {
-        (Harness::Amp | Harness::Opencode | Harness::Other(_), Some(thread_id)) => {
-            Ok(What::Session { harness, thread_id })
+    let by = |how: &str, next: &str| {
+        Err(Error::usage(format!("a session of {harness} is captured {how}")).hint(next))
+    };
+    if harness == Harness::MANUAL || harness == Harness::AGENT {
+        return Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
+            .hint("add --title and --body, or name another harness"));
+    }
+    let Some(spec) = harness.spec() else {
+        return match thread_id {
+            Some(thread_id) => Ok(What::Session { harness, thread_id }),
+            // Once it is known that the configuration describes it, the id is asked for.
+            None => Ok(What::Hook { harness, payload }),
+        };
+    };
+    match (&spec.capture, thread_id, payload) {
+        (Capture::Id, Some(thread_id), _) => Ok(What::Session { harness, thread_id }),
+        (Capture::Id, None, _) => by("by its id", "add --thread-id ID"),
+        (Capture::File(_), None, Some(file)) => Ok(What::File { harness, file }),
+        (Capture::File(_), None, None) => by("by its file", "add the file's path"),
+        (Capture::File(_), Some(_), _) => by("by its file", "leave --thread-id out and add the file's path"),
+        (Capture::Hook { .. }, None, payload) => Ok(What::Hook { harness, payload }),
+        (Capture::Hook { .. }, Some(_), _) => {
+            by("from its hook's JSON", "leave --thread-id out and pass the JSON on stdin")
         }
-        (Harness::Amp | Harness::Opencode, None) => {
-            Err(Error::usage(format!("a session of {harness} is captured by its id"))
-                .hint("add --thread-id ID"))
-        }
-        (Harness::Manual | Harness::Agent, _) => {
-            Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
-                .hint("add --title and --body, or name another harness"))
-        }
-        (Harness::Pi, None) => match payload {
-            Some(file) => Ok(What::File { harness, file }),
-            None => Err(Error::usage("a session of pi is captured by its file").hint("add the file's path")),
-        },
-        (Harness::Pi, Some(_)) => Err(Error::usage("a session of pi is captured by its file")
-            .hint("leave --thread-id out and add the file's path")),
-        (_, None) => Ok(What::Hook { harness, payload }),
-        (_, Some(_)) => Err(Error::usage(format!("a session of {harness} is captured from its hook's JSON"))
-            .hint("leave --thread-id out and pass the JSON on stdin")),
     }
 }

@@ -7,11 +7,11 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::stderr::line;
 use crate::base::{file, stdin};
-use crate::config::memory::homes::Home;
 use crate::config::memory::search::{named, users_own};
 use crate::config::memory::starter::starter;
 use crate::harness::shell::AgentShell;
-use crate::memory::hooks::{self, Done, Outcome, Programs};
+use crate::harness::spec::Spec;
+use crate::memory::hooks::{self, Done, HookProgram, Outcome, Programs, runs_in};
 use crate::program::{memory_install_cron, memory_install_hooks};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn ask(question: &str, default: bool, stdout: &mut Stdout) -> Result<bool> {
     }
 }
 
-fn install_hooks(homes: &[&'static Home], env: &Env, reporter: &Reporter) -> Result<ExitCode> {
+fn install_hooks(homes: &[&'static Spec], env: &Env, reporter: &Reporter) -> Result<ExitCode> {
     let programs = Programs::installed(env)?;
     memory_install_hooks::warn_of_store(&programs, env, reporter);
     let outcomes = hooks::install(homes, &programs, false, env)?;
@@ -149,7 +149,7 @@ fn say(outcome: &Outcome) {
 
 /// What was set up.
 struct Set<'a> {
-    homes: &'a [&'static Home],
+    homes: &'a [&'static Spec],
     has_hooks: bool,
     has_timers: bool,
     has_llm: bool,
@@ -160,8 +160,9 @@ struct Set<'a> {
 fn report(set: &Set, env: &Env) {
     let titles: Vec<_> = set.homes.iter().map(|home| home.title).collect();
     let titles = titles.join(", ");
-    let (with, without): (Vec<&Home>, Vec<&Home>) = set.homes.iter().partition(|home| home.recalls());
-    let titles_of = |homes: &[&Home]| homes.iter().map(|home| home.title).collect::<Vec<_>>().join(", ");
+    let (with, without): (Vec<&Spec>, Vec<&Spec>) =
+        set.homes.iter().partition(|home| runs_in(home, HookProgram::Recall));
+    let titles_of = |homes: &[&Spec]| homes.iter().map(|home| home.title).collect::<Vec<_>>().join(", ");
     if set.has_hooks {
         if !with.is_empty() {
             line(&format!(

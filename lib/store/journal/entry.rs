@@ -5,9 +5,12 @@ use crate::base::error::{Error, Fault, Result};
 use crate::base::fields::{Fields, PATH_CAP, brief, kind, shown};
 use crate::base::repository::name_of_url;
 use crate::base::text::base58;
+use crate::harness::HARNESSES;
+pub use crate::harness::name::Harness;
+use crate::harness::name::NAME_FORM;
+use crate::harness::payload::id_fault;
+use crate::harness::spec::{Capture, Spec};
 use crate::store::entry::{Scope, tag};
-pub use crate::store::journal::harness::Harness;
-pub(crate) use crate::store::journal::harness::NAME_FORM;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -18,8 +21,6 @@ use std::path::PathBuf;
 pub(crate) const TITLE_CAP: usize = 1000;
 /// The largest note, in bytes. A good one has about forty lines.
 pub(crate) const BODY_CAP: usize = 1 << 20;
-/// The longest thread id, in bytes.
-const ID_CAP: usize = 200;
 /// The most tags of one note.
 const TAGS_CAP: usize = 32;
 
@@ -74,6 +75,37 @@ pub enum Retrieval {
 
 const METHODS: [&str; 7] =
     ["amp-thread", "opencode-session", "read-command", "transcript", "cursor-session", "file", "inline"];
+
+impl Retrieval {
+    /// A session that its program prints.
+    pub(crate) fn by_id(harness: Harness, thread_id: String) -> Retrieval {
+        match harness.spec().map(|spec| spec.method) {
+            Some("amp-thread") => Retrieval::AmpThread { thread_id },
+            Some("opencode-session") => Retrieval::OpencodeSession { thread_id },
+            _ => Retrieval::ReadCommand { thread_id },
+        }
+    }
+
+    /// A session that its program keeps in a file.
+    pub(crate) fn in_file(harness: Harness, path: PathBuf, session_id: String) -> Retrieval {
+        match harness.spec().map(|spec| spec.method) {
+            Some("cursor-session") => Retrieval::CursorSession { session_path: path },
+            _ => Retrieval::Transcript { path, format: harness, session_id },
+        }
+    }
+
+    /// The program in whose form the session is. Other programs print one of the forms that anybody may print.
+    pub(crate) fn spec(&self) -> Option<&'static Spec> {
+        let method = match self {
+            Retrieval::Transcript { format, .. } => return format.spec(),
+            Retrieval::AmpThread { .. } => "amp-thread",
+            Retrieval::OpencodeSession { .. } => "opencode-session",
+            Retrieval::CursorSession { .. } => "cursor-session",
+            Retrieval::ReadCommand { .. } | Retrieval::File { .. } | Retrieval::Inline { .. } => return None,
+        };
+        HARNESSES.iter().find(|spec| spec.method == method).copied()
+    }
+}
 
 /// Where the session ran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -230,7 +262,8 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
         "opencode-session" => Retrieval::OpencodeSession { thread_id: id(fields, "threadId")? },
         "read-command" => Retrieval::ReadCommand { thread_id: id(fields, "threadId")? },
         "transcript" => {
-            let formats = ["claude-code", "codex", "copilot", "cursor", "gemini", "pi", "qwen-code"];
+            let in_files = HARNESSES.iter().filter(|spec| !matches!(spec.capture, Capture::Id));
+            let formats: Vec<&str> = in_files.map(|spec| spec.name).collect();
             let (path, format, id) =
                 (fields.path("path"), fields.one_of("format", &formats), id(fields, "sessionId"));
             Retrieval::Transcript { path: path?, format: Harness::named(&format?)?, session_id: id? }
@@ -311,23 +344,6 @@ pub(crate) fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>
 
 /// What a tag looks like, for messages.
 pub(crate) const TAG_FORM: &str = "write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes";
-
-/// What is wrong with a thread or session id; `None` if nothing.
-pub(crate) fn id_fault(id: &str) -> Option<String> {
-    let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
-    if id.is_empty() {
-        Some("is empty".to_owned())
-    } else if id.len() > ID_CAP {
-        Some(format!("has {} bytes; at most {ID_CAP} are taken", id.len()))
-    } else if !id.chars().all(is_fine) || !id.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        Some(format!(
-            "\"{}\" is not an id: letters, digits and ._:@- only, a letter or digit first",
-            brief(id)
-        ))
-    } else {
-        None
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
 //! The queue of sessions and notes that consolidation has not read yet: one JSON file per entry.
 
 pub(crate) mod entry;
-pub(crate) mod harness;
 mod queue;
 
 pub(crate) use queue::{Journal, Put, Read, Waiting, read_at};

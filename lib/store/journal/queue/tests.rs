@@ -18,7 +18,13 @@ fn queue() -> (TempDir, Journal) {
 
 fn entry(second: i64, retrieval: Retrieval) -> QueueEntry {
     let timestamp = jiff::Timestamp::from_millisecond(1_771_000_000_000 + second * 1000).unwrap();
-    QueueEntry { version: 1, timestamp, harness: Harness::Amp, retrieval, context: Context::default() }
+    QueueEntry {
+        version: 1,
+        timestamp,
+        harness: Harness::of_name("amp").unwrap(),
+        retrieval,
+        context: Context::default(),
+    }
 }
 
 fn thread(second: i64, id: &str) -> QueueEntry {
@@ -72,7 +78,7 @@ fn a_session_waits_once_until_it_is_claimed() {
     let Put::Waits(again) = journal.put(&thread(2, "T-1")).unwrap() else { panic!("queued twice") };
     assert_eq!((again.id, again.path, again.entry), (first.id, first.path.clone(), first.entry));
     assert!(matches!(journal.put(&thread(2, "T-2")).unwrap(), Put::Queued(_)));
-    let other = QueueEntry { harness: Harness::Manual, ..thread(2, "T-1") };
+    let other = QueueEntry { harness: Harness::MANUAL, ..thread(2, "T-1") };
     assert!(matches!(journal.put(&other).unwrap(), Put::Queued(_)), "another program's thread");
     fs::rename(&first.path, dir.path().join("claimed.json")).unwrap();
     assert!(matches!(journal.put(&thread(3, "T-1")).unwrap(), Put::Queued(_)));

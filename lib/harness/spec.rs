@@ -1,0 +1,321 @@
+//! What the programs know of a coding agent, as data: one `Spec` for each, in a file of its own beside its reader.
+
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::harness::out::{ATTACHED, TurnSink};
+use crate::harness::payload::{Ended, Payload};
+use serde_json::Value;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Spec {
+    /// As in the queue and in flags.
+    pub(crate) name: &'static str,
+    /// As its vendor writes it.
+    pub(crate) title: &'static str,
+    /// Where it has its settings. That this exists is the sign that it is used.
+    pub(crate) home: Home,
+    /// The instruction files below it that the program reads in every session. The first one is where a section goes.
+    pub(crate) own_files: &'static [&'static str],
+    /// The instruction files that it reads in a session's directory and in those above.
+    pub(crate) project_files: &'static [&'static str],
+    /// Variables that it sets for what its agent runs, never for the shell that it was started from.
+    pub(crate) marks: &'static [&'static str],
+    pub(crate) format: Format,
+    /// How its queue entries say where a session is.
+    pub(crate) method: &'static str,
+    pub(crate) capture: Capture,
+    pub(crate) past: Past,
+    /// What its hooks report.
+    pub(crate) events: &'static [Event],
+    pub(crate) install: Install,
+    /// What a person has to do in the program once the hooks are installed.
+    pub(crate) next_step: Option<&'static str>,
+    pub(crate) recall: Recall,
+    pub(crate) preset: Option<Preset>,
+}
+
+/// A directory: the one that the first of these variables names, with what is below that, or the usual one below the
+/// home directory.
+pub(crate) struct Home {
+    pub(crate) variables: &'static [(&'static str, &'static str)],
+    pub(crate) usual: &'static str,
+}
+
+impl Home {
+    /// Whether it exists or not; `None` if there is no home directory.
+    pub(crate) fn dir(&self, env: &Env) -> Option<PathBuf> {
+        let named = self.variables.iter().find_map(|(name, below)| {
+            let dir = env.os(name).map(|path| path.to_str().map_or(path.into(), |path| env.expand(path)))?;
+            Some(if below.is_empty() { dir } else { dir.join(below) })
+        });
+        named.or_else(|| Some(env.home()?.join(self.usual)))
+    }
+}
+
+/// How the file of a session is read.
+#[derive(Debug)]
+pub(crate) struct Format {
+    pub(super) read: fn(&Path, &mut TurnSink) -> Result<()>,
+    /// Does this record show that a file is one of this program's?
+    pub(super) is_record: fn(&Value) -> bool,
+    pub(crate) tools: &'static [(ToolKind, &'static [&'static str])],
+    /// The shell stays in the directory that a command went to.
+    pub(crate) keeps_directory: bool,
+    /// What stands for the speakers may stand in a tool's output, too.
+    pub(crate) is_forgeable: bool,
+    /// Where the program keeps the output of earlier calls, below the file's name without its ending.
+    pub(crate) outputs: Option<&'static str>,
+    /// The files in which the sub-agents of the session in this file may be.
+    pub(crate) sub_agents: fn(&Path) -> Vec<PathBuf>,
+    /// They lie among other sessions: only one that a call names can be its report.
+    pub(crate) among_others: bool,
+}
+
+impl Format {
+    /// Most of a file that may hold anything.
+    pub(super) const ANY: Format = Format {
+        read: |_, _| Ok(()),
+        is_record: |_| false,
+        tools: &[],
+        keeps_directory: false,
+        is_forgeable: false,
+        outputs: None,
+        sub_agents: |_| Vec::new(),
+        among_others: false,
+    };
+
+    /// What the tool of this name does. A name in no table is of a tool that nobody knows, or that somebody added: it
+    /// may show anything.
+    pub(crate) fn tool(&self, name: &str) -> ToolKind {
+        if name == ATTACHED {
+            return ToolKind::Attached;
+        }
+        let found = self.tools.iter().find(|(_, names)| names.contains(&name));
+        found.map_or(ToolKind::Unknown, |(kind, _)| *kind)
+    }
+}
+
+/// For `is_record`: has it all of these keys?
+pub(super) fn has(record: &Value, keys: &[&str]) -> bool {
+    keys.iter().all(|key| record.get(key).is_some())
+}
+
+/// What a tool does. Names are from recorded sessions and from the programs themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolKind {
+    /// Runs a command.
+    Shell,
+    /// Shows what earlier calls left running, or their output.
+    Running,
+    /// Shows a file.
+    Read,
+    /// Searches files, and shows what it found in them.
+    Search,
+    /// Writes whole files, or applies a patch.
+    Write,
+    /// Changes a part of a file, and may show the place.
+    Edit,
+    /// Shows nothing but names of files and the agent's own words: listings, plans, patches.
+    Own,
+    /// Lets another agent work, or brings its report.
+    SubAgent,
+    /// Asks the person, who chooses an answer or types one.
+    Question,
+    /// What the person attached to a prompt.
+    Attached,
+    /// Everything else.
+    Unknown,
+}
+
+/// How `memory-capture` is told of a session.
+pub(crate) enum Capture {
+    /// By the JSON of a hook.
+    Hook {
+        session: fn(&Payload, &Env) -> Result<Ended>,
+        /// The JSON may be the last argument, too.
+        takes_argument: bool,
+        /// The program does not mind what its hook prints.
+        may_print: bool,
+    },
+    /// By its id: the program's `readCommand`, which has a default in the configuration, prints it.
+    Id,
+    /// By its file.
+    File(fn(&Path) -> Result<Ended>),
+}
+
+/// Where `memory-capture --past` finds sessions.
+pub(crate) enum Past {
+    /// Files below a directory; `*` stands for any name or part of one.
+    Files(Home, &'static [&'static str]),
+    /// Copies of sessions that are kept elsewhere: what they say of them.
+    Copies(Home, &'static str, fn(&Path) -> Option<Copied>),
+    /// A file shows that there are some, and the program of its `readCommand` is asked.
+    Asked(Home, &'static str, fn(&str, &Path) -> Result<Vec<Stored>>),
+}
+
+/// What a copy says of its session.
+pub(crate) struct Copied {
+    pub(crate) first_prompt: Option<String>,
+    pub(crate) cwd: Option<String>,
+}
+
+/// What a program says of a session that it keeps.
+pub(crate) struct Stored {
+    pub(crate) id: String,
+    pub(crate) is_sub_agent: bool,
+    pub(crate) cwd: Option<String>,
+    /// When it last changed, in milliseconds since 1970.
+    pub(crate) changed: i64,
+    pub(crate) bytes: u64,
+    /// Its beginning.
+    pub(crate) first: Option<String>,
+}
+
+/// What a hook reports.
+pub(crate) struct Event {
+    pub(crate) name: &'static str,
+    pub(crate) when: When,
+    /// How long the program waits for our hook, in its own unit. None: we put no hook there, but understand one.
+    pub(crate) timeout: Option<u64>,
+}
+
+pub(super) const fn hook(name: &'static str, when: When, timeout: u64) -> Event {
+    Event { name, when, timeout: Some(timeout) }
+}
+
+pub(super) const fn understood(name: &'static str, when: When) -> Event {
+    Event { name, when, timeout: None }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// A session begins, or goes on.
+    Start,
+    Prompt,
+    /// The program is about to forget what the session was given, and there is no start after it.
+    Forgetting,
+    /// The end of a turn, of a session, of a context that is about to be compacted.
+    End,
+}
+
+/// How hooks of ours get into the program.
+pub(crate) enum Install {
+    Nothing,
+    /// Entries in a settings file.
+    Settings(Settings),
+    /// Files that are ours alone.
+    Files(&'static [OwnFile]),
+}
+
+/// The form of a settings file.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Below the home.
+    pub(crate) file: &'static str,
+    /// The program reads every file of that directory: one that has hooks of ours is taken.
+    pub(crate) is_one_of_many: bool,
+    /// Another file in which a person may have put our programs.
+    pub(crate) also: Option<&'static str>,
+    /// The program accepts comments.
+    pub(crate) has_comments: bool,
+    /// What it wants beside `hooks`.
+    pub(crate) version: Option<u64>,
+    /// An event's list has groups, and each group a list `hooks` of commands.
+    pub(crate) has_groups: bool,
+    /// A command has `"type": "command"`.
+    pub(crate) is_typed: bool,
+    /// A command has a `name`.
+    pub(crate) is_named: bool,
+    /// The key of the command line.
+    pub(crate) command: &'static str,
+    pub(crate) timeout: Option<&'static str>,
+    /// Where the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a turn
+    /// asks the model again and again.
+    pub(crate) never_fails: bool,
+}
+
+impl Settings {
+    /// Claude Code's, which others have taken over.
+    pub(super) const GROUPS: Settings = Settings {
+        file: "settings.json",
+        is_one_of_many: false,
+        also: None,
+        has_comments: false,
+        version: None,
+        has_groups: true,
+        is_typed: true,
+        is_named: false,
+        command: "command",
+        timeout: Some("timeout"),
+        never_fails: false,
+    };
+}
+
+/// A file of ours, in the first of these directories that has it, or that exists.
+pub(crate) struct OwnFile {
+    pub(crate) dirs: &'static [&'static str],
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+}
+
+/// What `memory-recall` has to know.
+pub(crate) struct Recall {
+    pub(crate) answer: Answer,
+    /// A resumed session has all that it was given.
+    pub(crate) resumes_whole: bool,
+    /// Starts of these sources run the hook, and what it says does not reach the model.
+    pub(crate) unheard: &'static [&'static str],
+}
+
+/// The form in which the program takes what a hook gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// `hookSpecificOutput.additionalContext`
+    HookOutput,
+    /// The text under this key.
+    Key(&'static str),
+    /// Plain text: a plugin of ours asks, and puts it where it belongs. It asks for the start in any case, maybe after the
+    /// first prompt.
+    Plugin,
+}
+
+/// An LLM command: prompt on stdin, only the answer on stdout, tools off or read-only, no hooks, and no saved session
+/// where the program has such an option.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Preset {
+    pub(crate) name: &'static str,
+    pub(crate) line: &'static str,
+    /// `memory-config init` takes the first one whose program is there.
+    pub(crate) rank: u8,
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Spec {
+    /// Is it used here?
+    pub(crate) fn is_here(&self, env: &Env) -> bool {
+        self.home.dir(env).is_some_and(|dir| dir.is_dir())
+    }
+
+    /// The file for a section; `None` if it reads no file of the user's.
+    pub(crate) fn context(&self, env: &Env) -> Option<PathBuf> {
+        Some(self.home.dir(env)?.join(self.own_files.first()?))
+    }
+
+    /// The instruction files that it reads by itself in a session in `cwd`. Not all need to exist.
+    pub(crate) fn files(&self, env: &Env, cwd: &Path) -> Vec<PathBuf> {
+        let below = |dir: &Path, names: &[&str]| names.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+        let own = self.home.dir(env).map(|dir| below(&dir, self.own_files)).unwrap_or_default();
+        own.into_iter().chain(cwd.ancestors().flat_map(|dir| below(dir, self.project_files))).collect()
+    }
+
+    /// The events of hooks at which something has ended.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = &'static str> {
+        self.events.iter().filter(|event| event.when == When::End).map(|event| event.name)
+    }
+}
