@@ -1,9 +1,8 @@
 //! `memory`: the dispatcher. `memory list` is `memory-list`, found beside this program, then on PATH.
 
-use crate::base::cli::{About, Program, Stdout, value};
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, Words, value};
 use crate::base::error::Result;
-use crate::program::family::{self, Family, FamilyAction};
+use crate::program::family::{Family, OWN};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_install_cron, memory_install_hooks, memory_list, memory_read, memory_recall,
@@ -38,13 +37,9 @@ const ABOUT: About = About {
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
-    more: "Each command is a separate program: \"memory list\" is \"memory-list\". A program that is not \
-           beside this one is searched on PATH, so your own memory-anything works as \"memory anything\".\n\n    \
-           memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
-           memory list --query port --json | memory read -\n    \
-           memory help hooks | less\n\n\
-           The manuals are formats, configuration, hooks, pipelines, security and comparison.",
-    sections: &[],
+    words: Words::Program(OWN),
+    text: include_str!("memory.md"),
+    ..About::BLANK
 };
 
 const FAMILY: Family = Family {
@@ -75,11 +70,11 @@ const FAMILY: Family = Family {
 };
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse: family::parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    FAMILY.run(action, env, stdout)
+fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    FAMILY.run(args, cx)
 }
 
 #[cfg(test)]

@@ -6,31 +6,26 @@
 mod forms;
 mod past;
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
+use crate::base::cli::{self, About, Args, Context, Rule, Words, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
-use crate::base::{repository, stderr, stdin};
-use crate::config::memory::{self, Redact};
+use crate::base::{repository, stdin};
+use crate::config::memory::{self, MemoryConfig, Redact};
 use crate::harness::shell::AgentShell;
+use crate::memory::capture::past::Period;
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
-use crate::memory::section::refresh_after_change;
-use crate::memory::service::{NewNote, NoteService};
-use crate::program::memory_capture::forms::{
-    Body, Given, Note, PastSessions, What, harness, scope, tags, thread_id,
-};
-use crate::program::notes::{print, print_waiting, warn_waiting};
+use crate::memory::service::NewNote;
+use crate::program::memory_capture::forms::What;
+use crate::program::notes::{CONFIG, PATIENCE, Store, json_on_stdin, print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
-use crate::store::journal::Journal;
-use crate::store::journal::Waiting;
-use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
+use crate::store::journal::entry::{self, Harness, QueueEntry, Retrieval};
+use crate::store::journal::{Journal, Waiting};
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
-use crate::store::topics::Topics;
-use serde::de::IgnoredAny;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,7 +42,6 @@ pub(super) const ABOUT: About = About {
         "memory-capture --entry < ENTRY",
         "memory-capture --past PERIOD [--harness H] [--dry-run] [--yes]",
     ],
-    commands: &[],
     flags: &[
         value("title", "T", "the note's title, one line"),
         value("body", "B", "the note's text; \"-\" reads it from stdin"),
@@ -61,114 +55,53 @@ pub(super) const ABOUT: About = About {
         flag("dry-run", "with --past: list the sessions, queue nothing"),
         flag("yes", "with --past: do not ask first"),
         flag("json", "print the entry as JSON, with its id and path"),
-        value("config", "FILE", "use this configuration file"),
+        CONFIG,
     ],
-    more: "Prints the path of the queue entry, or of the note with --direct. A session that is already \
-           waiting is not queued again; its entry is printed instead.\n\n\
-           As a hook (third form; H is claude-code, codex, copilot, cursor, gemini or qwen-code) it acts only when a turn or a session ends, and ignores sub-agents. If it queues \
-           nothing, it gives the reason on stderr. \
-           Without --json only Claude Code's hook prints anything. A hook \
-           never exits 2, which would make the agent go on; a wrong configuration exits 1. Codex's notify may \
-           pass its JSON as the last argument.\n\n    \
-           git log -1 --format=%B | memory-capture --title \"Why we pin\" --body -",
-    sections: &[
-        (
-            "HOOKS",
-            "A session is queued at these events. Claude Code: Stop, SessionEnd, PreCompact. Codex: Stop, SessionEnd, \
-         PreCompact, Interrupt, and notify's agent-turn-complete. Gemini CLI: AfterAgent, SessionEnd, \
-         PreCompress. Cursor: stop, sessionEnd. Copilot: agentStop, sessionEnd. Qwen Code: Stop, SessionEnd, \
-         PreCompact. JSON without the name of an event counts as an end.\n\n\
-         These keys of a hook's JSON are read (here Claude Code's): session_id, transcript_path, cwd, \
-         hook_event_name.\n\n\
-         Claude Code, Codex and Gemini CLI go on if a hook exits with code 2, and take the hook's stderr as their \
-         next prompt. So a hook exits with 0 or 1. Codex treats any text on a hook's stdout as a failure, and \
-         Gemini CLI shows it to you, so their hooks print nothing without --json.\n\n\
-         Inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set) nothing is queued. The reason is \
-         printed on stderr, and with --json also on stdout: {\"queued\": false, \"reason\": …}.",
+    words: Words::AtMost(1),
+    rules: &[
+        Rule::Apart(
+            "--past",
+            &["--title", "--body", "--tags", "--scope", "--direct", "--entry", "--thread-id"],
+            "--past finds sessions by itself",
         ),
-        (
-            "PAST SESSIONS",
-            "--past finds the sessions that programs left on this machine and that changed within the period: those of Claude \
-             Code, Codex, Copilot CLI, Cursor, Gemini CLI, Pi and Qwen Code in their directories (CLAUDE_CONFIG_DIR, \
-             CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME, PI_CODING_AGENT_DIR, QWEN_RUNTIME_DIR and QWEN_HOME count), \
-             opencode's by asking \"opencode db\", and Amp's threads where it keeps copies of them. With --harness only \
-             that program's.\n\n\
-             It leaves out what was consumed or is in the queue already, what failed for good, sub-agents, \
-             sessions of LLM commands of these programs, and sessions in which nobody typed anything. \
-             On stderr it says how many sessions, bytes and calls of the LLM that makes. On a terminal it asks \
-             before it queues them, unless --yes is given. It prints the path of each entry, the oldest session \
-             first; a second run finds nothing more.\n\n\
-             memory-consolidate reads what is new before what is past, and the limits on calls hold. \
-             --dry-run prints, for each session, when it changed, the program, its bytes, its repository and where it \
-             is, separated by tabs. With --json it prints one object with sessions, bytes, calls and leftOut.",
+        Rule::Needs(
+            &["--dry-run", "--yes"],
+            &["--past"],
+            "is only for --past",
+            "add --past PERIOD, or leave it out",
         ),
-        (
-            "AGENTS",
-            "In the shell of an agent, which is recognized by variables like CLAUDECODE, a note is the agent's, not yours: \
-         its harness is the agent's name, and without --scope it is for the current repository. What it says for \
-         all repositories waits for memory-review. Where with --direct a whole note waits, the path of the waiting \
-         change is printed, and with --json {\"notes\": [], \"proposals\": […]}.",
+        Rule::Apart(
+            "--entry",
+            &["--title", "--body", "--tags", "--scope", "--direct", "--harness", "--thread-id"],
+            "the entry contains all of that; leave one of them out",
+        ),
+        Rule::Needs(
+            &["--tags", "--scope", "--direct"],
+            &["--title", "--body"],
+            "is only for notes",
+            "add --title and --body, or leave it out",
         ),
     ],
+    text: include_str!("memory_capture.md"),
+    ..About::BLANK
 };
 
-/// The largest input on stdin, in bytes: the largest note with every character escaped.
+/// The largest note on stdin, in bytes, with every character escaped.
 const CAP: usize = 8 << 20;
 /// For a hook's JSON, which a program writes at once.
 const HOOK_PATIENCE: Duration = Duration::from_secs(10);
-/// For a person who types, or a pipeline that waits for an LLM.
-const PATIENCE: Duration = Duration::from_secs(60 * 60);
-
-#[derive(Debug)]
-struct Args {
-    what: What,
-    json: bool,
-    config: Option<PathBuf>,
-}
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut given = Given::default();
-    let (mut json, mut config) = (false, None);
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("title") => given.title = Some(p.text()?),
-            Long("body") => given.body = Some(p.text()?),
-            Long("tags") => {
-                let all = given.tags.get_or_insert_default();
-                for tag in tags(&p.text()?)? {
-                    if !all.contains(&tag) {
-                        all.push(tag);
-                    }
-                }
-            }
-            Long("scope") => given.scope = Some(scope(&p.text()?)?),
-            Long("harness") => given.harness = Some(harness(&p.text()?)?),
-            Long("thread-id") => given.thread_id = Some(thread_id(p.text()?)?),
-            Long("direct") => given.direct = true,
-            Long("entry") => given.entry = true,
-            Long("past") => given.past = Some(p.text()?.parse()?),
-            Long("dry-run") => given.dry_run = true,
-            Long("yes") => given.yes = true,
-            Long("json") => json = true,
-            Long("config") => config = Some(p.path()?),
-            Value(payload) if given.payload.is_none() => given.payload = Some(text(payload)?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    Ok(Args { what: given.what()?, json, config })
-}
-
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let is_hook = matches!(args.what, What::Hook { .. });
-    match capture(args, env, stdout) {
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    let what = What::of(args)?;
+    let is_hook = matches!(what, What::Hook { .. });
+    match capture(what, args, cx) {
         // Exit code 2 would make the agent go on, with our message as its prompt.
         Err(e) if is_hook && e.kind() == ErrorKind::Config => Err(e.of_kind(ErrorKind::Io)),
-        done => done.map(|()| ExitCode::SUCCESS),
+        done => done,
     }
 }
 
@@ -181,45 +114,37 @@ enum Plan {
     },
     /// Write a note without the queue.
     Write(QueueEntry),
-    Past(PastSessions),
+    Past(Period, Option<Harness>),
     Nothing(String),
 }
 
-fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
-    let reporter = Reporter::new(false);
-    let config = || memory::load(args.config.as_deref(), env, &reporter);
-    let plan = match env.os("AGENT_MEMORY_RUN") {
-        None => {
-            if let Some(harness) = args.what.harness() {
-                expect_described(harness, "option \"--harness\"", config)?;
-            }
-            let plan = plan(args.what, env, &reporter)?;
-            if let Plan::Queue { entry, .. } = &plan {
-                expect_described(entry.harness, "not a queue entry: harness", config)?;
-            }
-            plan
-        }
-        Some(_) => Plan::Nothing(
-            "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)".to_owned(),
-        ),
-    };
-    match plan {
-        Plan::Nothing(why) => nothing_queued(&why, args.json, stdout),
+fn capture(what: What, args: &Args, cx: &mut Context) -> Result<()> {
+    if cx.env.os("AGENT_MEMORY_RUN").is_some() {
+        return nothing_queued(
+            "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)",
+            cx,
+        );
+    }
+    // Read when it is needed: a hook that has nothing to queue is done without.
+    let config = |cx: &Context| memory::load(args.path("config"), &cx.env, &cx.reporter);
+    if let Some(harness) = what.harness() {
+        expect_described(harness, "option \"--harness\"", || config(cx))?;
+    }
+    match plan(what, args, cx)? {
+        Plan::Past(period, harness) => past::queue_past(period, harness, args, &config(cx)?, cx),
+        Plan::Nothing(why) => nothing_queued(&why, cx),
         Plan::Write(mut entry) => {
-            let config = config()?;
-            redact(&mut entry, &config.redact)?;
-            write_note(entry, &config, args.json, env, &reporter, stdout)
+            let store = Store::open(args, cx)?;
+            redact(&mut entry, &store.config.redact)?;
+            write_note(entry, &store, cx)
         }
-        Plan::Past(sessions) => past::queue_past(&sessions, &config()?, args.json, env, &reporter, stdout),
         Plan::Queue { mut entry, quiet } => {
-            let config = config()?;
+            expect_described(entry.harness, "not a queue entry: harness", || config(cx))?;
+            let config = config(cx)?;
             redact(&mut entry, &config.redact)?;
-            let waiting = queue(&entry, &config)?;
-            match args.json {
-                true => print_json(&waiting, stdout),
-                false if quiet => Ok(()),
-                false => stdout.line(&waiting.path.to_string_lossy()),
-            }
+            // It may be the one about the same session that waits already.
+            let waiting = Journal::at(&Root::at(&config.storage.root)).put(&entry)?.waiting();
+            if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
         }
     }
 }
@@ -228,7 +153,7 @@ fn capture(args: Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
 fn expect_described(
     harness: Harness,
     place: &str,
-    config: impl Fn() -> Result<memory::MemoryConfig>,
+    config: impl FnOnce() -> Result<MemoryConfig>,
 ) -> Result<()> {
     let Harness::Other(_) = harness else { return Ok(()) };
     let name = harness.name();
@@ -238,13 +163,19 @@ fn expect_described(
     Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
 }
 
-fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
-    let here = || env.current_dir().ok();
+fn plan(what: What, args: &Args, cx: &Context) -> Result<Plan> {
+    let here = || cx.env.current_dir().ok();
+    // Of a session: where it ran, or else here.
+    let queued = |retrieval, harness, cwd: Option<PathBuf>, quiet| {
+        let context = capture::context(cwd.or_else(here));
+        Ok(Plan::Queue { entry: entry(retrieval, harness, context, &cx.env), quiet })
+    };
     match what {
-        What::Past(sessions) => Ok(Plan::Past(sessions)),
+        What::Past { period, harness } => Ok(Plan::Past(period, harness)),
         What::Entry => {
-            let mut entry = whole_entry(reporter)?;
-            entry.harness = harness_here(entry.harness, env);
+            let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?;
+            let mut entry = QueueEntry::parse(&bytes.unwrap_or_default())?;
+            entry.harness = harness_here(entry.harness, &cx.env);
             Ok(Plan::Queue { entry, quiet: false })
         }
         What::Session { harness, thread_id } => {
@@ -253,29 +184,30 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
                 Harness::Other(_) => Retrieval::ReadCommand { thread_id },
                 _ => Retrieval::AmpThread { thread_id },
             };
-            let entry = entry(retrieval, harness, capture::context(here()), env);
-            Ok(Plan::Queue { entry, quiet: false })
+            queued(retrieval, harness, None, false)
         }
         What::File { harness, file } => {
-            let path = here().unwrap_or_default().join(&file);
-            match capture::session_file(&path)? {
+            match capture::session_file(&here().unwrap_or_default().join(&file))? {
                 HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
-                HookEvent::Session { retrieval, cwd } => {
-                    let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
-                    Ok(Plan::Queue { entry, quiet: false })
-                }
+                HookEvent::Session { retrieval, cwd } => queued(retrieval, harness, cwd, false),
             }
         }
-        What::Note(note) => {
+        What::Hook { harness, payload } => {
+            let is_notify = payload.is_some();
+            let payload = payload.map_or_else(|| hooks_json(cx), |payload| Ok(payload.into_bytes()))?;
+            // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
+            let quiet = harness != Harness::ClaudeCode && !is_notify;
+            match capture::hook_event(harness, &payload, &cx.env)? {
+                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
+                HookEvent::Session { retrieval, cwd } => queued(retrieval, harness, cwd, quiet),
+            }
+        }
+        What::Note { harness, tags, scope, thread_id } => {
             let mut context = capture::context(here());
-            let direct = note.direct;
-            let harness = harness_here(note.harness, env);
-            let scope = match note.scope {
-                Some(scope) => scope,
-                // What an agent has to say is about its repository, unless it says otherwise.
-                None if harness != Harness::Manual && context.repo.is_some() => Scope::Repo,
-                None => Scope::Global,
-            };
+            let harness = harness_here(harness, &cx.env);
+            // What an agent has to say is about its repository, unless it says otherwise.
+            let is_here = harness != Harness::Manual && context.repo.is_some();
+            let scope = scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
             // A folder without git is where sessions learn something; a person's note is about more than that.
             if harness == Harness::Manual
                 && scope == Scope::Global
@@ -283,27 +215,12 @@ fn plan(what: What, env: &Env, reporter: &Reporter) -> Result<Plan> {
             {
                 context.repo = None;
             }
-            let entry = entry(inline(note, scope, reporter)?, harness, context, env);
+            let title = args.text("title").unwrap_or_default().to_owned();
+            let body = body(args, cx)?;
+            let retrieval = Retrieval::Inline { title, body, tags, scope, thread_id };
+            let entry = entry(retrieval, harness, context, &cx.env);
             entry.check().map_err(|error| of_note(&error))?;
-            Ok(if direct { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
-        }
-        What::Hook { harness: harness @ Harness::Other(_), .. } => {
-            Err(Error::usage(format!("a session of {harness} is captured by its id"))
-                .hint("add --thread-id ID"))
-        }
-        What::Hook { harness, payload } => {
-            let is_notify = payload.is_some();
-            let payload = match payload {
-                Some(payload) => payload.into_bytes(),
-                None => hooks_json(reporter)?,
-            };
-            let (retrieval, cwd) = match capture::hook_event(harness, &payload, env)? {
-                HookEvent::Nothing(why) => return Ok(Plan::Nothing(why)),
-                HookEvent::Session { retrieval, cwd } => (retrieval, cwd),
-            };
-            let entry = entry(retrieval, harness, capture::context(cwd.or_else(here)), env);
-            // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
-            Ok(Plan::Queue { entry, quiet: harness != Harness::ClaudeCode && !is_notify })
+            Ok(if args.has("direct") { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
         }
     }
 }
@@ -316,13 +233,13 @@ fn harness_here(given: Harness, env: &Env) -> Harness {
     }
 }
 
-fn nothing_queued(why: &str, json: bool, stdout: &mut Stdout) -> Result<()> {
+fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
     let why = one_line(why, 1000);
-    stderr::line(&format!("{}: nothing queued: {why}", ABOUT.name));
-    if json { stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
+    cx.say(&format!("nothing queued: {why}"));
+    if cx.json { cx.stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
 }
 
-fn entry(retrieval: Retrieval, harness: Harness, context: Context, env: &Env) -> QueueEntry {
+fn entry(retrieval: Retrieval, harness: Harness, context: entry::Context, env: &Env) -> QueueEntry {
     QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context }
 }
 
@@ -342,30 +259,19 @@ fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     Ok(())
 }
 
-/// The new entry in the queue, or the one about the same session that waits already.
-fn queue(entry: &QueueEntry, config: &memory::MemoryConfig) -> Result<Waiting> {
-    Ok(Journal::at(&Root::at(&config.storage.root)).put(entry)?.waiting())
-}
-
-fn print_json(waiting: &Waiting, stdout: &mut Stdout) -> Result<()> {
+fn print_queued(waiting: &Waiting, cx: &mut Context) -> Result<()> {
+    if !cx.json {
+        return cx.stdout.line(&waiting.path.to_string_lossy());
+    }
     let mut json = waiting.entry.json();
     json["id"] = json!(waiting.id);
     json["path"] = json!(waiting.path.to_string_lossy());
-    stdout.json(&json)
+    cx.stdout.json(&json)
 }
 
-/// Writes the note without the queue. What an agent writes holds
-/// in its repository at most; the rest waits for a person.
-fn write_note(
-    entry: QueueEntry,
-    config: &memory::MemoryConfig,
-    json: bool,
-    env: &Env,
-    reporter: &Reporter,
-    stdout: &mut Stdout,
-) -> Result<()> {
+/// Writes the note without the queue. What an agent writes holds in its repository at most; the rest waits for a person.
+fn write_note(entry: QueueEntry, store: &Store, cx: &mut Context) -> Result<()> {
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
-    let root = Root::at(&config.storage.root);
     let source = Source {
         harness: Some(entry.harness.to_string()),
         thread_id,
@@ -374,7 +280,6 @@ fn write_note(
         at: Some(entry.timestamp.to_string()),
         other: Vec::new(),
     };
-    let service = NoteService::new(Topics::at(&root), env.now());
     let by = if entry.harness == Harness::Manual { By::Person } else { By::Agent };
     let is_here_alone = by == By::Person || scope == Scope::Repo;
     let text = NoteText { title: &title, summary: "", tags: &tags, body: &body };
@@ -382,7 +287,7 @@ fn write_note(
     let waits_as_a_whole = !unproven.is_empty() || !is_here_alone && source.repo.is_none();
     let reach = (!is_here_alone).then(|| "An agent captured it for all repositories.".to_owned());
     let reasons: Vec<String> = reach.into_iter().chain(unproven).collect();
-    let now = env.now().as_millisecond();
+    let now = cx.env.now().as_millisecond();
     if waits_as_a_whole {
         let (summary, sources) = (String::new(), vec![source.clone()]);
         let draft = Draft { title: title.clone(), summary, tags, scope, until: None, body, sources };
@@ -392,39 +297,36 @@ fn write_note(
             session: Some(source),
             ..Proposal::new(Op::Create, &title, by, now)
         };
-        let waits = service.propose(proposal)?;
-        refresh_after_change(config, &root, env.today(), reporter);
-        return print_waiting(&waits, &root, json, stdout, reporter);
+        let waits = store.service.propose(proposal)?;
+        store.refresh(cx);
+        return print_waiting(&waits, &store.root, cx);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
     let new = NewNote { title, summary: String::new(), tags, scope, body, by, sources: vec![source.clone()] };
-    let note = service.capture(new)?;
+    let note = store.service.capture(new)?;
     if !is_here_alone {
         let widened = Proposal::about(&note.entry, Op::Widen, None, by, now);
-        let waits = service.propose(Proposal { reasons, session: Some(source), ..widened })?;
-        warn_waiting(&waits, reporter);
+        let waits = store.service.propose(Proposal { reasons, session: Some(source), ..widened })?;
+        warn_waiting(&waits, cx);
     }
-    refresh_after_change(config, &root, env.today(), reporter);
-    print(&note, json, stdout)
+    store.refresh(cx);
+    print(&note, cx)
 }
 
-fn inline(note: Note, scope: Scope, reporter: &Reporter) -> Result<Retrieval> {
-    let body = match note.body {
-        Body::Given(body) => body,
-        Body::Stdin => {
-            let terms = stdin::StdinOptions {
-                deadline: Deadline::after(PATIENCE),
-                cap: CAP,
-                typed: true,
-                is_whole: |_| false,
-                if_silent: "Give the body with --body TEXT if nothing is piped in",
-                if_late: "pipe in a body that ends",
-            };
-            stdin::read(&terms, reporter)?.unwrap_or_default()
-        }
+fn body(args: &Args, cx: &Context) -> Result<String> {
+    let body = args.text("body").unwrap_or_default();
+    if body != "-" {
+        return Ok(body.to_owned());
+    }
+    let terms = stdin::StdinOptions {
+        deadline: Deadline::after_seconds(PATIENCE),
+        cap: CAP,
+        typed: true,
+        is_whole: |_| false,
+        if_silent: "Give the body with --body TEXT if nothing is piped in",
+        if_late: "pipe in a body that ends",
     };
-    let (title, tags) = (note.title, note.tags);
-    Ok(Retrieval::Inline { title, body, tags, scope, thread_id: note.thread_id })
+    Ok(stdin::read(&terms, &cx.reporter)?.unwrap_or_default())
 }
 
 /// The same faults, with the names of the flags instead of the entry's keys.
@@ -439,34 +341,12 @@ fn of_note(error: &Error) -> Error {
     Error::usage(format!("not a note that can be kept: {}", list.join("; "))).with_faults(faults)
 }
 
-fn whole_entry(reporter: &Reporter) -> Result<QueueEntry> {
-    let bytes = json_on_stdin(PATIENCE, true, reporter)?.unwrap_or_default();
-    QueueEntry::parse(&bytes)
-}
-
-fn hooks_json(reporter: &Reporter) -> Result<Vec<u8>> {
-    let missing = |what: &str| {
-        Error::usage(format!("{what}; a hook's JSON is expected there"))
-            .hint("let the program run this as its hook, or give --title and --body for a note")
+fn hooks_json(cx: &Context) -> Result<Vec<u8>> {
+    let what = match json_on_stdin(Deadline::after(HOOK_PATIENCE), false, &cx.reporter)? {
+        None => "stdin is a terminal",
+        Some(bytes) if bytes.trim_ascii().is_empty() => "stdin is empty",
+        Some(bytes) => return Ok(bytes),
     };
-    match json_on_stdin(HOOK_PATIENCE, false, reporter)? {
-        None => Err(missing("stdin is a terminal")),
-        Some(bytes) if bytes.trim_ascii().is_empty() => Err(missing("stdin is empty")),
-        Some(bytes) => Ok(bytes),
-    }
-}
-
-/// Reads one JSON object. Does not wait for the end of stdin, as some programs leave it open for a hook.
-fn json_on_stdin(patience: Duration, typed: bool, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
-    let terms = stdin::StdinOptions {
-        deadline: Deadline::after(patience),
-        cap: CAP,
-        typed,
-        is_whole: |bytes| {
-            bytes.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
-        },
-        if_silent: "A JSON object is expected there",
-        if_late: "write one JSON object to it",
-    };
-    stdin::read_bytes(&terms, reporter)
+    Err(Error::usage(format!("{what}; a hook's JSON is expected there"))
+        .hint("let the program run this as its hook, or give --title and --body for a note"))
 }

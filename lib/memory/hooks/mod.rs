@@ -27,7 +27,8 @@ use crate::memory::hooks::settings::{Form, Hook, Made, not_for, with_hooks, with
 use std::path::{Path, PathBuf};
 
 /// The harnesses with hooks, for messages.
-pub(crate) const NAMES: &str = "amp, claude-code, codex, copilot, cursor, gemini, opencode or qwen-code";
+pub(crate) const NAMES: &[&str] =
+    &["amp", "claude-code", "codex", "copilot", "cursor", "gemini", "opencode", "qwen-code"];
 
 pub(crate) fn named(harness: &str) -> Option<&'static Home> {
     Home::named(harness).filter(|home| home.harness != "pi")
