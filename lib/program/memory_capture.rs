@@ -12,14 +12,13 @@ use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{repository, stdin};
-use crate::config::memory::{self, MemoryConfig, Redact};
+use crate::config::memory::{self, Redact};
 use crate::harness::shell::AgentShell;
-use crate::memory::capture::past::Period;
 use crate::memory::capture::{self, HookEvent};
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
 use crate::memory::service::NewNote;
-use crate::program::memory_capture::forms::What;
+use crate::program::memory_capture::forms::{NoteFlags, What, needs_id};
 use crate::program::notes::{CONFIG, PATIENCE, Store, json_on_stdin, print, print_waiting, warn_waiting};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{self, Harness, QueueEntry, Retrieval};
@@ -27,7 +26,6 @@ use crate::store::journal::{Journal, Waiting};
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
 use serde_json::json;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -105,19 +103,6 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
 }
 
-/// What becomes of the input.
-enum Plan {
-    /// With `quiet` the path is not printed.
-    Queue {
-        entry: QueueEntry,
-        quiet: bool,
-    },
-    /// Write a note without the queue.
-    Write(QueueEntry),
-    Past(Period, Option<Harness>),
-    Nothing(String),
-}
-
 fn capture(what: What, args: &Args, cx: &mut Context) -> Result<()> {
     if cx.env.os("AGENT_MEMORY_RUN").is_some() {
         return nothing_queued(
@@ -125,58 +110,17 @@ fn capture(what: What, args: &Args, cx: &mut Context) -> Result<()> {
             cx,
         );
     }
-    // Read when it is needed: a hook that has nothing to queue is done without.
-    let config = |cx: &Context| memory::load(args.path("config"), &cx.env, &cx.reporter);
     if let Some(harness) = what.harness() {
-        expect_described(harness, "option \"--harness\"", || config(cx))?;
+        expect_described(harness, "option \"--harness\"", args, cx)?;
     }
-    match plan(what, args, cx)? {
-        Plan::Past(period, harness) => past::queue_past(period, harness, args, &config(cx)?, cx),
-        Plan::Nothing(why) => nothing_queued(&why, cx),
-        Plan::Write(mut entry) => {
-            let store = Store::open(args, cx)?;
-            redact(&mut entry, &store.config.redact)?;
-            write_note(entry, &store, cx)
-        }
-        Plan::Queue { mut entry, quiet } => {
-            expect_described(entry.harness, "not a queue entry: harness", || config(cx))?;
-            let config = config(cx)?;
-            redact(&mut entry, &config.redact)?;
-            // It may be the one about the same session that waits already.
-            let waiting = Journal::at(&Root::at(&config.storage.root)).put(&entry)?.waiting();
-            if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
-        }
-    }
-}
-
-/// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
-fn expect_described(
-    harness: Harness,
-    place: &str,
-    config: impl FnOnce() -> Result<MemoryConfig>,
-) -> Result<()> {
-    let Harness::Other(_) = harness else { return Ok(()) };
-    let name = harness.name();
-    if config()?.harnesses.contains_key(name) {
-        return Ok(());
-    }
-    Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
-}
-
-fn plan(what: What, args: &Args, cx: &Context) -> Result<Plan> {
-    let here = || cx.env.current_dir().ok();
-    // Of a session: where it ran, or else here.
-    let queued = |retrieval, harness, cwd: Option<PathBuf>, quiet| {
-        let context = capture::context(cwd.or_else(here));
-        Ok(Plan::Queue { entry: entry(retrieval, harness, context, &cx.env), quiet })
-    };
     match what {
-        What::Past { period, harness } => Ok(Plan::Past(period, harness)),
+        What::Past { period, harness } => past::queue_past(period, harness, args, cx),
         What::Entry => {
             let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?;
             let mut entry = QueueEntry::parse(&bytes.unwrap_or_default())?;
             entry.harness = harness_here(entry.harness, &cx.env);
-            Ok(Plan::Queue { entry, quiet: false })
+            expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
+            queue(entry, false, args, cx)
         }
         What::Session { harness, thread_id } => {
             let retrieval = match harness {
@@ -184,45 +128,85 @@ fn plan(what: What, args: &Args, cx: &Context) -> Result<Plan> {
                 Harness::Other(_) => Retrieval::ReadCommand { thread_id },
                 _ => Retrieval::AmpThread { thread_id },
             };
-            queued(retrieval, harness, None, false)
+            queue_session(HookEvent::Session { retrieval, cwd: None }, harness, false, args, cx)
         }
         What::File { harness, file } => {
-            match capture::session_file(&here().unwrap_or_default().join(&file))? {
-                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
-                HookEvent::Session { retrieval, cwd } => queued(retrieval, harness, cwd, false),
-            }
+            let file = cx.env.current_dir().unwrap_or_default().join(file);
+            queue_session(capture::session_file(&file)?, harness, false, args, cx)
         }
+        // Only now it is known that there is such a program.
+        What::Hook { harness: harness @ Harness::Other(_), .. } => Err(needs_id(harness)),
         What::Hook { harness, payload } => {
-            let is_notify = payload.is_some();
-            let payload = payload.map_or_else(|| hooks_json(cx), |payload| Ok(payload.into_bytes()))?;
             // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
-            let quiet = harness != Harness::ClaudeCode && !is_notify;
-            match capture::hook_event(harness, &payload, &cx.env)? {
-                HookEvent::Nothing(why) => Ok(Plan::Nothing(why)),
-                HookEvent::Session { retrieval, cwd } => queued(retrieval, harness, cwd, quiet),
-            }
+            let quiet = harness != Harness::ClaudeCode && payload.is_none();
+            let payload = payload.map_or_else(|| hooks_json(cx), |payload| Ok(payload.into_bytes()))?;
+            queue_session(capture::hook_event(harness, &payload, &cx.env)?, harness, quiet, args, cx)
         }
-        What::Note { harness, tags, scope, thread_id } => {
-            let mut context = capture::context(here());
-            let harness = harness_here(harness, &cx.env);
-            // What an agent has to say is about its repository, unless it says otherwise.
-            let is_here = harness != Harness::Manual && context.repo.is_some();
-            let scope = scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
-            // A folder without git is where sessions learn something; a person's note is about more than that.
-            if harness == Harness::Manual
-                && scope == Scope::Global
-                && here().is_none_or(|dir| repository::of(&dir).is_none())
-            {
-                context.repo = None;
-            }
-            let title = args.text("title").unwrap_or_default().to_owned();
-            let body = body(args, cx)?;
-            let retrieval = Retrieval::Inline { title, body, tags, scope, thread_id };
-            let entry = entry(retrieval, harness, context, &cx.env);
-            entry.check().map_err(|error| of_note(&error))?;
-            Ok(if args.has("direct") { Plan::Write(entry) } else { Plan::Queue { entry, quiet: false } })
+        What::Note(flags) => {
+            let entry = note(flags, args, cx)?;
+            if args.has("direct") { write_note(entry, args, cx) } else { queue(entry, false, args, cx) }
         }
     }
+}
+
+/// Queues a session of which a program has told. It is of where it ran, or else of here.
+fn queue_session(
+    event: HookEvent,
+    harness: Harness,
+    quiet: bool,
+    args: &Args,
+    cx: &mut Context,
+) -> Result<()> {
+    match event {
+        HookEvent::Nothing(why) => nothing_queued(&why, cx),
+        HookEvent::Session { retrieval, cwd } => {
+            let context = capture::context(cwd.or_else(|| cx.env.current_dir().ok()));
+            queue(entry(retrieval, harness, context, &cx.env), quiet, args, cx)
+        }
+    }
+}
+
+/// With `quiet` the path is not printed.
+fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> Result<()> {
+    let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
+    redact(&mut entry, &config.redact)?;
+    // It may be the one about the same session that waits already.
+    let waiting = Journal::at(&Root::at(&config.storage.root)).put(&entry)?.waiting();
+    if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
+}
+
+/// A note of a person, or of an agent, as it is queued.
+fn note(flags: NoteFlags, args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let NoteFlags { tags, thread_id, .. } = flags;
+    let here = || cx.env.current_dir().ok();
+    let mut context = capture::context(here());
+    let harness = harness_here(flags.harness, &cx.env);
+    // What an agent has to say is about its repository, unless it says otherwise.
+    let is_here = harness != Harness::Manual && context.repo.is_some();
+    let scope = flags.scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
+    // A folder without git is where sessions learn something; a person's note is about more than that.
+    if harness == Harness::Manual
+        && scope == Scope::Global
+        && here().is_none_or(|dir| repository::of(&dir).is_none())
+    {
+        context.repo = None;
+    }
+    let title = args.text("title").unwrap_or_default().to_owned();
+    let retrieval = Retrieval::Inline { title, body: body(args, cx)?, tags, scope, thread_id };
+    let entry = entry(retrieval, harness, context, &cx.env);
+    entry.check().map_err(|error| of_note(&error))?;
+    Ok(entry)
+}
+
+/// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
+fn expect_described(harness: Harness, place: &str, args: &Args, cx: &Context) -> Result<()> {
+    let Harness::Other(_) = harness else { return Ok(()) };
+    let name = harness.name();
+    let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
+    if config.harnesses.contains_key(name) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
 }
 
 /// In an agent's shell nothing is a person's.
@@ -270,7 +254,9 @@ fn print_queued(waiting: &Waiting, cx: &mut Context) -> Result<()> {
 }
 
 /// Writes the note without the queue. What an agent writes holds in its repository at most; the rest waits for a person.
-fn write_note(entry: QueueEntry, store: &Store, cx: &mut Context) -> Result<()> {
+fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()> {
+    let store = Store::open(args, cx)?;
+    redact(&mut entry, &store.config.redact)?;
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
     let source = Source {
         harness: Some(entry.harness.to_string()),

@@ -11,7 +11,7 @@ use crate::memory::sync::remote::shown;
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{Outcome, Report, Request, sync};
 use crate::memory::waiting;
-use crate::program::notes::{CONFIG, Store};
+use crate::program::notes::{CONFIG, Store, counted};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
@@ -166,8 +166,8 @@ fn print(report: &Report, cx: &mut Context) -> Result<()> {
 fn summary(report: &Report) -> String {
     let (received, sent) = (notes(&report.received), notes(&report.sent));
     let would = if report.dry_run { "would be " } else { "" };
-    let noun = |count: usize| if count == 1 { "note" } else { "notes" };
-    let mut line = format!("{received} {} {would}received, {sent} {would}sent", noun(received));
+    let received = counted(received, "note", "notes");
+    let mut line = format!("{received} {would}received, {sent} {would}sent");
     if !report.conflicts.is_empty() {
         line += &format!(", {} to review", report.conflicts.len());
     }

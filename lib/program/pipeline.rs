@@ -5,6 +5,7 @@ use crate::base::cli::{Args, Context, Reporter};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::file::RunLock;
 use crate::base::text::lossy;
 use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
@@ -92,13 +93,16 @@ pub(super) fn open(
     let reply = from.map(|from| reply(from, &config, &cx.reporter)).transpose()?;
     root.make()?;
     let patience = if matches!(mode, Mode::Run | Mode::DryRun) { Duration::ZERO } else { PATIENCE };
-    let busy = match hold(cx.program, &root, &cx.env, patience)? {
-        Ok(_) if mode == Mode::DryRun && config.llm.command.is_none() => {
+    let busy = match hold(patience, &root, cx)? {
+        RunLock::Acquired(_) if mode == Mode::DryRun && config.llm.command.is_none() => {
             let why = "a dry run asks the LLM, and no LLM command is set";
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
-        Ok(lock) => return Ok(Some(Opened { config, redactor, root, reply, _lock: lock })),
-        Err(other) => format!("{other} is at work on this store"),
+        RunLock::Acquired(lock) => return Ok(Some(Opened { config, redactor, root, reply, _lock: lock })),
+        RunLock::HeldBy(other) => match other.trim() {
+            "" => "another run is at work on this store".to_owned(),
+            other => format!("{other} is at work on this store"),
+        },
     };
     if mode == Mode::Undo {
         return Err(Error::busy(busy).hint("try again when it is done"));
@@ -170,22 +174,14 @@ pub(super) fn tell_parts_left(applied: &Applied, is_quiet: bool, cx: &Context) {
     }
 }
 
-/// The lock of the one run that may be at work, or who has it.
-fn hold(
-    program: &str,
-    root: &Root,
-    env: &Env,
-    patience: Duration,
-) -> Result<std::result::Result<fs_err::File, String>> {
-    let path = root.run_lock();
-    let holder = format!("{} (process {}) since {}", program, std::process::id(), env.now());
+/// The lock of the one run that may be at work.
+fn hold(patience: Duration, root: &Root, cx: &Context) -> Result<RunLock> {
+    let holder = format!("{} (process {}) since {}", cx.program, std::process::id(), cx.env.now());
     let until = Deadline::after(patience);
     loop {
-        match file::hold(&path, &holder)? {
-            file::RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
-            file::RunLock::HeldBy(other) if other.is_empty() => return Ok(Err("another run".to_owned())),
-            file::RunLock::HeldBy(other) => return Ok(Err(other.trim().to_owned())),
-            file::RunLock::Acquired(lock) => return Ok(Ok(lock)),
+        match file::hold(&root.run_lock(), &holder)? {
+            RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
+            lock => return Ok(lock),
         }
     }
 }

@@ -10,18 +10,39 @@ use crate::store::journal::entry::{Harness, NAME_FORM, TAG_FORM, id_fault};
 
 #[derive(Debug)]
 pub(super) enum What {
-    /// Its title and its text are in the arguments.
-    Note { harness: Harness, tags: Vec<String>, scope: Option<Scope>, thread_id: Option<String> },
+    Note(NoteFlags),
     /// A session by its id.
-    Session { harness: Harness, thread_id: String },
+    Session {
+        harness: Harness,
+        thread_id: String,
+    },
     /// A session in a file.
-    File { harness: Harness, file: String },
+    File {
+        harness: Harness,
+        file: String,
+    },
     /// A hook's JSON, on stdin or as an argument.
-    Hook { harness: Harness, payload: Option<String> },
+    Hook {
+        harness: Harness,
+        payload: Option<String>,
+    },
     /// A whole queue entry on stdin.
     Entry,
     /// The sessions that lie on this machine already.
-    Past { period: Period, harness: Option<Harness> },
+    Past {
+        period: Period,
+        harness: Option<Harness>,
+    },
+}
+
+/// What goes with a note's title and text, which are in the arguments.
+#[derive(Debug)]
+pub(super) struct NoteFlags {
+    pub(super) harness: Harness,
+    pub(super) tags: Vec<String>,
+    /// `None`: not said.
+    pub(super) scope: Option<Scope>,
+    pub(super) thread_id: Option<String>,
 }
 
 impl What {
@@ -49,7 +70,7 @@ impl What {
             _ if args.has("entry") => return Ok(What::Entry),
             (true, true, harness) => {
                 let harness = harness.unwrap_or(Harness::Manual);
-                return Ok(What::Note { harness, tags, scope, thread_id });
+                return Ok(What::Note(NoteFlags { harness, tags, scope, thread_id }));
             }
             (false, false, Some(harness)) => return session(harness, thread_id, payload),
             (true, false, _) => {
@@ -66,7 +87,7 @@ impl What {
     /// The program that is named.
     pub(super) fn harness(&self) -> Option<Harness> {
         match self {
-            What::Note { harness, .. }
+            What::Note(NoteFlags { harness, .. })
             | What::Session { harness, .. }
             | What::File { harness, .. }
             | What::Hook { harness, .. } => Some(*harness),
@@ -108,15 +129,17 @@ fn thread_id(id: &str) -> Result<String> {
     }
 }
 
+pub(super) fn needs_id(harness: Harness) -> Error {
+    Error::usage(format!("a session of {harness} is captured by its id")).hint("add --thread-id ID")
+}
+
 fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
     let (error, hint) = match (harness, thread_id, payload) {
         (Harness::Amp | Harness::Opencode | Harness::Other(_), Some(thread_id), _) => {
             return Ok(What::Session { harness, thread_id });
         }
         (Harness::Pi, None, Some(file)) => return Ok(What::File { harness, file }),
-        (Harness::Amp | Harness::Opencode | Harness::Other(_), None, _) => {
-            (format!("a session of {harness} is captured by its id"), "add --thread-id ID")
-        }
+        (Harness::Amp | Harness::Opencode, None, _) => return Err(needs_id(harness)),
         (Harness::Manual | Harness::Agent, ..) => (
             format!("harness \"{harness}\" has no sessions, only notes"),
             "add --title and --body, or name another harness",

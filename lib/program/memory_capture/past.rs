@@ -3,7 +3,7 @@
 use crate::base::cli::{Args, Context};
 use crate::base::error::Result;
 use crate::base::text::{one_line, size};
-use crate::config::memory::MemoryConfig;
+use crate::config::memory::{self, MemoryConfig};
 use crate::memory::capture::past::{Past, PastSession, Period, Search};
 use crate::memory::consolidate::forecast;
 use crate::program::memory_capture::{nothing_queued, print_queued, redact};
@@ -18,13 +18,8 @@ use std::collections::BTreeMap;
 /// Of how many unreadable sessions it is told why.
 const TOLD: usize = 3;
 
-pub(super) fn queue_past(
-    period: Period,
-    only: Option<Harness>,
-    args: &Args,
-    config: &MemoryConfig,
-    cx: &mut Context,
-) -> Result<()> {
+pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx: &mut Context) -> Result<()> {
+    let config = &memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     let root = Root::at(&config.storage.root);
     let past = Search { period, only, root: &root, config, env: &cx.env }.run()?;
     for why in past.unreadable.iter().take(TOLD) {
