@@ -76,22 +76,13 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
-    /// A flag that the program does not have, for "did you mean".
-    unknown_flag: Option<String>,
     faults: Vec<Fault>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error {
-            kind,
-            message: message.into(),
-            hint: None,
-            unknown_flag: None,
-            faults: Vec::new(),
-            source: None,
-        }
+        Error { kind, message: message.into(), hint: None, faults: Vec::new(), source: None }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Error {
@@ -182,10 +173,6 @@ impl Error {
         &self.faults
     }
 
-    pub(super) fn unknown_flag(&self) -> Option<&str> {
-        self.unknown_flag.as_deref()
-    }
-
     /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: the token budget.
     pub fn exit_code(&self) -> u8 {
         self.kind.exit_code()
@@ -193,7 +180,7 @@ impl Error {
 
     /// What to do next, if anything.
     pub fn next_step(&self) -> Option<&str> {
-        self.hint.as_deref().or(self.unknown_flag.as_ref().map(|_| "see --help"))
+        self.hint.as_deref()
     }
 
     /// The line that a person reads: the message, then the next step.
@@ -236,14 +223,9 @@ impl From<std::io::Error> for Error {
 impl From<lexopt::Error> for Error {
     fn from(error: lexopt::Error) -> Error {
         match error {
-            lexopt::Error::UnexpectedOption(flag) => Error {
-                unknown_flag: Some(flag.clone()),
-                ..Error::usage(format!("unknown option \"{flag}\""))
-            },
             lexopt::Error::MissingValue { option: Some(flag) } => {
                 Error::usage(format!("option \"{flag}\" needs a value"))
             }
-            lexopt::Error::UnexpectedArgument(value) => Error::unexpected(&value.to_string_lossy()),
             lexopt::Error::UnexpectedValue { option, value } => Error::usage(format!(
                 "option \"{option}\" takes no value, got \"{}\"",
                 value.to_string_lossy()

@@ -44,7 +44,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// All of them, in alphabetical order of their names.
-pub(crate) static HARNESSES: &[&Spec] = &[
+pub(crate) const HARNESSES: &[&Spec] = &[
     &amp::SPEC,
     &claude_code::SPEC,
     &codex::SPEC,

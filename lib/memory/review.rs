@@ -63,7 +63,8 @@ impl Pending {
             }
             _ => String::new(),
         };
-        diff_lines(&before, &after)
+        let lines = diff_lines(&before, &after);
+        lines.iter().map(|line| line.trim_end().to_owned()).collect()
     }
 }
 
@@ -313,7 +314,7 @@ pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<String> {
             ChangeTag::Insert => '+',
             ChangeTag::Equal => ' ',
         };
-        format!("{sign} {}", change.value().trim_end_matches(['\n', '\r'])).trim_end().to_owned()
+        format!("{sign} {}", change.value().trim_end_matches(['\n', '\r']))
     };
     diff.iter_all_changes().map(line).collect()
 }

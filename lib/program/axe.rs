@@ -1,9 +1,8 @@
 //! `axe`: the dispatcher. `axe run x` is `axe-run x`, found beside this program, then on PATH.
 
-use crate::base::cli::{About, Program, Stdout, value};
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, Words, value};
 use crate::base::error::Result;
-use crate::program::family::{self, Family, FamilyAction};
+use crate::program::family::{Family, OWN};
 use crate::program::{axe_agents, axe_config, axe_gc, axe_run, manuals};
 use std::process::ExitCode;
 
@@ -21,13 +20,9 @@ const ABOUT: About = About {
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
-    more: "Each command is a separate program: \"axe run x\" is \"axe-run x\". A program that is not beside \
-           this one is searched on PATH, so your own axe-anything works as \"axe anything\".\n\n    \
-           git log -5 | axe run -p 'What happened?' summariser\n    \
-           eval \"$(axe completions bash)\"\n    \
-           axe help configuration | less\n\n\
-           The manuals are formats, configuration, pipelines, security, installation and comparison.",
-    sections: &[],
+    words: Words::Program(OWN),
+    text: include_str!("axe.md"),
+    ..About::BLANK
 };
 
 const FAMILY: Family = Family {
@@ -39,11 +34,11 @@ const FAMILY: Family = Family {
 };
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse: family::parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    FAMILY.run(action, env, stdout)
+fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    FAMILY.run(args, cx)
 }
 
 #[cfg(test)]

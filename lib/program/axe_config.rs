@@ -1,8 +1,7 @@
 //! `axe-config`: show where the configuration is, or create one.
 
-use crate::base::cli::{About, Arguments, Program, Stdout, text};
-use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::cli::{self, About, Args, Context, Words};
+use crate::base::error::Result;
 use crate::base::file;
 use crate::config::scaffold;
 use std::io;
@@ -17,42 +16,18 @@ pub(super) const ABOUT: About = About {
         ("init", "create agents/, skills/sample/SKILL.md and config.toml; keep what exists"),
     ],
     flags: &[],
-    more: "The directory is $XDG_CONFIG_HOME/axe, else ~/.config/axe (on macOS ~/Library/Application \
-           Support/axe). config.toml is readable only by its owner, because it may contain keys.\n\n    ls \"$(axe-config path)/agents\"",
-    sections: &[],
+    words: Words::Command(0),
+    text: include_str!("axe_config.md"),
+    ..About::BLANK
 };
 
-#[derive(Debug)]
-enum Action {
-    Path,
-    Init,
-}
-
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Action> {
-    use lexopt::prelude::*;
-    let mut words = Vec::new();
-    while let Some(arg) = p.next()? {
-        match arg {
-            Value(word) => words.push(text(word)?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["path"] => Ok(Action::Path),
-        ["init"] => Ok(Action::Init),
-        [] => Err(Error::usage("a command is required: path or init")),
-        ["path" | "init", extra, ..] => Err(Error::unexpected(extra)),
-        [unknown, ..] => Err(Error::usage(format!("unknown command \"{unknown}\"")).hint("use path or init")),
-    }
-}
-
-fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let dir = env.config_dir()?;
-    if matches!(action, Action::Init) {
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    let dir = cx.env.config_dir()?;
+    if args.words() == ["init"] {
         let sample = dir.join("skills").join("sample");
         file::make_dir(&dir.join("agents"))?;
         file::make_dir(&sample)?;
@@ -66,6 +41,5 @@ fn run(action: Action, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             }
         }
     }
-    stdout.line(&dir.display().to_string())?;
-    Ok(ExitCode::SUCCESS)
+    cx.stdout.line(&dir.display().to_string())
 }

@@ -11,12 +11,13 @@ use crate::agent::named::{NamedConversation, with_names};
 use crate::agent::prepare::{Overrides, PreparedAgent, Prompt};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::sub_agent::run_agent;
-use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, apart, flag, text, value};
+use crate::base::cli::{
+    self, About, Args, Context, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds, value,
+};
 use crate::base::deadline::Deadline;
-use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::stderr::line;
-use crate::base::{signal, stdin};
+use crate::base::stdin;
 use crate::config::agent::{self, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
@@ -24,7 +25,6 @@ use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
 use crate::provider::message::{Repeats, Reply, Stop};
 use crate::store::conversation::ConversationName;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -32,7 +32,6 @@ pub(super) const ABOUT: About = About {
     name: "axe-run",
     caption: "run an agent: prompt in, answer out",
     usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
-    commands: &[],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
         value("attach", "FILE", "show the model an image or a PDF; repeatable"),
@@ -41,9 +40,9 @@ pub(super) const ABOUT: About = About {
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
-        value("timeout", "SECONDS", "limit for stdin, calls and sub-agents (default 120)"),
-        value("max-tokens-total", "N", "limit for the tokens of all calls; exit 4 before the next one"),
-        value("agents-dir", "DIR", "look for agents in DIR first"),
+        seconds("timeout", "limit for stdin, calls and sub-agents (default 120)"),
+        count("max-tokens-total", "limit for the tokens of all calls; exit 4 before the next one"),
+        path("agents-dir", "DIR", "look for agents in DIR first"),
         flag("no-stdin", "do not read stdin"),
         flag("skip-empty", "do nothing if what is piped in is blank"),
         flag("newline", "end the answer with a newline if it has none"),
@@ -53,86 +52,27 @@ pub(super) const ABOUT: About = About {
         flag("json", "print a JSON object with the answer and its token counts"),
         flag("verbose", "describe every step on stderr").short('v'),
     ],
-    more: "AGENT is defined in agents/AGENT.toml in the configuration directory; create one with \
-           \"axe agents init AGENT\". Piped input becomes the user message; without it the message is \"Execute \
-           the task described in your instructions.\" With [memory] enabled, the newest entries of the agent's \
-           log are part of the prompt, and the run is added to the log.\n\n    \
-           git diff | axe-run -p 'Review this.' reviewer | tee review.md\n    \
-           axe-run --json -p 'Anything odd?' reviewer < app.log | jq -r .content",
-    sections: &[("", include_str!("axe_run.md"))],
+    words: Words::Needed(usize::MAX, "agent name is required", "see them with: axe agents list"),
+    rules: &[Rule::Apart("--skip-empty", &["--no-stdin"], "")],
+    text: include_str!("axe_run.md"),
+    ..About::BLANK
 };
-
-#[derive(Debug, Default)]
-struct Args {
-    agent: String,
-    model: Option<String>,
-    overrides: Overrides,
-    prompt: Option<String>,
-    attach: Vec<String>,
-    conversation: Option<ConversationName>,
-    timeout: Option<u64>,
-    max_tokens_total: Option<u64>,
-    agents_dir: Option<PathBuf>,
-    no_stdin: bool,
-    skip_empty: bool,
-    newline: bool,
-    stream: bool,
-    strict: bool,
-    dry_run: bool,
-    json: bool,
-    verbose: bool,
-}
 
 /// Seconds, unless `--timeout` is given.
 const TIMEOUT: u64 = 120;
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut args = Args::default();
-    let mut agents = Vec::new();
-    while let Some(arg) = p.next()? {
-        match arg {
-            Short('p') | Long("prompt") => args.prompt = Some(p.text()?),
-            Long("attach") => args.attach.push(p.text()?),
-            Long("conversation") => args.conversation = Some(ConversationName::parse(&p.text()?)?),
-            Long("model") => args.model = Some(p.text()?),
-            Long("skill") => args.overrides.skill = Some(p.text()?),
-            Long("schema") => args.overrides.schema = Some(p.text()?),
-            Long("workdir") => args.overrides.workdir = Some(p.text()?),
-            Long("timeout") => args.timeout = Some(p.seconds()?),
-            Long("max-tokens-total") => args.max_tokens_total = Some(p.count()? as u64),
-            Long("agents-dir") => args.agents_dir = Some(p.path()?),
-            Long("no-stdin") => args.no_stdin = true,
-            Long("skip-empty") => args.skip_empty = true,
-            Long("newline") => args.newline = true,
-            Long("stream") => args.stream = true,
-            Long("strict") => args.strict = true,
-            Long("dry-run") => args.dry_run = true,
-            Long("json") => args.json = true,
-            Short('v') | Long("verbose") => args.verbose = true,
-            Value(name) => agents.push(text(name)?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    if args.prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
-        return Err(Error::usage("the value of \"--prompt\" is empty"));
-    }
-    let mut agents = agents.into_iter();
-    args.agent = agents
-        .next()
-        .ok_or_else(|| Error::usage("agent name is required").hint("see them with: axe agents list"))?;
-    match agents.next() {
-        Some(more) => Err(Error::unexpected(&more).hint(match args.prompt {
-            None => format!("a prompt needs -p: axe-run -p \"…\" {}", args.agent),
-            Some(_) => "a run takes one agent".to_owned(),
-        })),
-        None if args.skip_empty && args.no_stdin => Err(apart("--skip-empty", "--no-stdin")),
-        None => Ok(args),
-    }
+/// The one agent that is named.
+fn agent_name(args: &Args) -> Result<AgentName> {
+    let words = args.words();
+    let [name, more, ..] = words[..] else { return AgentName::parse(words.first().unwrap_or(&"")) };
+    Err(Error::unexpected(more).hint(match args.has("prompt") {
+        false => format!("a prompt needs -p: axe-run -p \"…\" {name}"),
+        true => "a run takes one agent".to_owned(),
+    }))
 }
 
 fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
@@ -147,55 +87,72 @@ fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
     }
 }
 
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    signal::watch(ABOUT.name, args.json);
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    cx.watch_signals();
     let started = Instant::now();
-    let reporter = Reporter::new(args.verbose);
-    let env = &with_agents_dir(env, args.agents_dir.as_deref());
+    cx.reporter = Reporter::new(args.has("verbose"));
+    cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
+    let Context { env, stdout, reporter, .. } = cx;
 
-    let name = AgentName::parse(&args.agent)?;
-    let agent = agent::load(&name, env, &reporter)?;
-    let timeout = args.timeout.or(agent.timeout_seconds()).unwrap_or(TIMEOUT);
+    let typed = args.text("prompt");
+    if typed.is_some_and(|prompt| prompt.trim().is_empty()) {
+        return Err(Error::usage("the value of \"--prompt\" is empty"));
+    }
+    let conversation = args.parsed("conversation", ConversationName::parse)?;
+    let name = agent_name(args)?;
+    let agent = agent::load(&name, env, reporter)?;
+    let timeout = args.number("timeout").or(agent.timeout_seconds()).unwrap_or(TIMEOUT);
     // Counted from the start: what the run waits for comes after this.
     let deadline = Deadline::after_seconds(timeout);
-    let model = Model::parse(args.model.as_deref().unwrap_or(&agent.model))?;
-    let global = Global::load(env, &reporter)?;
-    let prepared = PreparedAgent::new(name, agent, model, &args.overrides, &global, env, &reporter)?;
-    let files = attachments::read(&args.attach, env)?;
+    let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
+    let global = Global::load(env, reporter)?;
+    let text = |flag: &str| args.text(flag).map(str::to_owned);
+    let overrides = Overrides { skill: text("skill"), schema: text("schema"), workdir: text("workdir") };
+    let prepared = PreparedAgent::new(name, agent, model, &overrides, &global, env, reporter)?;
+    let files: Vec<String> = args.texts("attach").into_iter().map(str::to_owned).collect();
+    let files = attachments::read(&files, env)?;
     prepared.check_files(&files)?;
-    let piped = if args.no_stdin { None } else { stdin::read(&piped_in(deadline), &reporter)? };
-    if args.skip_empty && piped.is_none() && !stdin::is_terminal() {
+    let piped = if args.has("no-stdin") { None } else { stdin::read(&piped_in(deadline), reporter)? };
+    if args.has("skip-empty") && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     if reporter.is_verbose() {
-        describe(&prepared, piped.is_some(), files.len(), timeout, &reporter);
+        describe(&prepared, piped.is_some(), files.len(), timeout, reporter);
     }
     // Before the log is read: the run that has the conversation now will add to both.
-    let conversation = match &args.conversation {
+    let conversation = match &conversation {
         Some(conversation) => Some(NamedConversation::open(
-            &prepared.name, conversation, args.dry_run, deadline, env, &reporter,
+            &prepared.name,
+            conversation,
+            args.has("dry-run"),
+            deadline,
+            env,
+            reporter,
         )?),
         None => None,
     };
-    let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, &reporter);
-    let message = prompt::user_message(args.prompt.as_deref(), piped.as_deref());
+    let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, reporter);
+    let message = prompt::user_message(typed, piped.as_deref());
     let prompt = prepared.prompt(&log, message.clone());
-    if args.dry_run {
+    if args.has("dry-run") {
         let preview = Preview {
             system: &prompt.system,
             log: &log,
             conversation: conversation.as_ref(),
-            prompt: args.prompt.as_deref(),
+            prompt: typed,
             piped: piped.as_deref(),
             files: &files,
             timeout,
         };
-        dry_run(&prepared, preview, stdout)?;
-        return Ok(ExitCode::SUCCESS);
+        return dry_run(&prepared, preview, stdout);
     }
-    log.weigh(&prepared.name, prompt.system.len() + message.len(), &reporter);
-    let limits = [args.max_tokens_total, prepared.agent.limits.max_tokens_total(), global.max_tokens_total()];
+    log.weigh(&prepared.name, prompt.system.len() + message.len(), reporter);
+    let limits = [
+        args.number("max-tokens-total"),
+        prepared.agent.limits.max_tokens_total(),
+        global.max_tokens_total(),
+    ];
     let max_tokens = limits.into_iter().flatten().next();
     let run = RunContext {
         env,
@@ -204,21 +161,21 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         max_depth: prepared.agent.sub_agents_config.depth(),
         budget: CallBudget::new(global.max_calls(), max_tokens),
         providers: Providers::default(),
-        stream: args.stream,
+        stream: args.has("stream"),
     };
     let mut stats = RunStats::default();
     // JSON, and an answer that must match a schema, are printed only when they are whole.
-    let is_live = args.stream && !args.json && prepared.schema.is_none();
+    let is_live = args.has("stream") && !cx.json && prepared.schema.is_none();
     // The line of progress would wipe the text beside it.
     let progress =
-        Progress::start(!args.verbose && !is_live, format!("{}: {}", prepared.name, prepared.model));
+        Progress::start(!reporter.is_verbose() && !is_live, format!("{}: {}", prepared.name, prepared.model));
     let mut live = Live { stdout, text_ended: Ok(()), ends_with_newline: true };
     let mut on_text = |piece: &str| {
         if is_live {
             live.print(piece);
         }
     };
-    let scope = Scope { depth: 0, deadline, reporter };
+    let scope = Scope { depth: 0, deadline, reporter: *reporter };
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
     let prompt = match &conversation {
         Some(conversation) => {
@@ -229,19 +186,22 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reply = run_agent(&run, &prepared, prompt, scope, &mut on_text, &mut stats);
     drop(progress);
     let Live { stdout, text_ended: mut streamed, ends_with_newline } = live;
-    if !ends_with_newline && (reply.is_err() || args.newline || stdout.is_terminal()) {
+    if !ends_with_newline && (reply.is_err() || args.has("newline") || stdout.is_terminal()) {
         streamed = streamed.and(stdout.text("\n")).and(stdout.flush());
     }
     for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
         line(text);
     }
+    let mut print = |reply: &Reply| match args.has("json") {
+        true => print_json(&prepared, reply, &stats, started, stdout),
+        false => print(reply, args.has("newline"), stdout),
+    };
     let reply = match reply {
         Err(error) if error.kind() == ErrorKind::Budget => {
             // What was said so far has been paid for.
             let reply =
                 Reply::new(stats.so_far.join("\n\n"), Stop::Cut, "max_tokens_total", &prepared.model.name);
-            let printed =
-                if is_live { Ok(()) } else { print(&args, &prepared, &reply, &stats, started, stdout) };
+            let printed = if is_live { Ok(()) } else { print(&reply) };
             return printed.and(Err(error));
         }
         reply => reply?,
@@ -250,30 +210,26 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
         reporter.warn(warning);
     }
-    let is_kept = !(args.strict && reply.flaw().is_some());
+    let is_strict = args.has("strict");
     // What was printed is in it, whatever happens to this program next.
     let added = match &conversation {
-        Some(conversation) if is_kept => {
-            conversation.append(&message, names.clone(), &reply, &prepared.model, env, &reporter)
+        Some(conversation) if !is_strict || reply.flaw().is_none() => {
+            conversation.append(&message, names.clone(), &reply, &prepared.model, env, reporter)
         }
         _ => Ok(()),
     };
-    let printed = match is_live && reply.was_streamed {
-        true => streamed,
-        false => print(&args, &prepared, &reply, &stats, started, stdout),
-    };
-    report(&reply, &stats, started, &reporter);
+    let printed = if is_live && reply.was_streamed { streamed } else { print(&reply) };
+    report(&reply, &stats, started, reporter);
     match reply.flaw() {
         // Not logged: with --strict the task counts as failed.
-        Some(flaw) if args.strict => return printed.and(Err(Error::refused(flaw))),
+        Some(flaw) if is_strict => return printed.and(Err(Error::refused(flaw))),
         Some(flaw) => reporter.warn(&flaw),
         None => {}
     }
-    let task = with_names(args.prompt.as_deref().unwrap_or(&message), &names);
+    let task = with_names(typed.unwrap_or(&message), &names);
     let logged = LoggedRun { task: &task, result: &reply.text };
-    log.append(&prepared.name, &prepared.agent, logged, deadline, env, &reporter);
-    printed.and(added)?;
-    Ok(ExitCode::SUCCESS)
+    log.append(&prepared.name, &prepared.agent, logged, deadline, env, reporter);
+    printed.and(added)
 }
 
 /// Prints an answer as it comes.
@@ -313,39 +269,39 @@ struct Envelope<'a> {
     cost: Option<f64>,
 }
 
-fn print(
-    args: &Args,
+fn print_json(
     prepared: &PreparedAgent,
     reply: &Reply,
     stats: &RunStats,
     started: Instant,
     stdout: &mut Stdout,
 ) -> Result<()> {
-    if args.json {
-        stdout.json(&Envelope {
-            model: &reply.model,
-            content: &reply.text,
-            input_tokens: stats.tokens.input,
-            output_tokens: stats.tokens.output,
-            stop_reason: &reply.stop_reason,
-            duration_ms: millis(started.elapsed()),
-            tool_calls: stats.tool_calls,
-            agent: prepared.name.as_str(),
-            provider: &prepared.model.provider,
-            sub_agents: &stats.sub_agents,
-            retries: stats.retries,
-            cache_read_tokens: stats.tokens.cache_read,
-            cache_write_tokens: stats.tokens.cache_write,
-            tool_details: &stats.tool_details,
-            cost: stats.cost.amount(),
-        })?;
-    } else {
-        stdout.text(&reply.text)?;
-        // A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
-        let newline = args.newline || stdout.is_terminal();
-        if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
-            stdout.text("\n")?;
-        }
+    stdout.json(&Envelope {
+        model: &reply.model,
+        content: &reply.text,
+        input_tokens: stats.tokens.input,
+        output_tokens: stats.tokens.output,
+        stop_reason: &reply.stop_reason,
+        duration_ms: millis(started.elapsed()),
+        tool_calls: stats.tool_calls,
+        agent: prepared.name.as_str(),
+        provider: &prepared.model.provider,
+        sub_agents: &stats.sub_agents,
+        retries: stats.retries,
+        cache_read_tokens: stats.tokens.cache_read,
+        cache_write_tokens: stats.tokens.cache_write,
+        tool_details: &stats.tool_details,
+        cost: stats.cost.amount(),
+    })?;
+    stdout.flush()
+}
+
+/// A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
+fn print(reply: &Reply, newline: bool, stdout: &mut Stdout) -> Result<()> {
+    stdout.text(&reply.text)?;
+    let newline = newline || stdout.is_terminal();
+    if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
+        stdout.text("\n")?;
     }
     stdout.flush()
 }

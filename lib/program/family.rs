@@ -2,9 +2,7 @@
 
 #[cfg(unix)]
 use crate::base::cli::hand_on_closed_stdout;
-use crate::base::cli::{
-    About, Arguments, Manual, Shell, Stdout, VERSION, completions, man_page, manual_page, text,
-};
+use crate::base::cli::{About, Args, Context, Manual, Shell, VERSION, completions, man_page, manual_page};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::{is_program, on_path};
@@ -26,112 +24,66 @@ pub(crate) struct Family {
     pub(super) aliases: &'static [(&'static str, &'static str)],
 }
 
-#[derive(Debug)]
-pub(crate) enum FamilyAction {
-    Dispatch { command: OsString, arguments: Vec<OsString> },
-    Help(String),
-    Version,
-    Generate { form: Form, program: Option<String> },
-}
-
-#[derive(Debug)]
-pub(crate) enum Form {
-    Man,
-    Completions(Shell),
-}
-
 /// The commands that are not separate programs.
-const OWN: &[&str] = &["completions", "help", "version"];
-
-pub(super) fn parse(p: &mut Arguments) -> Result<FamilyAction> {
-    use lexopt::prelude::*;
-    let mut form = None;
-    let mut words = Vec::new();
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("generate") => form = Some(Form::parse(&p.text()?)?),
-            Value(word) if form.is_none() && words.is_empty() && !OWN.iter().any(|own| word == *own) => {
-                return Ok(FamilyAction::Dispatch { command: word, arguments: p.rest()? });
-            }
-            Value(word) => words.push(text(word)?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    Ok(match (form, &words[..]) {
-        (Some(form), []) => FamilyAction::Generate { form, program: None },
-        (Some(form), [program]) => FamilyAction::Generate { form, program: Some((*program).to_owned()) },
-        (None, []) => FamilyAction::Help("help".to_owned()),
-        (None, ["help", command] | [command @ "help"]) => FamilyAction::Help((*command).to_owned()),
-        (None, ["version"]) => FamilyAction::Version,
-        (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
-        (None, ["completions", shell]) => match Shell::named(shell) {
-            Some(shell) => FamilyAction::Generate { form: Form::Completions(shell), program: None },
-            None => {
-                return Err(Error::usage(format!("unknown shell \"{shell}\"")).hint("use bash, zsh or fish"));
-            }
-        },
-        (_, [.., extra]) => return Err(Error::unexpected(extra)),
-    })
-}
-
-impl Form {
-    fn parse(text: &str) -> Result<Form> {
-        match (text, Shell::named(text)) {
-            (_, Some(shell)) => Ok(Form::Completions(shell)),
-            ("man", None) => Ok(Form::Man),
-            _ => Err(Error::usage(format!("unknown form \"{text}\"")).hint("use man, bash, zsh or fish")),
-        }
-    }
-}
+pub(super) const OWN: &[&str] = &["completions", "help", "version"];
 
 impl Family {
-    pub(super) fn run(&self, action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-        let name = self.about.name;
-        match action {
-            FamilyAction::Dispatch { command, arguments } => self.dispatch(&command, &arguments, env),
-            FamilyAction::Version => {
-                stdout.line(&format!("{name} version {VERSION}")).map(|()| ExitCode::SUCCESS)
-            }
-            FamilyAction::Help(command) => {
-                let own = OWN.contains(&command.as_str()).then_some(self.about);
-                match (self.about_of(&command).or(own), self.manual_of(&command)) {
-                    (Some(about), _) => stdout.text(&about.help()).map(|()| ExitCode::SUCCESS),
-                    (None, Some(manual)) => stdout.text(manual.text).map(|()| ExitCode::SUCCESS),
-                    (None, None) => self.dispatch(command.as_ref(), &["--help".into()], env),
-                }
-            }
-            FamilyAction::Generate { form, program } => {
-                stdout.text(&self.generate(&form, program.as_deref())?).map(|()| ExitCode::SUCCESS)
-            }
+    pub(super) fn run(&self, args: &Args, cx: &mut Context) -> Result<ExitCode> {
+        if let Some((command, arguments)) = args.program() {
+            return self.dispatch(command, arguments, &cx.env);
         }
+        // Without a shell, a man page.
+        let form = args.parsed("generate", |form| match (form, Shell::named(form)) {
+            ("man", _) => Ok(None),
+            (_, Some(shell)) => Ok(Some(shell)),
+            _ => Err(Error::usage(format!("unknown form \"{form}\"")).hint("use man, bash, zsh or fish")),
+        })?;
+        let text = match (form, &args.words()[..]) {
+            (Some(form), []) => self.generate(form, None)?,
+            (Some(form), [program]) => self.generate(form, Some(program))?,
+            (None, []) => self.about.help(),
+            (None, ["help", command] | [command @ "help"]) => match self.help(command) {
+                Some(text) => text,
+                None => return self.dispatch(command.as_ref(), &["--help".into()], &cx.env),
+            },
+            (None, ["version"]) => format!("{} version {VERSION}\n", self.about.name),
+            (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
+            (None, ["completions", shell]) => match Shell::named(shell) {
+                Some(shell) => completions(shell, self.programs),
+                None => {
+                    let error = Error::usage(format!("unknown shell \"{shell}\""));
+                    return Err(error.hint("use bash, zsh or fish"));
+                }
+            },
+            (_, [.., extra]) => return Err(Error::unexpected(extra)),
+        };
+        cx.stdout.text(&text).map(|()| ExitCode::SUCCESS)
     }
 
-    /// Man pages or completions of one program or manual, or of all.
-    fn generate(&self, form: &Form, name: Option<&str>) -> Result<String> {
+    /// The help of a command, or a manual.
+    fn help(&self, name: &str) -> Option<String> {
+        let own = OWN.contains(&name).then_some(self.about);
+        let about = self.about_of(name).or(own).map(About::help);
+        about.or_else(|| Some(self.manual_of(name)?.text.to_owned()))
+    }
+
+    /// Completions, or without a shell man pages, of one program or manual, or of all.
+    fn generate(&self, shell: Option<Shell>, name: Option<&str>) -> Result<String> {
         let is_page = |manual: &&Manual| name == Some(&format!("{}.7", manual.name));
-        let page = self.manuals.iter().find(is_page).filter(|_| matches!(form, Form::Man));
-        if let Some(manual) = page {
+        if let Some(manual) = self.manuals.iter().find(is_page).filter(|_| shell.is_none()) {
             return Ok(self.manual_page(manual));
         }
-        let about;
-        let programs = match name {
-            None => self.programs,
-            Some(name) => {
-                about = [self.about_of(name).ok_or_else(|| self.no_program(name, form))?];
-                &about
-            }
-        };
-        Ok(match form {
-            Form::Completions(shell) => completions(*shell, programs),
-            Form::Man => {
-                let mut pages: String = programs.iter().map(|about| man_page(about, VERSION)).collect();
-                if name.is_none() {
-                    pages.extend(self.manuals.iter().map(|manual| self.manual_page(manual)));
-                }
-                pages
-            }
-        })
+        let about = name.map(|name| self.about_of(name).ok_or_else(|| self.no_program(name, shell)));
+        let about = about.transpose()?;
+        let programs = about.as_ref().map_or(self.programs, std::slice::from_ref);
+        if let Some(shell) = shell {
+            return Ok(completions(shell, programs));
+        }
+        let mut pages: String = programs.iter().map(|about| man_page(about, VERSION)).collect();
+        if name.is_none() {
+            pages.extend(self.manuals.iter().map(|manual| self.manual_page(manual)));
+        }
+        Ok(pages)
     }
 
     /// A page of section 7; it refers to the programs and to the other pages.
@@ -149,9 +101,9 @@ impl Family {
         self.manuals.iter().chain(self.other_manuals).find(is_meant)
     }
 
-    fn no_program(&self, program: &str, form: &Form) -> Error {
+    fn no_program(&self, program: &str, shell: Option<Shell>) -> Error {
         let mut names: Vec<_> = self.programs.iter().map(|about| about.name.to_owned()).collect();
-        if matches!(form, Form::Man) {
+        if shell.is_none() {
             names.extend(self.manuals.iter().map(|manual| format!("{}.7", manual.name)));
         }
         Error::usage(format!("no program named \"{program}\""))

@@ -1,9 +1,8 @@
 //! `memory`: the dispatcher. `memory list` is `memory-list`, found beside this program, then on PATH.
 
-use crate::base::cli::{About, Program, Stdout, value};
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, Words, value};
 use crate::base::error::Result;
-use crate::program::family::{self, Family, FamilyAction};
+use crate::program::family::{Family, OWN};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_install_cron, memory_install_hooks, memory_list, memory_read, memory_recall,
@@ -38,13 +37,9 @@ const ABOUT: About = About {
         ("version", "print the version"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
-    more: "Each command is a separate program: \"memory list\" is \"memory-list\". A program that is not \
-           beside this one is searched on PATH, so your own memory-anything works as \"memory anything\".\n\n    \
-           memory capture --direct --title Ports --body \"The dev server has 8081.\"\n    \
-           memory list --query port --json | memory read -\n    \
-           memory help hooks | less\n\n\
-           The manuals are formats, configuration, hooks, pipelines, security, installation and comparison.",
-    sections: &[],
+    words: Words::Program(OWN),
+    text: include_str!("memory.md"),
+    ..About::BLANK
 };
 
 const FAMILY: Family = Family {
@@ -75,11 +70,11 @@ const FAMILY: Family = Family {
 };
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse: family::parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn run(action: FamilyAction, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    FAMILY.run(action, env, stdout)
+fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    FAMILY.run(args, cx)
 }
 
 #[cfg(test)]
@@ -123,26 +118,25 @@ mod tests {
         let read = |path: &str| fs_err::read_to_string(path).unwrap();
         let (readme, hooks, notes) =
             (read("README.md"), read("man/memory-hooks.7.md"), read("man/memory.7.md"));
-        let section = |about: &About, name: &str| {
-            about.sections.iter().find(|(title, _)| *title == name).unwrap().1.replace('\n', " ")
-        };
-        let recall = section(&memory_recall::ABOUT, "HOOKS");
-        let (capture, past) =
-            (section(&memory_capture::ABOUT, "HOOKS"), section(&memory_capture::ABOUT, "PAST SESSIONS"));
+        let text = |about: &About| about.text.replace('\n', " ");
+        let (recall, capture, install) =
+            (text(&memory_recall::ABOUT), text(&memory_capture::ABOUT), text(&memory_install_hooks::ABOUT));
         for spec in HARNESSES {
             let name = spec.name;
-            assert!(readme.contains(&format!("\n| {} |", spec.title)), "README.md: no row for {name}");
-            assert!(hooks.contains(name), "man/memory-hooks.7.md says nothing of {name}");
+            assert!(readme.contains(spec.title), "README.md says nothing of {name}");
+            assert!(
+                hooks.contains(&format!("\n- `{}`: ", spec.title)),
+                "man/memory-hooks.7.md: no line for {name}"
+            );
             assert!(notes.contains(name), "man/memory.7.md says nothing of {name}");
             assert!(recall.contains(name), "the help of memory-recall says nothing of {name}");
-            assert!(past.contains(spec.title), "the help of memory-capture says nothing of {name}");
+            assert!(capture.contains(spec.title), "the help of memory-capture says nothing of {name}");
             if let Capture::Hook { .. } = spec.capture {
                 let vendor = spec.title.split(' ').next().unwrap();
                 assert!(capture.contains(vendor), "the help of memory-capture has no hooks of {name}");
             }
             if !matches!(spec.install, Install::Nothing) {
-                let help = memory_install_hooks::ABOUT.more;
-                assert!(help.contains(name), "the help of memory-install-hooks says nothing of {name}");
+                assert!(install.contains(name), "the help of memory-install-hooks says nothing of {name}");
             }
         }
     }

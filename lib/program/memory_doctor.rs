@@ -2,61 +2,32 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, flag};
 use crate::base::error::Result;
 use crate::base::text::in_line;
-use crate::base::{file, signal, stderr};
+use crate::base::{file, stderr};
 use crate::config::memory::search::files;
 use crate::memory::doctor::{
     self, CHECKS, Check, CheckContext, Checker, Finding, HarnessState, Report, Severity,
 };
-use crate::program::notes::Store;
+use crate::program::notes::{CONFIG, Store, counted};
 use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-doctor",
     caption: "find what is wrong with the notes and their set-up",
     usage: &["memory-doctor [--fix] [--json] [--config FILE]"],
-    commands: &[],
     flags: &[
         flag("fix", "make the fixes that cannot lose data, and print each"),
         flag("json", "print all findings as one JSON object"),
-        value("config", "FILE", "use this configuration file"),
+        CONFIG,
     ],
-    more: "Prints one line for each finding, errors first: severity, file, what is wrong, how to fix it. The columns are \
-           separated by two spaces on a terminal and by tabs in a pipe. If there are many findings of one kind, only \
-           the first few are printed; --json prints all. Without --fix nothing is changed, and no note is \
-           counted as read. Exit 1 if there are errors, else 0.\n\n\
-           --fix renames files to match their front matter, sets the status to match the tier, and removes files that \
-           killed programs left half written. It does not touch files that do not parse. Where it changed a note, the AGENTS.md \
-           files are refreshed.\n\n    \
-           memory-doctor --json | jq -r '.findings[] | select(.check == \"link\").file'",
-    sections: &[(
-        "CHECKS",
-        "Errors: a file is not a valid note, title or tag (schema); two files have the same id (duplicate-id); an \
-         alias or successor is ambiguous or missing (alias, superseded-by); a link leads nowhere (link); a note \
-         seems to contain a secret (secret); a queue entry, batch or ledger cannot be read (queue, batch, ledger); a \
-         target has broken markers (target); a waiting change cannot be read (review); a setting cannot work on this machine (config, llm-command); git has \
-         conflicts (history); the store is not usable (store).\n\n\
-         Warnings: a file name does not match the front matter (name); a status does not match the tier (promoted); \
-         a note has more than 40 lines (oversized), was neither read nor changed for 180 days (stale), or is past its \
-         last day (expired); a note pipes the network into a shell, switches verification off, or tells agents to \
-         hide something from you (danger); changes wait for your decision (review); a queue \
-         entry failed, or waits for a week, or a session for three days, with the reason (failed, queue); the clock was ahead, or part of the ledger of calls cannot be \
-         read (ledger); a batch was left behind (batch); a target is stale, or another \
-         tool owns it (target); hot notes do not fit (hot-budget); a killed program left files (leftover); other users can read \
-         the store (permissions); git was killed and left a lock (git-lock); the history is off or cannot continue (history); git cannot merge notes, or a remote is set and was never used (sync); the timers differ from the \
-         configuration, do not sync although there is a remote, were written by another version, or have not run for long (schedule); a hook of memory-recall gave nothing although it should \
-         have (recall); a coding agent has no hooks, or hooks that cannot \
-         work, or captured nothing for 30 days (hooks).\n\nInfo: for each coding agent on this machine, whether its hooks are \
-         installed and when it last captured something.",
-    )],
+    text: include_str!("memory_doctor.md"),
+    ..About::BLANK
 };
 
 /// Everything but the notes that is looked at.
@@ -65,59 +36,47 @@ const EVERYTHING: &[&[Checker]] = &[CHECKS, &[check::look]];
 /// How many findings of a kind are printed.
 const SHOWN: usize = 5;
 
-#[derive(Debug, Default)]
-struct Args {
-    fix: bool,
-    json: bool,
-    config: Option<PathBuf>,
-}
-
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut args = Args::default();
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("fix") => args.fix = true,
-            Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.path()?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    Ok(args)
-}
-
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    signal::watch(ABOUT.name, args.json);
-    let reporter = Reporter::new(false);
-    let store = Store::open(args.config.as_deref(), env, &reporter)?;
-    let config_files = files(args.config.as_deref(), env)?;
-    let patient = CheckContext::new(&store.config, config_files, &store.root, env)?;
-    let mended = if args.fix { doctor::fix(&patient) } else { doctor::Fixes::default() };
-    if !mended.notes.is_empty() {
-        // They name the files.
-        store.refresh(env, &reporter);
-        store.commit(
-            format!("doctor: {} fixed", counted(mended.notes.len(), "note")),
-            &mended.notes,
-            &[],
-            env,
-            &reporter,
-        );
-    }
+fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    cx.watch_signals();
+    let store = Store::open(args, cx)?;
+    let config_files = files(args.path("config"), &cx.env)?;
+    let patient = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
+    let is_fixing = args.has("fix");
+    let mended = if is_fixing { doctor::fix(&patient) } else { doctor::Fixes::default() };
+    let count = mended.notes.len();
+    let sources = mended.notes.iter().flat_map(|note| &note.entry.meta().sources);
+    store.finish(format!("doctor: {} fixed", counted(count, "note", "notes")), sources, count, cx);
     let report = doctor::examine(&patient, &EVERYTHING.concat());
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("running now: {}", holder.trim()));
     }
-    if args.json {
-        print_json(&mended.findings, &report, &doctor::states(&patient), stdout)?;
+    let harnesses = doctor::states(&patient);
+    if cx.json {
+        cx.stdout.json(&json!({
+            "findings": report.findings.iter().chain(&mended.findings).collect::<Vec<_>>(),
+            "errors": report.count(Severity::Error),
+            "warnings": report.count(Severity::Warning),
+            "notes": report.notes,
+            "harnesses": harnesses,
+        }))?;
     } else {
-        print(&mended.findings, &report, &doctor::states(&patient), &store.root, args.fix, stdout)?;
+        let is_table = cx.stdout.is_terminal();
+        for [severity, file, what, mend] in rows(&mended.findings, &report, &harnesses, &store.root) {
+            cx.stdout.line(&match is_table {
+                true => format!("{severity:7}  {file}  {what}  {mend}"),
+                false => format!("{severity}\t{file}\t{what}\t{mend}"),
+            })?;
+        }
+        cx.stdout.line(&summary(&report))?;
+        if let Some(next) = next(&report, &store.root, is_fixing) {
+            cx.stdout.line(&next)?;
+        }
     }
-    stdout.flush()?;
+    cx.stdout.flush()?;
     report.remember(&store.root);
     match mended.error {
         Some(error) => Err(error),
@@ -126,71 +85,34 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     }
 }
 
-fn print_json(
-    mended: &[Finding],
-    report: &Report,
-    harnesses: &[HarnessState],
-    stdout: &mut Stdout,
-) -> Result<()> {
-    stdout.json(&json!({
-        "findings": report.findings.iter().chain(mended).collect::<Vec<_>>(),
-        "errors": report.count(Severity::Error),
-        "warnings": report.count(Severity::Warning),
-        "notes": report.notes,
-        "harnesses": harnesses,
-    }))
-}
-
-/// Prints the lines for people, and for `grep`.
-fn print(
-    mended: &[Finding],
-    report: &Report,
-    harnesses: &[HarnessState],
-    root: &Root,
-    fix: bool,
-    stdout: &mut Stdout,
-) -> Result<()> {
+/// The findings for people, and for `grep`.
+fn rows(mended: &[Finding], report: &Report, harnesses: &[HarnessState], root: &Root) -> Vec<[String; 4]> {
     let mut rows: Vec<[String; 4]> = mended.iter().map(|finding| row("fixed", finding, root)).collect();
-    let mut seen: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
+    // How many there are of a kind, and how many were looked at.
+    let mut of_kind: BTreeMap<(Severity, Check), (usize, usize)> = BTreeMap::new();
     for finding in &report.findings {
-        *seen.entry((finding.severity, finding.check)).or_default() += 1;
+        of_kind.entry((finding.severity, finding.check)).or_default().0 += 1;
     }
-    let mut shown: BTreeMap<(Severity, Check), usize> = BTreeMap::new();
     for finding in &report.findings {
-        let kind = (finding.severity, finding.check);
-        let (all, count) = (seen.get(&kind).copied().unwrap_or(0), shown.entry(kind).or_default());
-        *count += 1;
-        let severity = word(finding.severity);
+        let (all, number) = of_kind.entry((finding.severity, finding.check)).or_default();
+        *number += 1;
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
         // A line for a single further finding would save nothing.
-        if *count <= SHOWN || all == SHOWN + 1 {
+        if *number <= SHOWN || *all == SHOWN + 1 {
             rows.push(row(severity, finding, root));
-        } else if *count == all {
-            let more = format!("{} more like these ({})", all - SHOWN, finding.check.name());
-            rows.push([
-                severity.to_owned(),
-                "…".to_owned(),
-                more,
-                "memory-doctor --json lists all".to_owned(),
-            ]);
+        } else if number == all {
+            let more = format!("{} more like these ({})", *all - SHOWN, finding.check.name());
+            rows.push([severity, "…", &more, "memory-doctor --json lists all"].map(str::to_owned));
         }
     }
-    for state in harnesses {
-        let file = in_line(&state.file.to_string_lossy());
+    rows.extend(harnesses.iter().map(|state| {
         let mend = if state.is_whole() { "nothing to do" } else { "memory-install-hooks" };
-        rows.push(["info".to_owned(), file, state.line(), mend.to_owned()]);
-    }
-    let is_table = stdout.is_terminal();
-    for [severity, file, what, mend] in &rows {
-        match is_table {
-            true => stdout.line(&format!("{severity:7}  {file}  {what}  {mend}"))?,
-            false => stdout.line(&format!("{severity}\t{file}\t{what}\t{mend}"))?,
-        }
-    }
-    stdout.line(&summary(report))?;
-    if let Some(next) = next(report, root, fix) {
-        stdout.line(&next)?;
-    }
-    Ok(())
+        ["info", &in_line(&state.file.to_string_lossy()), &state.line(), mend].map(str::to_owned)
+    }));
+    rows
 }
 
 fn row(severity: &str, finding: &Finding, root: &Root) -> [String; 4] {
@@ -200,27 +122,15 @@ fn row(severity: &str, finding: &Finding, root: &Root) -> [String; 4] {
     [severity.to_owned(), file, in_line(&finding.what), in_line(&finding.mend)]
 }
 
-fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 fn summary(report: &Report) -> String {
     let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
-    let notes = counted(report.notes, "note");
-    match (errors, warnings) {
-        (0, 0) => format!("healthy: {notes}"),
-        (errors, 0) => format!("{} in {notes}", counted(errors, "error")),
-        (0, warnings) => format!("{} in {notes}", counted(warnings, "warning")),
-        (errors, warnings) => {
-            format!("{}, {} in {notes}", counted(errors, "error"), counted(warnings, "warning"))
-        }
+    let counts = [(errors, "error", "errors"), (warnings, "warning", "warnings")];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
+    let notes = counted(report.notes, "note", "notes");
+    match counts.is_empty() {
+        true => format!("healthy: {notes}"),
+        false => format!("{} in {notes}", counts.join(", ")),
     }
 }
 

@@ -1,23 +1,21 @@
 //! `memory-install-cron`: let the machine's scheduler run the memory programs.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, value};
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, Flag, Reporter, Stdout, flag, one_of, path};
 use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
-use crate::base::signal;
 use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
 use crate::memory::sync::remote;
 use crate::schedule::install::install;
-use crate::schedule::plan::{InstallPlan, NAMES, Scheduler, line, words};
+use crate::schedule::plan::{InstallPlan, Scheduler, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::by_module;
 use crate::schedule::{crontab, installed, launchd, systemd, tool, unit_file};
 use crate::store::place::Root;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
@@ -27,68 +25,43 @@ pub(super) const ABOUT: About = About {
         "memory-install-cron [--scheduler NAME] [--json] [--config FILE]",
         "memory-install-cron --print [--scheduler NAME] [--json] [--config FILE]",
     ],
-    commands: &[],
     flags: &[
-        value("scheduler", "NAME", "launchd, systemd or crontab (default: what this machine has)"),
+        scheduler("launchd, systemd or crontab (default: what this machine has)"),
         flag("print", "show every file and command, change nothing"),
         flag("json", "print the result as one JSON object"),
-        value("config", "FILE", "use this configuration file, now and in the timers"),
+        path("config", "FILE", "use this configuration file, now and in the timers"),
     ],
-    more: "The intervals are schedule.consolidateIntervalHours (2) and schedule.defragIntervalHours (24) of the \
-           configuration; schedule.consolidate and schedule.defrag can be a calendar instead, such as \"daily\" \
-           or \"Mon..Fri 07:00\". If the notes have a remote (see memory-sync), memory-sync runs after each consolidation that succeeds. \
-           After changing any of these, run this program again; otherwise a second run changes nothing. \
-           The timers run with the PATH, HOME and XDG directories of this shell, and without API keys.\n\n\
-           The default is launchd on macOS, systemd if it runs a manager for this user, else crontab. \
-           memory-uninstall-cron removes the timers.\n\n    \
-           memory-install-cron --print | less",
-    sections: &[("", include_str!("memory_install_cron.md"))],
+    text: include_str!("memory_install_cron.md"),
+    ..About::BLANK
 };
 
-#[derive(Debug, Default)]
-struct Args {
-    scheduler: Option<Scheduler>,
-    print: bool,
-    json: bool,
-    config: Option<PathBuf>,
+pub(super) const fn scheduler(help: &'static str) -> Flag {
+    one_of("scheduler", "NAME", &["launchd", "systemd", "crontab"], help)
 }
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut args = Args::default();
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("scheduler") => args.scheduler = Some(p.one_of(Scheduler::from_name, NAMES)?),
-            Long("print") => args.print = true,
-            Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.path()?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    Ok(args)
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    cx.watch_signals();
+    let scheduler = args.text("scheduler").and_then(Scheduler::from_name);
+    set_up(scheduler, args.has("print"), args.path("config"), cx)
 }
 
-/// As without any flags, for another program.
-pub(super) fn with_defaults(config: Option<PathBuf>, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    set_up(Args { config, ..Args::default() }, env, stdout)
-}
-
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    signal::watch(ABOUT.name, args.json);
-    set_up(args, env, stdout)
-}
-
-fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let reporter = Reporter::new(false);
-    let config = memory::load(args.config.as_deref(), env, &reporter)?;
+/// Installs the timers, or only shows what would be installed.
+pub(super) fn set_up(
+    scheduler: Option<Scheduler>,
+    is_shown: bool,
+    explicit: Option<&Path>,
+    cx: &mut Context,
+) -> Result<()> {
+    let Context { env, stdout, reporter, json, .. } = cx;
+    let config = memory::load(explicit, env, reporter)?;
     let tools = Tools { env, patience: PATIENCE };
-    let scheduler = args.scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
+    let scheduler = scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
     let syncs = remote::is_set(&config, &Root::at(&config.storage.root), env);
-    let wanted = Timers::wanted(&config.schedule, syncs, args.config.as_deref(), env)?;
+    let wanted = Timers::wanted(&config.schedule, syncs, explicit, env)?;
     let timers = wanted.only(|program| match unit_file::modules_file(scheduler, program, env) {
         Some(path) => {
             reporter.warn(&by_module(&path));
@@ -96,22 +69,25 @@ fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         }
         None => true,
     });
-    if timers.all.is_empty() && !args.json {
-        return Ok(ExitCode::SUCCESS);
+    if timers.all.is_empty() && !*json {
+        return Ok(());
     }
-    check_calendars(scheduler, &timers, &tools, &reporter)?;
-    let plan = plan(scheduler, &timers, env)?;
+    check_calendars(scheduler, &timers, &tools, reporter)?;
+    let plan = match scheduler {
+        Scheduler::Systemd => systemd::plan(&timers, &systemd::dir(env)?),
+        Scheduler::Launchd => launchd::plan(&timers, home(&timers)?)?,
+        Scheduler::Crontab => crontab::plan(&timers)?,
+    };
     for remark in &plan.remarks {
         reporter.warn(remark);
     }
-    if args.print {
-        show(&plan, args.json, stdout)?;
-        return Ok(ExitCode::SUCCESS);
+    if is_shown {
+        return show(&plan, *json, stdout);
     }
     let done = install(&plan, &tools)?;
     let when =
         |when: &When| if scheduler == Scheduler::Crontab { crontab::nearest(when) } else { when.clone() };
-    if args.json {
+    if *json {
         let shown = |timer: &Timer| match when(&timer.when) {
             When::Every(hours) => json!({"program": timer.words[0], "hours": hours}),
             When::On(calendar) => json!({"program": timer.words[0], "calendar": calendar}),
@@ -125,27 +101,15 @@ fn set_up(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
             "commands": done.commands,
         }))?;
     } else {
-        let timers: Vec<_> = timers
-            .all
-            .iter()
-            .map(|timer| {
-                let then = if timer.then.is_some() { ", then memory-sync" } else { "" };
-                format!("{} {}{then}", timer.program.name(), when(&timer.when))
-            })
-            .collect();
+        let shown = |timer: &Timer| {
+            let then = if timer.then.is_some() { ", then memory-sync" } else { "" };
+            format!("{} {}{then}", timer.program.name(), when(&timer.when))
+        };
+        let timers: Vec<_> = timers.all.iter().map(shown).collect();
         let was = if done.is_empty() { " (unchanged)" } else { "" };
         stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;
     }
-    advise(scheduler, &timers, &config, args.config.as_ref(), &tools, &reporter)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn plan(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<InstallPlan> {
-    Ok(match scheduler {
-        Scheduler::Systemd => systemd::plan(timers, &systemd::dir(env)?),
-        Scheduler::Launchd => launchd::plan(timers, home(timers)?)?,
-        Scheduler::Crontab => crontab::plan(timers)?,
-    })
+    advise(scheduler, &timers, &config, explicit, &tools, reporter)
 }
 
 /// systemd has calendars that only itself can judge.
@@ -202,7 +166,7 @@ fn advise(
     scheduler: Scheduler,
     timers: &Timers,
     config: &MemoryConfig,
-    explicit: Option<&PathBuf>,
+    explicit: Option<&Path>,
     tools: &Tools,
     reporter: &Reporter,
 ) -> Result<()> {
@@ -212,7 +176,7 @@ fn advise(
              llm.command, see: memory-config init",
         );
     }
-    if let Some(stranger) = files(explicit.map(PathBuf::as_path), tools.env)?.untrusted {
+    if let Some(stranger) = files(explicit, tools.env)?.untrusted {
         reporter.warn(&format!("\"{}\" is not trusted: the timers do not use it", stranger.display()));
     }
     let programs = timers.all.iter().filter_map(|timer| timer.words.first());

@@ -1,19 +1,19 @@
 //! `memory-list`: list the notes by title, or search them.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, flag, value};
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, Rule, count, flag, one_of, value};
 use crate::base::error::Result;
 use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::{disarmed, one_line};
 use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
 use crate::memory::service::{Filter, belongs_to};
-use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, place_here, wanted_tag};
+use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, counted, named_repo, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,110 +23,37 @@ pub(super) const ABOUT: About = About {
     name: "memory-list",
     caption: "list notes, or search them",
     usage: &["memory-list [--query WORDS] [--limit N] [FILTERS] [--sort KEY] [--json]"],
-    commands: &[],
     flags: &[
         value("query", "WORDS", "only notes that match, best first"),
-        value("status", "S", "captured, consolidated or promoted"),
-        value("tier", "T", "hot, warm or cold"),
+        STATUS,
+        TIER,
         value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable"),
-        value("scope", "S", "global or repo"),
+        SCOPE,
         value("repo", "R", "only notes of this repository (host/owner/name; . for the current)"),
         flag("all", "notes of every repository, not only of the current one"),
         flag("pinned", "only pinned notes"),
-        value("by", "WHO", "person, agent or tool: who said what the note says"),
+        one_of(
+            "by",
+            "WHO",
+            &["person", "agent", "tool"],
+            "person, agent or tool: who said what the note says",
+        ),
         flag("expired", "only notes whose last day (until) is over"),
         flag("archived", "archived notes instead of those in use"),
-        value("sort", "KEY", "used, updated, created or title"),
-        value("limit", "N", "at most N notes"),
+        one_of("sort", "KEY", &["used", "updated", "created", "title"], "used, updated, created or title"),
+        count("limit", "at most N notes"),
         flag("json", "one JSON object a line"),
-        value("config", "FILE", "use this configuration file"),
+        CONFIG,
     ],
-    more: "In a repository it lists that repository's notes and the global ones; with --all, and outside of any \
-           repository, all notes.\n\n\
-           Prints a table on a terminal. In a pipe the columns are separated by tabs: id, tier, status, used, \
-           title, tags, the repository or \"global\", with --query the line that matches best, and last, where there is \
-           one, a remark: who said it, until when it holds, and whether a change of it waits for you. Finding nothing \
-           is not an error.\n\n    \
-           memory-list --query 'retry \"exponential backoff\" tag:http' --limit 5\n    \
-           memory-list --query \"dev server port\" --json | memory-read -",
-    sections: &[(
-        "QUERY",
-        "A query finds the notes that contain any of its words. Rare words count more, and so do words in the \
-         title and notes with more of the words. Word endings (\"retries\" finds \"retry\"), case and accents do \
-         not matter. Common synonyms and small typing errors count a little. \"A phrase in quotes\" must occur \
-         as it is; if no note has it, its words are searched. tag:x or topic__x must be one of the tags. With --json, \
-         score (0 to 1) says how much of the query a note has, and line is the line that matches best.",
-    )],
+    rules: &[Rule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository")],
+    text: include_str!("memory_list.md"),
+    ..About::BLANK
 };
 
-#[derive(Debug, Default)]
-struct Args {
-    query: Option<String>,
-    filter: Filter,
-    all: bool,
-    archived: bool,
-    expired: bool,
-    sort: Option<Sort>,
-    limit: Option<usize>,
-    json: bool,
-    config: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Sort {
-    Used,
-    Updated,
-    Created,
-    Title,
-}
-
-pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
-}
-
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut args = Args::default();
-    let filter = &mut args.filter;
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("query") => args.query = Some(p.text()?),
-            Long("status") => filter.status = Some(p.one_of(Status::parse, STATUSES)?),
-            Long("tier") => filter.tier = Some(p.one_of(Tier::parse, TIERS)?),
-            Long("scope") => filter.scope = Some(p.one_of(Scope::parse, SCOPES)?),
-            Long("tag") => filter.tags.push(wanted_tag("--tag", &p.text()?)?),
-            Long("repo") => filter.repo = Some(p.text()?),
-            Long("all") => args.all = true,
-            Long("pinned") => filter.pinned = true,
-            Long("by") => filter.by = Some(p.one_of(By::parse, "person, agent or tool")?),
-            Long("expired") => args.expired = true,
-            Long("archived") => args.archived = true,
-            Long("sort") => args.sort = Some(p.one_of(Sort::named, SORTS)?),
-            Long("limit") => args.limit = Some(p.count()?),
-            Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.path()?),
-            _ => return Err(arg.unexpected().into()),
-        }
-    }
-    if args.all && args.filter.repo.is_some() {
-        return Err(apart("--all", "--repo").hint("--repo alone lists the notes of one repository"));
-    }
-    Ok(args)
-}
-
-const SORTS: &str = "used, updated, created or title";
-
-impl Sort {
-    fn named(name: &str) -> Option<Sort> {
-        Some(match name {
-            "used" => Sort::Used,
-            "updated" => Sort::Updated,
-            "created" => Sort::Created,
-            "title" => Sort::Title,
-            _ => return None,
-        })
-    }
-}
+/// The widest title and repository, and the longest matching line, in a table.
+const TITLE_WIDTH: usize = 45;
+const REPO_WIDTH: usize = 30;
+const LINE_WIDTH: usize = 100;
 
 /// What is printed of a note. The body is not kept.
 struct Row {
@@ -137,68 +64,90 @@ struct Row {
     score: Option<f64>,
 }
 
-fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let reporter = Reporter::new(false);
-    let store = Store::open(args.config.as_deref(), env, &reporter)?;
-    if args.filter.repo.as_deref() == Some(".") {
-        args.filter.repo = Some(place_here(env)?.name);
-    }
-    let is_narrow = !args.all && args.filter.repo.is_none();
-    let view = View {
-        here: env
-            .current_dir()
-            .ok()
-            .filter(|_| is_narrow)
-            .and_then(|dir| repository::of(&dir))
-            .map(|here| here.name),
-        elsewhere: AtomicUsize::new(0),
+pub fn main() -> ExitCode {
+    cli::main(&ABOUT, run)
+}
+
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    let tags = args.texts("tag").into_iter().map(|tag| wanted_tag("--tag", tag)).collect::<Result<_>>()?;
+    let store = Store::open(args, cx)?;
+    let today = cx.env.today();
+    let filter = Filter {
+        status: args.text("status").and_then(Status::parse),
+        tier: args.text("tier").and_then(Tier::parse),
+        scope: args.text("scope").and_then(Scope::parse),
+        tags,
+        repo: named_repo(args, cx)?,
+        pinned: args.has("pinned"),
+        by: args.text("by").and_then(By::parse),
+        over_on: args.has("expired").then_some(today),
     };
-    let today = env.today();
-    args.filter.over_on = args.expired.then_some(today);
-    let place = if args.archived { Place::Archive } else { Place::Topics };
-    let cache = match place {
-        Place::Topics => {
-            Cache::open(&store.root, if args.query.is_some() { Part::Words } else { Part::Metadata })
+    let is_narrow = !args.has("all") && filter.repo.is_none();
+    let dir = cx.env.current_dir().ok().filter(|_| is_narrow);
+    let here = dir.and_then(|dir| repository::of(&dir)).map(|here| here.name);
+    let view = View { filter, here, elsewhere: AtomicUsize::new(0) };
+    let query = args.text("query").map(Query::parse);
+    let (place, cache) = match (args.has("archived"), &query) {
+        (true, _) => (Place::Archive, Cache::none()),
+        (false, Some(_)) => (Place::Topics, Cache::open(&store.root, Part::Words)),
+        (false, None) => (Place::Topics, Cache::open(&store.root, Part::Metadata)),
+    };
+    let topics = Topics::at(&store.root);
+    let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
+    let rows = match &query {
+        // In another order than that of the best, any of them may be the first.
+        Some(query) => {
+            let most = if sort.is_none() { limit } else { usize::MAX };
+            ordered(found(query, &view, &topics, place, &cache, most, cx)?, sort, limit)
         }
-        Place::Archive => Cache::none(),
+        None => {
+            let scan = metadata(&topics, place, &cache, |meta, file| {
+                view.shows(&meta).then(|| Row { meta, path: file.path(), line: None, score: None })
+            })?;
+            warn_of(&scan.broken, &cx.reporter);
+            ordered(scan.found.into_iter().flatten().collect(), sort.or(Some("title")), limit)
+        }
     };
-    let rows = match &args.query {
-        Some(query) => found(&Query::parse(query), &args, &view, &store, place, &cache, &reporter)?,
-        None => listed(&args, &view, &store, place, &cache, &reporter)?,
-    };
-    let (proposals, _) = Topics::at(&store.root).proposals()?;
+    let (proposals, _) = topics.proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
     for proposal in &proposals {
         if let Some(note) = &proposal.note {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
-    print(&rows, &view, &waiting, today, args.json, args.query.is_some(), stdout)?;
-    stdout.flush()?;
-    let elsewhere = view.elsewhere.into_inner();
-    if elsewhere > 0 && !args.json && (rows.is_empty() || stdout.is_terminal()) {
-        // A search that has found enough does not look at the rest.
-        let is_counted =
-            args.query.is_none() || args.sort.is_some() || args.limit.is_none_or(|limit| rows.len() < limit);
-        stderr::line(&match elsewhere {
-            _ if !is_counted => "notes of other repositories are not shown: --all".to_owned(),
-            1 => "1 note of another repository is not shown: --all".to_owned(),
-            many => format!("{many} notes of other repositories are not shown: --all"),
-        });
+    match cx.json {
+        true => print_json(&rows, &view, &waiting, cx)?,
+        false => print(&rows, &view, &waiting, today, cx)?,
     }
-    if stdout.is_terminal() && !args.json && !proposals.is_empty() {
-        stderr::line(&match proposals.len() {
-            1 => "1 change waits for your decision: memory review".to_owned(),
-            many => format!("{many} changes wait for your decision: memory review"),
-        });
-    }
+    cx.stdout.flush()?;
+    // A search that has found enough does not look at the rest.
+    let is_counted = query.is_none() || sort.is_some() || rows.len() < limit;
+    hints(view.elsewhere.into_inner(), is_counted, rows.is_empty(), proposals.len(), cx);
     // The answer does not depend on it, and a store that cannot be written to can be searched.
     let _ = cache.keep_up();
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// What is listed of all repositories.
+/// What a person may want to look at besides.
+fn hints(elsewhere: usize, is_counted: bool, is_empty: bool, waiting: usize, cx: &Context) {
+    let is_table = cx.stdout.is_terminal();
+    if cx.json || !is_table && !is_empty {
+        return;
+    }
+    if elsewhere > 0 {
+        let (one, many) = ("note of another repository is", "notes of other repositories are");
+        let what = if is_counted { counted(elsewhere, one, many) } else { many.to_owned() };
+        stderr::line(&format!("{what} not shown: --all"));
+    }
+    if is_table && waiting > 0 {
+        let what = counted(waiting, "change waits", "changes wait");
+        stderr::line(&format!("{what} for your decision: memory review"));
+    }
+}
+
+/// Which notes are listed.
 struct View {
+    filter: Filter,
     /// The repository whose notes are listed, beside the global ones. `None`: all.
     here: Option<String>,
     /// How many notes were left out because they are another's.
@@ -207,6 +156,9 @@ struct View {
 
 impl View {
     fn shows(&self, meta: &Meta) -> bool {
+        if !self.filter.matches(meta) {
+            return false;
+        }
         let Some(here) = &self.here else { return true };
         let is_here = meta.scope == Scope::Global || belongs_to(meta, here);
         if !is_here {
@@ -237,139 +189,102 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
     [by, until, waits].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn listed(
-    args: &Args,
-    view: &View,
-    store: &Store,
-    place: Place,
-    cache: &Cache,
-    reporter: &Reporter,
-) -> Result<Vec<Row>> {
-    let scan = metadata(&Topics::at(&store.root), place, cache, |meta, file| {
-        let is_shown = args.filter.matches(&meta) && view.shows(&meta);
-        is_shown.then(|| Row { meta, path: file.path(), line: None, score: None })
-    })?;
-    warn_of(&scan.broken, reporter);
-    let rows = scan.found.into_iter().flatten().collect();
-    Ok(ordered(rows, args.sort.unwrap_or(Sort::Title), args.limit))
-}
-
 fn found(
     query: &Query,
-    args: &Args,
     view: &View,
-    store: &Store,
+    topics: &Topics,
     place: Place,
     cache: &Cache,
-    reporter: &Reporter,
+    most: usize,
+    cx: &Context,
 ) -> Result<Vec<Row>> {
-    // In another order than that of the best, any of them may be the first.
-    let most = args.limit.filter(|_| args.sort.is_none()).unwrap_or(usize::MAX);
-    let wanted = |meta: &Meta| args.filter.matches(meta) && view.shows(meta);
-    let is_any = args.filter == Filter::default() && view.here.is_none();
+    let wanted = |meta: &Meta| view.shows(meta);
+    let is_any = view.filter == Filter::default() && view.here.is_none();
     let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
-    let findings = find(&Topics::at(&store.root), place, cache, query, wanted, most)?;
-    warn_of(&findings.broken, reporter);
+    let findings = find(topics, place, cache, query, wanted, most)?;
+    warn_of(&findings.broken, &cx.reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
         let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
         let its = if phrases.len() == 1 { "its" } else { "their" };
         let phrases = phrases.join(" and ");
-        reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
+        cx.reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
     }
     let row = |Found { meta, path, line, score, .. }| Row { meta, path, line, score: Some(score) };
-    let rows = findings.found.into_iter().map(row).collect();
-    Ok(match args.sort {
-        Some(sort) => ordered(rows, sort, args.limit),
-        None => rows,
-    })
+    Ok(findings.found.into_iter().map(row).collect())
 }
 
-fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
-    let title = |row: &Row| (row.meta.title.to_lowercase(), row.meta.id.clone());
-    match sort {
-        Sort::Title => rows.sort_by_cached_key(title),
-        key => rows.sort_by_cached_key(|row| {
-            let number = match key {
-                Sort::Used => i64::try_from(row.meta.used).unwrap_or(i64::MAX),
-                Sort::Updated => row.meta.updated_at,
-                Sort::Created => row.meta.created_at,
-                Sort::Title => 0,
+/// Without a key they stay in the order of the best.
+fn ordered(mut rows: Vec<Row>, sort: Option<&str>, limit: usize) -> Vec<Row> {
+    if let Some(sort) = sort {
+        rows.sort_by_cached_key(|Row { meta, .. }| {
+            let number = match sort {
+                "used" => i64::try_from(meta.used).unwrap_or(i64::MAX),
+                "updated" => meta.updated_at,
+                "created" => meta.created_at,
+                _ => 0,
             };
-            (std::cmp::Reverse(number), title(row))
-        }),
+            (Reverse(number), meta.title.to_lowercase(), meta.id.clone())
+        });
+        rows.truncate(limit);
     }
-    rows.truncate(limit.unwrap_or(usize::MAX));
     rows
 }
 
-fn print(
-    rows: &[Row],
-    view: &View,
-    waiting: &BTreeMap<&EntryId, Vec<ProposalId>>,
-    today: Date,
-    json: bool,
-    with_line: bool,
-    stdout: &mut Stdout,
-) -> Result<()> {
-    let proposals = |row: &Row| waiting.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
-    if json {
-        for row in rows {
-            let (line, proposals) = (row.line.as_deref(), proposals(row));
-            let change = !proposals.is_empty();
-            let repo = Some(view.repo(&row.meta));
-            let listed = Listed::of(&row.meta, &row.path);
-            stdout.json(&Listed { repo, score: row.score, line, change, proposals, ..listed })?;
-        }
-        return Ok(());
-    }
-    let is_table = stdout.is_terminal();
-    let title = |row: &Row| one_line(&row.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
-    let widths = rows.iter().filter(|_| is_table).map(|row| title(row).chars().count());
-    let width = widths.max().unwrap_or(0);
+type Proposals<'a> = BTreeMap<&'a EntryId, Vec<ProposalId>>;
+
+fn print_json(rows: &[Row], view: &View, waiting: &Proposals, cx: &mut Context) -> Result<()> {
+    rows.iter().try_for_each(|row| {
+        let proposals = waiting.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
+        cx.stdout.json(&Listed {
+            repo: Some(view.repo(&row.meta)),
+            score: row.score,
+            line: row.line.as_deref(),
+            change: !proposals.is_empty(),
+            proposals,
+            ..Listed::of(&row.meta, &row.path)
+        })
+    })
+}
+
+/// A table on a terminal, else columns with tabs between them.
+fn print(rows: &[Row], view: &View, waiting: &Proposals, today: Date, cx: &mut Context) -> Result<()> {
+    let is_table = cx.stdout.is_terminal();
+    let cut = |text: &str, width| one_line(text, if is_table { width } else { usize::MAX });
+    let title = |row: &Row| cut(&row.meta.title, TITLE_WIDTH);
     let repo = |row: &Row| match (row.meta.scope, view.repo(&row.meta)) {
         (Scope::Global, _) => "global".to_owned(),
-        (Scope::Repo, Some(repo)) => one_line(repo, if is_table { REPO_WIDTH } else { usize::MAX }),
+        (Scope::Repo, Some(repo)) => cut(repo, REPO_WIDTH),
         // Somebody wrote the scope by hand.
         (Scope::Repo, None) => "-".to_owned(),
     };
-    let repo_widths = rows.iter().filter(|_| is_table).map(|row| repo(row).chars().count());
-    let repo_width = repo_widths.max().unwrap_or(0);
+    let widest = |column: &dyn Fn(&Row) -> String| {
+        rows.iter().filter(|_| is_table).map(|row| column(row).chars().count()).max().unwrap_or(0)
+    };
+    let (title_width, repo_width) = (widest(&title), widest(&repo));
     for row in rows {
         let Meta { id, tier, status, used, tags, .. } = &row.meta;
-        let (title, tags) = (title(row), tags.join(" "));
-        let line = row.line.as_deref().filter(|_| with_line);
-        let remark = remark(&row.meta, !proposals(row).is_empty(), today);
+        let (title, repo, tags) = (title(row), repo(row), tags.join(" "));
+        let remark = remark(&row.meta, waiting.contains_key(id), today);
         if is_table {
-            let tier = tier.to_string();
-            let status = status.to_string();
+            let (tier, status) = (tier.to_string(), status.to_string());
             let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
-            let repo = repo(row);
-            let text =
-                format!("{id}  {tier:4}  {status:12}  {used:4}  {repo:repo_width$}  {title:width$}  {tags}");
-            stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
-            if let Some(line) = line {
-                stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
+            let text = format!(
+                "{id}  {tier:4}  {status:12}  {used:4}  {repo:repo_width$}  {title:title_width$}  {tags}"
+            );
+            cx.stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
+            if let Some(line) = &row.line {
+                cx.stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
             }
         } else {
             let tags = one_line(&tags, usize::MAX);
-            let used = used.to_string();
-            let repo = repo(row);
-            let columns = [id.as_str(), tier.as_str(), status.as_str(), &used, &title, &tags, &repo];
-            let mut text = columns.join("\t");
-            if with_line {
-                text.push('\t');
-                text.push_str(&one_line(line.unwrap_or(""), usize::MAX));
+            let line = row.score.map(|_| one_line(row.line.as_deref().unwrap_or(""), usize::MAX));
+            let mut text = format!("{id}\t{tier}\t{status}\t{used}\t{title}\t{tags}\t{repo}");
+            for further in line.into_iter().chain((!remark.is_empty()).then_some(remark)) {
+                text += "\t";
+                text += &further;
             }
-            if !remark.is_empty() {
-                text.extend(["\t", &remark]);
-            }
-            stdout.line(&text)?;
+            cx.stdout.line(&text)?;
         }
     }
     Ok(())
 }
-
-/// The widest title and repository, and the longest matching line, in a table.
-const TITLE_WIDTH: usize = 45;
-const REPO_WIDTH: usize = 30;
-const LINE_WIDTH: usize = 100;

@@ -3,25 +3,24 @@
 //! By hand it prints the section for this place, or the notes that answer some words. As a hook it must never stand in
 //! the way: it answers in time or not at all, and it does not fail.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, apart, flag, text, value};
+use crate::base::cli::{self, About, Args, Context, Reporter, Rule, Words, count, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::repository;
 use crate::base::sync::spawn;
-use crate::base::{repository, stderr, stdin};
+use crate::config::memory;
 use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{known, names_of};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, Shown};
 use crate::memory::search::{Cache, Part, Query};
-use crate::memory::section::NoteCounts;
 use crate::memory::section::here::{Around, Here, Known};
-use crate::program::notes::{Listed, Store, place_here};
+use crate::program::memory_agents_md::print;
+use crate::program::notes::{CONFIG, Listed, Store, json_on_stdin, named_repo};
 use crate::store::persistence::warn_of;
 use crate::store::place::Root;
-use serde::de::IgnoredAny;
-use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -34,46 +33,25 @@ pub(super) const ABOUT: About = About {
         "memory-recall WORDS… [--repo R] [--limit N] [--tokens N] [--json]",
         "memory-recall --harness H < HOOK",
     ],
-    commands: &[],
     flags: &[
         value("repo", "R", "for this repository (host/owner/name), not the current one"),
-        value("limit", "N", "with WORDS: at most N notes (default 5)"),
-        value("tokens", "N", "at most N tokens, four bytes each"),
+        count("limit", "with WORDS: at most N notes (default 5)"),
+        count("tokens", "at most N tokens, four bytes each"),
         value("harness", "H", "answer a hook of this program: its JSON is on stdin"),
         flag("json", "JSON: the section, or one note a line"),
-        value("config", "FILE", "use this configuration file"),
+        CONFIG,
     ],
-    more: "Without words it prints the section for this place: notes in full while there is room and a list of others, those of \
-           the current repository and those that hold everywhere. With words it prints the notes that match them best. \
-           Notes whose last day (until) is over, archived notes and waiting changes are never shown.\n\n\
-           With --harness it is a hook. At the start of a session it gives the section, without the notes that the \
-           program reads from a target of its own; at a prompt at most three notes that clearly match and that the \
-           session has not had, what has changed of those that it has, or nothing. It always exits 0.\n\n    \
-           memory-recall dev server port\n    \
-           memory-recall --json deploy | memory-read -",
-    sections: &[
-        (
-            "HOOKS",
-            "H is amp, claude-code, codex, copilot, cursor, gemini, opencode, pi or qwen-code. memory-hooks(7) has the \
-             settings of each program. The start of a session is SessionStart, also when the program has cleared or \
-             compacted the session; a prompt is UserPromptSubmit, or BeforeAgent in Gemini CLI. Copilot CLI does not \
-             name its events; they are told apart by their keys. JSON of another event gets no answer.\n\n\
-             The answer is less than 9,500 bytes long, at a prompt at most 400 tokens. Claude Code, Codex, Gemini CLI \
-             and Qwen Code get hookSpecificOutput.additionalContext, Copilot CLI additionalContext, Cursor \
-             additional_context, the others plain text. The notes stand between two lines with a random mark: \
-             memory-consolidate leaves everything between them out of a session.\n\n\
-             A prompt of a session that has not had the section gets it first, except where a plugin asks (opencode, Amp, Pi). So it is if Gemini CLI has cleared or resumed \
-             the session, since it does not use the answer of that hook, and if Copilot CLI has compacted it. A resumed session of Claude Code or Codex \
-             keeps the section and is given what is new in it.",
+    words: Words::AtMost(usize::MAX),
+    rules: &[
+        Rule::Apart(
+            "--harness",
+            &["WORDS", "--repo", "--limit", "--tokens", "--json"],
+            "the hook's JSON says what is asked for",
         ),
-        (
-            "TROUBLE",
-            "A hook that fails, or has no answer after 250 milliseconds, gives nothing and exits 0. It keeps the reason in \
-             .agent-memory/recall.log, and memory-doctor tells it for seven days. AGENT_MEMORY_RECALL_MS sets another \
-             time in milliseconds. Inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set) a hook gives \
-             nothing.",
-        ),
+        Rule::Needs(&["--limit"], &["WORDS"], "needs words to search for", "--tokens limits the section"),
     ],
+    text: include_str!("memory_recall.md"),
+    ..About::BLANK
 };
 
 /// The most notes, and tokens, that are printed by hand unless the flags say otherwise.
@@ -81,153 +59,69 @@ const NOTES: usize = 5;
 const TOKENS: usize = 2000;
 /// How long a program waits for its hook, in milliseconds.
 const PATIENCE: u64 = 250;
-/// The largest JSON of a hook, in bytes. A prompt may hold a pasted log.
-const CAP: usize = 8 << 20;
-
-#[derive(Debug, Default)]
-struct Args {
-    words: Vec<String>,
-    repo: Option<String>,
-    limit: Option<usize>,
-    tokens: Option<usize>,
-    harness: Option<&'static Spec>,
-    json: bool,
-    config: Option<PathBuf>,
-    /// What is wrong with the arguments of a hook.
-    wrong: Option<Error>,
-}
 
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main_or(&ABOUT, run, if_wrong)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    let mut args = Args::default();
-    let mut is_hook = false;
-    match fill(p, &mut args, &mut is_hook).and_then(|()| args.check()) {
-        Ok(()) => Ok(args),
-        // Exit code 2 would block each prompt of the session.
-        Err(error) if is_hook => Ok(Args { wrong: Some(error), ..args }),
-        Err(error) => Err(error),
+/// Exit code 2 would block each prompt of the session. Without the arguments it is not known where a trouble is kept.
+fn if_wrong(args: &Args, error: Error) -> Result<()> {
+    if !args.has("harness") {
+        return Err(error);
     }
+    cli::say(ABOUT.name, &format!("nothing given: {}", error.line()));
+    Ok(())
 }
 
-fn fill(p: &mut Arguments, args: &mut Args, is_hook: &mut bool) -> Result<()> {
-    use lexopt::prelude::*;
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("harness") => {
-                let name = p.text()?;
-                *is_hook = true;
-                args.harness = Some(known(&name).ok_or_else(|| unknown(&name))?);
-            }
-            Long("repo") => args.repo = Some(p.text()?),
-            Long("limit") => args.limit = Some(p.count()?),
-            Long("tokens") => args.tokens = Some(p.count()?),
-            Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.path()?),
-            Value(word) => args.words.push(text(word)?),
-            _ => return Err(arg.unexpected().into()),
-        }
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    let spec = args.parsed("harness", |name| {
+        let all = || names_of(|_| true);
+        let unknown = || Error::usage(format!("option \"--harness\" takes {}, got \"{name}\"", all()));
+        known(name).ok_or_else(unknown)
+    });
+    match spec {
+        Err(error) => if_wrong(args, error)?,
+        Ok(Some(spec)) => hook(spec, args.path("config"), cx),
+        Ok(None) => by_hand(args, cx)?,
     }
     Ok(())
 }
 
-fn unknown(name: &str) -> Error {
-    Error::usage(format!("option \"--harness\" takes {}, got \"{name}\"", names_of(|_| true)))
-}
-
-impl Args {
-    fn check(&self) -> Result<()> {
-        if self.harness.is_some() {
-            for (flag, is_given) in [
-                ("WORDS", !self.words.is_empty()),
-                ("--repo", self.repo.is_some()),
-                ("--limit", self.limit.is_some()),
-                ("--tokens", self.tokens.is_some()),
-                ("--json", self.json),
-            ] {
-                if is_given {
-                    return Err(apart("--harness", flag).hint("the hook's JSON says what is asked for"));
-                }
-            }
-        }
-        if self.limit.is_some() && self.words.is_empty() {
-            return Err(Error::usage("option \"--limit\" needs words to search for")
-                .hint("--tokens limits the section"));
-        }
-        Ok(())
-    }
-}
-
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    if let Some(error) = &args.wrong {
-        // Without the arguments it is not known where a trouble is kept.
-        stderr::line(&format!("{}: nothing given: {}", ABOUT.name, error.line()));
-        return Ok(ExitCode::SUCCESS);
-    }
-    match args.harness {
-        Some(spec) => Ok(hook(spec, args.config, env, stdout)),
-        None => by_hand(&args, env, stdout).map(|()| ExitCode::SUCCESS),
-    }
-}
-
-fn by_hand(args: &Args, env: &Env, stdout: &mut Stdout) -> Result<()> {
-    let reporter = Reporter::new(false);
-    let store = Store::open(args.config.as_deref(), env, &reporter)?;
-    let repo = match args.repo.as_deref() {
-        Some(".") => Some(place_here(env)?.name),
-        Some(repo) => Some(repo.to_owned()),
-        None => repository::place_of(&env.current_dir()?).map(|repository| repository.name),
+fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
+    let store = Store::open(args, cx)?;
+    let repo = match named_repo(args, cx)? {
+        None => repository::place_of(&cx.env.current_dir()?).map(|repository| repository.name),
+        repo => repo,
     };
-    match args.words.is_empty() {
-        true => section(args, &store, repo.as_deref(), env, &reporter, stdout),
-        false => search(args, &store, repo.as_deref(), env, &reporter, stdout),
+    let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
+    if !args.words().is_empty() {
+        return search(args, &store, repo.as_deref(), room, cx);
     }
-}
-
-fn section(
-    args: &Args,
-    store: &Store,
-    repo: Option<&str>,
-    env: &Env,
-    reporter: &Reporter,
-    stdout: &mut Stdout,
-) -> Result<()> {
-    let room = args.tokens.map(|tokens| tokens.saturating_mul(BYTES_A_TOKEN));
-    let around = Around::of(&store.config, &store.root, repo, env.today())?;
-    warn_of(around.broken(), reporter);
-    let Here { section, counts: NoteCounts { hot, warm, cold }, .. } =
-        around.section(&Known::default(), room);
-    match args.json {
-        true => {
-            stdout.json(&json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section}))
-        }
-        false => stdout.line(&section),
-    }
+    let around = Around::of(&store.config, &store.root, repo.as_deref(), cx.env.today())?;
+    warn_of(around.broken(), &cx.reporter);
+    let Here { section, counts, .. } = around.section(&Known::default(), room);
+    print(repo.as_deref(), (section, counts), cx)
 }
 
 fn search(
     args: &Args,
     store: &Store,
     repo: Option<&str>,
-    env: &Env,
-    reporter: &Reporter,
-    stdout: &mut Stdout,
+    room: Option<usize>,
+    cx: &mut Context,
 ) -> Result<()> {
     let cache = Cache::open(&store.root, Part::Words);
-    let query = Query::parse(&args.words.join(" "));
-    let most = args.limit.unwrap_or(NOTES);
-    let findings = recall::matching(&store.root, &cache, &query, repo, env.today(), most)?;
-    warn_of(&findings.broken, reporter);
-    let tokens = args.tokens.unwrap_or(TOKENS);
-    let mut shown = Shown::new(&store.root, tokens.saturating_mul(BYTES_A_TOKEN))?;
+    let query = Query::parse(&args.words().join(" "));
+    let most = args.number("limit").unwrap_or(NOTES);
+    let findings = recall::matching(&store.root, &cache, &query, repo, cx.env.today(), most)?;
+    warn_of(&findings.broken, &cx.reporter);
+    let mut shown = Shown::new(&store.root, room.unwrap_or(TOKENS * BYTES_A_TOKEN))?;
     for found in &findings.found {
         let Some(note) = recall::whole(&found.meta, &found.path) else { continue };
-        if shown.add(&note, found.line.as_deref()) && args.json {
+        if shown.add(&note, found.line.as_deref()) && cx.json {
             let waiting: Vec<_> = shown.waiting(&found.meta.id).cloned().collect();
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
-            stdout.json(&Listed {
+            cx.stdout.json(&Listed {
                 change: !waiting.is_empty(),
                 score: Some(found.score),
                 line: found.line.as_deref(),
@@ -237,10 +131,10 @@ fn search(
             })?;
         }
     }
-    if !args.json {
-        stdout.text(&shown.text)?;
+    if !cx.json {
+        cx.stdout.text(&shown.text)?;
     }
-    stdout.flush()?;
+    cx.stdout.flush()?;
     // The answer does not depend on it, and a store that cannot be written to can be searched.
     let _ = cache.keep_up();
     Ok(())
@@ -254,16 +148,17 @@ enum Said {
 }
 
 /// Nothing that goes wrong here is the session's business.
-fn hook(spec: &'static Spec, config: Option<PathBuf>, env: &Env, stdout: &mut Stdout) -> ExitCode {
-    if env.os(OWN_RUN).is_some() {
-        return ExitCode::SUCCESS;
+fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
+    if cx.env.os(OWN_RUN).is_some() {
+        return;
     }
-    let patience = env.text("AGENT_MEMORY_RECALL_MS").and_then(|text| text.parse().ok()).unwrap_or(PATIENCE);
+    let patience = cx.env.text("AGENT_MEMORY_RECALL_MS").and_then(|text| text.parse().ok());
+    let patience: u64 = patience.unwrap_or(PATIENCE);
     let deadline = Deadline::after(Duration::from_millis(patience.clamp(1, 60_000)));
     let (sender, said) = channel();
-    let (own, file, mut root) = (env.clone(), config.clone(), None);
+    let (env, file, mut root) = (cx.env.clone(), config.map(Path::to_path_buf), None);
     let thread = spawn(move || {
-        let answer = answer(spec, file.as_deref(), &own, deadline, &sender);
+        let answer = answer(spec, file.as_deref(), &env, deadline, &sender);
         let _ = sender.send(Said::Answer(answer));
     });
     let answer = match thread {
@@ -280,8 +175,8 @@ fn hook(spec: &'static Spec, config: Option<PathBuf>, env: &Env, stdout: &mut St
         },
     };
     let answered = answer.and_then(|(text, is_start)| {
-        stdout.text(&text)?;
-        stdout.flush()?;
+        cx.stdout.text(&text)?;
+        cx.stdout.flush()?;
         Ok(is_start)
     });
     match answered {
@@ -289,20 +184,19 @@ fn hook(spec: &'static Spec, config: Option<PathBuf>, env: &Env, stdout: &mut St
         Ok(true) => {
             if let Some(root) = &root {
                 recall::sweep(root);
-                write_cache(root, config.as_deref());
+                write_cache(root, config);
             }
         }
         Ok(false) => {}
-        Err(_) if stdout.is_broken() => {}
+        Err(_) if cx.stdout.is_broken() => {}
         Err(error) => {
-            stderr::line(&format!("{}: nothing given: {}", ABOUT.name, error.line()));
+            cli::say(ABOUT.name, &format!("nothing given: {}", error.line()));
             if let Some(root) = &root {
-                let _ = recall::keep(root, spec.name, &error.line(), env);
-                write_cache(root, config.as_deref());
+                let _ = recall::keep(root, spec.name, &error.line(), &cx.env);
+                write_cache(root, config);
             }
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// Lets `memory-list` write the cache if much of it is out of date. The session does not wait for it: it holds none of its
@@ -332,25 +226,13 @@ fn answer(
     said: &Sender<Said>,
 ) -> Result<(String, bool)> {
     let reporter = Reporter::new(false);
-    let store = Store::open(config, env, &reporter)?;
-    let _ = said.send(Said::Store(store.root.clone()));
-    let bytes = stdin::read_bytes(
-        &stdin::StdinOptions {
-            deadline,
-            cap: CAP,
-            typed: false,
-            // Some programs leave stdin open for a hook.
-            is_whole: |bytes| {
-                bytes.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
-            },
-            if_silent: "A hook's JSON is expected there",
-            if_late: "write one JSON object to it",
-        },
-        &reporter,
-    )?;
+    let config = memory::load(config, env, &reporter)?;
+    let root = Root::at(&config.storage.root);
+    let _ = said.send(Said::Store(root.clone()));
+    let bytes = json_on_stdin(deadline, false, &reporter)?;
     let missing =
         || Error::usage("a hook's JSON is expected on stdin").hint("let the program run this as its hook");
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty()).ok_or_else(missing)?;
-    let moment = Moment { config: &store.config, root: &store.root, env, today: env.today(), deadline };
+    let moment = Moment { config: &config, root: &root, env, today: env.today(), deadline };
     recall::answer(spec, &bytes, &moment)
 }

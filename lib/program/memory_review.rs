@@ -1,26 +1,20 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
-use crate::base::cli::{About, Arguments, Program, Reporter, Stdout, flag, text, value};
-use crate::base::deadline::Deadline;
-use crate::base::env::Env;
+use crate::base::cli::{self, About, Args, Context, Words, flag, value};
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::file;
 use crate::base::text::{disarmed, one_line};
-use crate::base::{file, signal, stdin};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Pending};
 use crate::program::editor::edit;
-use crate::program::notes::{Errors, Named, Store, each_on_stdin, for_each, only_a_person};
+use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
-use crate::store::history;
-use crate::store::persistence::{Persistence, warn_of};
-use crate::store::place::Root;
+use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
 use crate::store::topics::Topics;
-use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Value, json};
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use serde_json::json;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
@@ -31,147 +25,62 @@ pub(super) const ABOUT: About = About {
         "memory-review --accept ID…|- --reject ID…|- [--json]",
         "memory-review --reject-session THREAD_ID [--json]",
     ],
-    commands: &[],
     flags: &[
-        value("accept", "ID…", "make these changes; - reads ids from stdin"),
-        value("reject", "ID…", "drop these changes; - reads ids from stdin"),
+        value("accept", "ID…", "make these changes; - reads ids from stdin").up_to(usize::MAX),
+        value("reject", "ID…", "drop these changes; - reads ids from stdin").up_to(usize::MAX),
         value("reject-session", "THREAD_ID", "drop all changes of a session"),
         flag("json", "one JSON object a line"),
-        value("config", "FILE", "use this configuration file"),
+        CONFIG,
     ],
-    more: "Shows each change, session by session, with its diff, what was quoted for it, why it waits, and the notes \
-           beside it that say something about the same by now. On a terminal it asks about one after the other, and \
-           opens $VISUAL or $EDITOR if you want another text; without one, and with --json, it only lists.\n\n\
-           Accepting is your word: the note is marked \"by: person\", and no agent changes it from then on without \
-           another review. The old text goes to archive/. Prints the path of each note, and the id of each change \
-           that is rejected. If a note has changed since its change was proposed, nothing is done: the new diff is \
-           printed, the exit code is 1, and accepting it again accepts it. An agent's shell decides nothing.\n\n    \
-           memory-review --accept p__a1B2c3 --reject p__d4E5f6\n    \
-           memory-review --json | jq -r 'select(.by == \"tool\").id' |\n        \
-           memory-review --reject -",
-    sections: &[(
-        "WHAT WAITS",
-        "Notes from a session stay in its repository. Your own sentence, word for word, may hold everywhere at once; \
-         anything else that should hold everywhere, or that changes what you wrote, accepted or made global, waits. So \
-         does an address, flag or command that only a tool's output showed.\n\n\
-         The kinds of a change: create (a new note), update (another text), retire (to the archive), widen (to all \
-         repositories), conflict (the text of another machine). The files are in proposals/, in the store's \
-         history. Until you decide, no AGENTS.md and no prompt of an agent shows what they say. Later sessions may \
-         correct or withdraw what a session of their repository proposed.",
-    )],
+    words: Words::AtMost(usize::MAX),
+    text: include_str!("memory_review.md"),
+    ..About::BLANK
 };
 
-/// How long a question waits for its answer.
-const PATIENCE: u64 = 60 * 60;
+/// The flags that decide.
+const DECISIONS: [&str; 3] = ["accept", "reject", "reject-session"];
 /// The longest quote that is shown, in characters.
 const QUOTE: usize = 1000;
 /// The largest text that an editor may leave, in bytes.
 const EDITED: u64 = 1 << 20;
 
-#[derive(Debug, Default)]
-struct Args {
-    decisions: Vec<(Decision, String)>,
-    json: bool,
-    config: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decision {
-    Accept,
-    Reject,
-    /// Of a session: what it names is the session's id.
-    RejectSession,
-}
-
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut args = Args::default();
-    let mut decision = None;
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("accept") => {
-                decision = Some(Decision::Accept);
-                args.decisions.push((Decision::Accept, p.text()?));
-            }
-            Long("reject") => {
-                decision = Some(Decision::Reject);
-                args.decisions.push((Decision::Reject, p.text()?));
-            }
-            Long("reject-session") => args.decisions.push((Decision::RejectSession, p.text()?)),
-            Long("json") => args.json = true,
-            Long("config") => args.config = Some(p.path()?),
-            Value(id) => match decision {
-                Some(decision) => args.decisions.push((decision, text(id)?)),
-                None => {
-                    let id = text(id)?;
-                    return Err(Error::unexpected(&one_line(&id, 80))
-                        .hint("say what to do with it: --accept or --reject"));
-                }
-            },
-            _ => return Err(arg.unexpected().into()),
-        }
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    cx.watch_signals();
+    let decisions: Vec<(&str, &str)> = args.in_order().filter(|(flag, _)| DECISIONS.contains(flag)).collect();
+    if let [id, ..] = args.words()[..] {
+        return Err(Error::unexpected(&one_line(id, 80)).hint("say what to do with it: --accept or --reject"));
     }
-    if args.decisions.iter().filter(|(_, word)| word == "-").count() > 1 {
+    if decisions.iter().filter(|(_, word)| *word == "-").count() > 1 {
         return Err(Error::usage("stdin can be read only once").hint("give \"-\" to one of the options"));
     }
-    Ok(args)
-}
-
-/// What was decided, for the history.
-#[derive(Default)]
-struct Done {
-    said: Vec<String>,
-    sources: Vec<Source>,
-}
-
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    signal::watch(ABOUT.name, args.json);
-    let reporter = Reporter::new(false);
-    if !args.decisions.is_empty() {
-        only_a_person("to accept or reject a change", env)?;
+    if !decisions.is_empty() {
+        only_a_person("to accept or reject a change", &cx.env)?;
     }
-    let store = Store::open(args.config.as_deref(), env, &reporter)?;
+    let store = Store::open(args, cx)?;
     let notes = Topics::at(&store.root);
-    let mut done = Done::default();
-    let ended = if args.decisions.is_empty() {
-        let (waiting, broken) = notes.proposals()?;
-        warn_of(&broken, &reporter);
-        let is_asked = stdout.is_terminal()
-            && std::io::stdin().is_terminal()
-            && !args.json
-            && AgentShell::of(env).is_none();
-        match is_asked {
-            true => {
-                let refresh = || store.refresh(env, &reporter);
-                Asking { notes: &notes, root: &store.root, env, done: &mut done, refresh: &refresh }
-                    .ask(&by_session(waiting), stdout)
-            }
-            false => list(&notes, by_session(waiting), args.json, stdout),
-        }
+    let mut review = Review { store: &store, notes, said: Vec::new(), sources: Vec::new() };
+    let ended = if !decisions.is_empty() {
+        let ids = review.ids(&decisions, cx)?;
+        cx.each(ids, |(is_accepted, id), cx| review.decide(is_accepted, &id, cx))
     } else {
-        let ids = ids(&args.decisions, &notes, &reporter)?;
-        for_each(&ids, Errors::new(ABOUT.name, args.json), stdout, |(decision, id), stdout| {
-            decide(&notes, *decision, id, env.now(), args.json, &mut done, stdout)
-        })
-    };
-    if !done.said.is_empty() {
-        store.refresh(env, &reporter);
-        let message = match &done.said[..] {
-            [one] => format!("review: {one}"),
-            all => format!("review: {} changes", all.len()),
-        };
-        let (storage, count) = (&store.config.storage, done.said.len());
-        let committed =
-            history::record(&store.root, storage, (message, Vec::new()), done.sources.iter(), count, env);
-        if let Err(error) = committed {
-            reporter.warn(&error.line());
+        let (waiting, broken) = review.notes.proposals()?;
+        warn_of(&broken, &cx.reporter);
+        let waiting = by_session(waiting);
+        match can_ask(cx) && AgentShell::of(&cx.env).is_none() {
+            true => review.ask_about(&waiting, cx),
+            false => review.list(&waiting, cx),
         }
-    }
-    ended.map(|()| ExitCode::SUCCESS)
+    };
+    let message = match &review.said[..] {
+        [one] => format!("review: {one}"),
+        all => format!("review: {} changes", all.len()),
+    };
+    store.finish(message, review.sources.iter(), review.said.len(), cx);
+    ended
 }
 
 /// The sessions in the order of the oldest change of each.
@@ -202,292 +111,239 @@ fn heading<'a>(proposal: &'a Proposal, above: &mut Option<Option<(&'a str, &'a s
     Some(whole_line(&format!("session: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))))
 }
 
-fn list(notes: &Topics, waiting: Vec<Proposal>, json: bool, stdout: &mut Stdout) -> Result<()> {
-    let mut above = None;
-    for (number, proposal) in waiting.iter().enumerate() {
-        let pending = Pending::of(notes, proposal.clone())?;
-        if json {
-            stdout.json(&Shown::of(&pending))?;
-            continue;
-        }
-        if number > 0 {
-            stdout.line("")?;
-        }
-        if let Some(heading) = heading(proposal, &mut above) {
-            stdout.line(&disarmed(&heading))?;
-            stdout.line("")?;
-        }
-        print(&pending, stdout)?;
-    }
-    Ok(())
+/// The changes that are decided about, one by one.
+struct Review<'a> {
+    store: &'a Store,
+    notes: Topics,
+    /// What was decided, for the history.
+    said: Vec<String>,
+    sources: Vec<Source>,
+}
+
+enum Decided {
+    Accepted(Box<Note>),
+    Rejected,
+    /// Nothing is done.
+    NoteChanged,
 }
 
 /// What a person answers about one change.
+#[derive(Clone, Copy)]
 enum Answer {
-    Decide(Decision),
+    Accept,
     Edit,
+    Reject,
+    /// Reject all of its session.
+    Drop,
     Skip,
     Quit,
 }
 
-/// Asks about each. What is not answered waits on. What is decided shows at once: the next answer may take an hour.
-struct Asking<'a> {
-    notes: &'a Topics,
-    root: &'a Root,
-    env: &'a Env,
-    done: &'a mut Done,
-    refresh: &'a dyn Fn(),
-}
-
-impl Asking<'_> {
-    fn ask(mut self, waiting: &[Proposal], stdout: &mut Stdout) -> Result<()> {
-        if waiting.is_empty() {
-            return stdout.line("nothing waits for a decision");
-        }
+impl Review<'_> {
+    fn list(&self, waiting: &[Proposal], cx: &mut Context) -> Result<()> {
         let mut above = None;
-        let mut rejected = None;
         for (number, proposal) in waiting.iter().enumerate() {
-            if rejected.is_some() && rejected == session_of(proposal) {
+            if number > 0 && !cx.json {
+                cx.stdout.line("")?;
+            }
+            if let Some(heading) = heading(proposal, &mut above).filter(|_| !cx.json) {
+                cx.stdout.line(&disarmed(&format!("{heading}\n")))?;
+            }
+            print(&Pending::of(&self.notes, proposal.clone())?, cx)?;
+        }
+        Ok(())
+    }
+
+    /// The ids in the order in which they are given, and whether each is accepted.
+    fn ids(&self, decisions: &[(&str, &str)], cx: &Context) -> Result<Vec<(bool, ProposalId)>> {
+        const CHANGES: Printed =
+            Printed { what: "changes", list: "proposals", by: "memory-review --json prints" };
+        let mut ids = Vec::new();
+        for (flag, word) in decisions {
+            let named = match (*flag, *word) {
+                ("reject-session", session) => self.ids_of_session(session)?,
+                (_, "-") => CHANGES.ids_on_stdin(parse_id, cx)?,
+                (_, word) => vec![parse_id(word)?],
+            };
+            ids.extend(named.into_iter().map(|id| (*flag == "accept", id)));
+        }
+        Ok(ids)
+    }
+
+    fn ids_of_session(&self, thread_id: &str) -> Result<Vec<ProposalId>> {
+        let (waiting, _) = self.notes.proposals()?;
+        let is_of_it =
+            |proposal: &Proposal| session_of(proposal).is_some_and(|(_, session)| session == thread_id);
+        let ids: Vec<_> = waiting.into_iter().filter(is_of_it).map(|proposal| proposal.id).collect();
+        if ids.is_empty() {
+            let session = one_line(thread_id, 80);
+            return Err(Error::not_found(format!("no change of the session \"{session}\" waits"))
+                .hint("see the sessions with: memory-review"));
+        }
+        Ok(ids)
+    }
+
+    /// `shown` is the note that the person looked at; without one, that of the proposal counts.
+    fn carry_out(
+        &mut self,
+        is_accepted: bool,
+        id: &ProposalId,
+        shown: Option<&str>,
+        cx: &Context,
+    ) -> Result<Decided> {
+        let proposal = review::find(&self.notes, id)?;
+        let (verb, decided) = if is_accepted {
+            match review::accept(&self.notes, id, shown, cx.env.now())? {
+                None => return Ok(Decided::NoteChanged),
+                Some(note) => ("accept", Decided::Accepted(note.into())),
+            }
+        } else {
+            review::reject(&self.notes, id)?;
+            ("reject", Decided::Rejected)
+        };
+        self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
+        self.sources.extend(proposal.session);
+        Ok(decided)
+    }
+
+    /// What a flag says.
+    fn decide(&mut self, is_accepted: bool, id: &ProposalId, cx: &mut Context) -> Result<()> {
+        // Before it may change: this is what the person is shown.
+        let pending = Pending::of(&self.notes, review::find(&self.notes, id)?)?;
+        match self.carry_out(is_accepted, id, None, cx)? {
+            Decided::Accepted(note) if cx.json => cx.stdout.json(&json!({
+                "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
+            })),
+            Decided::Accepted(note) => cx.stdout.line(&note.path.to_string_lossy()),
+            Decided::Rejected if cx.json => cx.stdout.json(&json!({"proposal": id, "decision": "rejected"})),
+            Decided::Rejected => cx.stdout.line(id.as_str()),
+            Decided::NoteChanged => {
+                print(&pending, cx)?;
+                Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))
+                    .hint("this is the change now; if it is right, accept it again"))
+            }
+        }
+    }
+
+    /// Asks about each. What is not answered waits on. What is decided shows at once: the next answer may take an hour.
+    fn ask_about(&mut self, waiting: &[Proposal], cx: &mut Context) -> Result<()> {
+        if waiting.is_empty() {
+            return cx.stdout.line("nothing waits for a decision");
+        }
+        let (mut above, mut dropped) = (None, None);
+        for (number, proposal) in waiting.iter().enumerate() {
+            let session = session_of(proposal);
+            if dropped.is_some() && dropped == session {
                 continue;
             }
             let first = if number > 0 { "\n" } else { "" };
             if let Some(heading) = heading(proposal, &mut above) {
-                stdout.line(&disarmed(&format!("{first}{heading}")))?;
+                cx.stdout.line(&disarmed(&format!("{first}{heading}")))?;
             }
             let count = format!("{first}({} of {})", number + 1, waiting.len());
-            match self.about(proposal, &count, stdout)? {
+            match self.ask_about_one(proposal, &count, cx)? {
                 Answer::Quit => return Ok(()),
-                Answer::Decide(Decision::RejectSession) => {
-                    rejected = session_of(proposal);
-                    let of_it = waiting.iter().filter(|other| session_of(other) == rejected);
-                    self.reject(of_it, stdout)?;
+                Answer::Drop => {
+                    dropped = session;
+                    self.drop_all(waiting.iter().filter(|other| session_of(other) == session), cx)?;
                 }
-                Answer::Decide(_) | Answer::Edit | Answer::Skip => {}
+                Answer::Accept | Answer::Edit | Answer::Reject | Answer::Skip => {}
             }
         }
         Ok(())
     }
 
     /// Asks until one change is decided about, or left.
-    fn about(&mut self, proposal: &Proposal, count: &str, stdout: &mut Stdout) -> Result<Answer> {
-        let mut pending = Pending::of(self.notes, proposal.clone())?;
-        stdout.line(count)?;
-        print(&pending, stdout)?;
+    fn ask_about_one(&mut self, proposal: &Proposal, count: &str, cx: &mut Context) -> Result<Answer> {
+        let mut pending = Pending::of(&self.notes, proposal.clone())?;
+        cx.stdout.line(count)?;
+        print(&pending, cx)?;
         loop {
-            let answer = answer(session_of(proposal).is_some(), stdout)?;
-            let decision = match answer {
-                Answer::Edit => match self.edited(proposal, stdout)? {
-                    true => Decision::Accept,
-                    false => continue,
-                },
-                Answer::Decide(decision @ (Decision::Accept | Decision::Reject)) => decision,
-                Answer::Decide(Decision::RejectSession) | Answer::Skip | Answer::Quit => return Ok(answer),
+            let answer = answer(session_of(proposal).is_some(), cx)?;
+            let is_accepted = match answer {
+                Answer::Accept => true,
+                Answer::Reject => false,
+                Answer::Edit if self.edited(proposal, cx)? => true,
+                Answer::Edit => continue,
+                Answer::Drop | Answer::Skip | Answer::Quit => return Ok(answer),
             };
             let shown = pending.note.as_ref().map(|note| note.entry.base());
-            match carry_out(self.notes, decision, &proposal.id, shown.as_deref(), self.env.now(), self.done) {
-                Ok(Outcome::NoteChanged) => {
-                    stdout.line("the note has changed in this moment; this is the change now:")?;
-                    pending = Pending::of(self.notes, review::find(self.notes, &proposal.id)?)?;
-                    stdout.line(count)?;
-                    print(&pending, stdout)?;
+            let said = match self.carry_out(is_accepted, &proposal.id, shown.as_deref(), cx) {
+                Ok(Decided::NoteChanged) => {
+                    cx.stdout.line("the note has changed in this moment; this is the change now:")?;
+                    pending = Pending::of(&self.notes, review::find(&self.notes, &proposal.id)?)?;
+                    cx.stdout.line(count)?;
+                    print(&pending, cx)?;
                     continue;
                 }
-                Ok(Outcome::Accepted(json)) => {
-                    let path = json["path"].as_str().unwrap_or_default();
-                    (self.refresh)();
-                    stdout.line(&disarmed(&format!("accepted: {path}")))?;
-                }
-                Ok(Outcome::Rejected(_)) => {
-                    (self.refresh)();
-                    stdout.line("rejected")?;
-                }
+                Ok(Decided::Accepted(note)) => format!("accepted: {}", note.path.display()),
+                Ok(Decided::Rejected) => "rejected".to_owned(),
                 // One that cannot be accepted does not stop the others.
-                Err(error) => stdout.line(&disarmed(&format!("not accepted: {}", error.line())))?,
-            }
-            return Ok(Answer::Decide(decision));
+                Err(error) => {
+                    cx.stdout.line(&disarmed(&format!("not accepted: {}", error.line())))?;
+                    return Ok(answer);
+                }
+            };
+            self.store.refresh(cx);
+            cx.stdout.line(&disarmed(&said))?;
+            return Ok(answer);
         }
     }
 
-    fn reject<'p>(&mut self, all: impl Iterator<Item = &'p Proposal>, stdout: &mut Stdout) -> Result<()> {
+    fn drop_all<'p>(&mut self, all: impl Iterator<Item = &'p Proposal>, cx: &mut Context) -> Result<()> {
         for proposal in all {
-            match carry_out(self.notes, Decision::Reject, &proposal.id, None, self.env.now(), self.done) {
-                Ok(_) => stdout.line(&format!("rejected: {}", proposal.id))?,
+            match self.carry_out(false, &proposal.id, None, cx) {
+                Ok(_) => cx.stdout.line(&format!("rejected: {}", proposal.id))?,
                 // Decided about before.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => stdout.line(&disarmed(&format!("not rejected: {}", error.line())))?,
+                Err(error) => cx.stdout.line(&disarmed(&format!("not rejected: {}", error.line())))?,
             }
         }
-        (self.refresh)();
+        self.store.refresh(cx);
         Ok(())
     }
 
     /// Lets the person edit the text. Has it another one now?
-    fn edited(&self, proposal: &Proposal, stdout: &mut Stdout) -> Result<bool> {
+    fn edited(&self, proposal: &Proposal, cx: &mut Context) -> Result<bool> {
         let Some(before) = review::draft_text(proposal) else {
-            stdout.line("it brings no text that could be edited")?;
+            cx.stdout.line("it brings no text that could be edited")?;
             return Ok(false);
         };
-        let path = self.root.state().join(format!("{}.md", proposal.id));
-        file::make_private_dir(&self.root.state())?;
+        let dir = self.store.root.state();
+        let path = dir.join(format!("{}.md", proposal.id));
+        file::make_private_dir(&dir)?;
         file::install(&path, &before, 0o600)?;
-        stdout.flush()?;
-        let after = edit(&path, self.env).and_then(|_| Ok(file::read(&path, EDITED)?));
+        cx.stdout.flush()?;
+        let after = edit(&path, &cx.env).and_then(|_| Ok(file::read(&path, EDITED)?));
         file::remove(&path)?;
         let set = match after {
             Ok(after) if after == before => {
-                stdout.line("nothing was changed")?;
+                cx.stdout.line("nothing was changed")?;
                 return Ok(false);
             }
-            Ok(after) => review::set_draft(self.notes, &proposal.id, after),
-            Err(error) => Err(error),
+            after => after.and_then(|after| review::set_draft(&self.notes, &proposal.id, after)),
         };
-        match set {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                stdout.line(&disarmed(&format!("the text is left as it was: {}", error.line())))?;
-                Ok(false)
-            }
+        if let Err(error) = &set {
+            cx.stdout.line(&disarmed(&format!("the text is left as it was: {}", error.line())))?;
         }
+        Ok(set.is_ok())
     }
 }
 
-fn answer(has_session: bool, stdout: &mut Stdout) -> Result<Answer> {
+fn answer(has_session: bool, cx: &mut Context) -> Result<Answer> {
     let session = if has_session { "[d]rop all of this session, " } else { "" };
+    let question = format!("[a]ccept, [e]dit and accept, [r]eject, {session}[s]kip or [q]uit? ");
     loop {
-        stdout.text(&format!("[a]ccept, [e]dit and accept, [r]eject, {session}[s]kip or [q]uit? "))?;
-        stdout.flush()?;
-        let typed = stdin::answer(Deadline::after_seconds(PATIENCE))?;
-        return Ok(match typed.as_deref().map(|typed| typed.trim().to_lowercase()).as_deref() {
-            Some("a" | "accept") => Answer::Decide(Decision::Accept),
+        return Ok(match ask(&question, cx)?.as_deref() {
+            Some("a" | "accept") => Answer::Accept,
             Some("e" | "edit") => Answer::Edit,
-            Some("r" | "reject") => Answer::Decide(Decision::Reject),
-            Some("d" | "drop") if has_session => Answer::Decide(Decision::RejectSession),
+            Some("r" | "reject") => Answer::Reject,
+            Some("d" | "drop") if has_session => Answer::Drop,
             Some("s" | "skip") => Answer::Skip,
-            Some("q" | "quit") => Answer::Quit,
-            None => {
-                stdout.line("")?;
-                Answer::Quit
-            }
+            Some("q" | "quit") | None => Answer::Quit,
             Some(_) => continue,
         });
     }
-}
-
-enum Outcome {
-    Accepted(Value),
-    Rejected(Value),
-    NoteChanged,
-}
-
-fn carry_out(
-    notes: &Topics,
-    decision: Decision,
-    id: &ProposalId,
-    shown: Option<&str>,
-    now: Timestamp,
-    done: &mut Done,
-) -> Result<Outcome> {
-    let proposal = review::find(notes, id)?;
-    let outcome = match decision {
-        Decision::Accept => match review::accept(notes, id, shown, now)? {
-            None => return Ok(Outcome::NoteChanged),
-            Some(note) => Outcome::Accepted(json!({
-                "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
-            })),
-        },
-        Decision::Reject | Decision::RejectSession => {
-            review::reject(notes, id)?;
-            Outcome::Rejected(json!({"proposal": id, "decision": "rejected"}))
-        }
-    };
-    let verb = if decision == Decision::Accept { "accept" } else { "reject" };
-    done.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
-    done.sources.extend(proposal.session);
-    Ok(outcome)
-}
-
-fn decide(
-    notes: &Topics,
-    decision: Decision,
-    id: &ProposalId,
-    now: Timestamp,
-    json: bool,
-    done: &mut Done,
-    stdout: &mut Stdout,
-) -> Result<()> {
-    // Before it may change: this is what the person is shown.
-    let pending = Pending::of(notes, review::find(notes, id)?)?;
-    match carry_out(notes, decision, id, None, now, done)? {
-        Outcome::Accepted(outcome) | Outcome::Rejected(outcome) if json => stdout.json(&outcome),
-        Outcome::Accepted(outcome) => stdout.line(outcome["path"].as_str().unwrap_or_default()),
-        Outcome::Rejected(_) => stdout.line(id.as_str()),
-        Outcome::NoteChanged => {
-            if json {
-                stdout.json(&Shown::of(&pending))?;
-            } else {
-                print(&pending, stdout)?;
-            }
-            Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))
-                .hint("this is the change now; if it is right, accept it again"))
-        }
-    }
-}
-
-/// The ids in the order in which they are given.
-fn ids(
-    decisions: &[(Decision, String)],
-    notes: &Topics,
-    reporter: &Reporter,
-) -> Result<Vec<(Decision, ProposalId)>> {
-    let mut ids = Vec::new();
-    for (decision, word) in decisions {
-        if *decision == Decision::RejectSession {
-            ids.extend(ids_of_session(notes, word)?.into_iter().map(|id| (Decision::Reject, id)));
-            continue;
-        }
-        if word != "-" {
-            ids.push((*decision, parse_id(word)?));
-            continue;
-        }
-        each_on_stdin(reporter, not_ids, |named| match named {
-            Named::Word(word) => {
-                ids.push((*decision, parse_id(word)?));
-                Ok(())
-            }
-            Named::Object(object) => ids_in(&object, &mut |id| ids.push((*decision, id))),
-        })?;
-    }
-    Ok(ids)
-}
-
-fn ids_of_session(notes: &Topics, thread_id: &str) -> Result<Vec<ProposalId>> {
-    let (waiting, _) = notes.proposals()?;
-    let of_it = waiting
-        .into_iter()
-        .filter(|proposal| session_of(proposal).is_some_and(|(_, session)| session == thread_id));
-    let ids: Vec<ProposalId> = of_it.map(|proposal| proposal.id).collect();
-    if ids.is_empty() {
-        let session = one_line(thread_id, 80);
-        return Err(Error::not_found(format!("no change of the session \"{session}\" waits"))
-            .hint("see the sessions with: memory-review"));
-    }
-    Ok(ids)
-}
-
-fn ids_in(object: &Value, take: &mut impl FnMut(ProposalId)) -> Result<()> {
-    if let Some(proposals) = object.get("proposals").and_then(Value::as_array) {
-        return proposals.iter().try_for_each(|one| ids_in(one, take));
-    }
-    let Some(id) = object.get("id").and_then(Value::as_str) else {
-        return Err(not_ids("an object has neither a string \"id\" nor a list \"proposals\""));
-    };
-    take(parse_id(id)?);
-    Ok(())
-}
-
-fn not_ids(why: &str) -> Error {
-    Error::usage(format!("stdin does not name changes: {why}"))
-        .hint("pipe in ids, or what memory-review --json prints")
 }
 
 fn parse_id(word: &str) -> Result<ProposalId> {
@@ -523,9 +379,12 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// For a person. Nothing in it is live: models and web pages have written it.
-fn print(pending: &Pending, stdout: &mut Stdout) -> Result<()> {
-    lines(pending).iter().try_for_each(|line| stdout.line(&disarmed(line)))
+/// For a person, nothing in it is live: models and web pages have written it.
+fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
+    match cx.json {
+        true => cx.stdout.json(&Shown::of(pending)),
+        false => lines(pending).iter().try_for_each(|line| cx.stdout.line(&disarmed(line))),
+    }
 }
 
 fn lines(pending: &Pending) -> Vec<String> {

@@ -1,10 +1,9 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{About, Arguments, Program, Progress, Reporter, Stdout, flag, text, value};
+use crate::base::cli::{self, About, Args, Context, Progress, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::signal;
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
@@ -12,14 +11,14 @@ use crate::memory::sync::remote::shown;
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{Outcome, Report, Request, sync};
 use crate::memory::waiting;
-use crate::program::notes::Store;
+use crate::program::notes::{CONFIG, Store, counted};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
@@ -29,81 +28,72 @@ pub(super) const ABOUT: About = About {
         "memory-sync [--remote ADDRESS] [--dry-run] [--strict] [--json]",
         "memory-sync --missing keep|remove",
     ],
-    commands: &[],
     flags: &[
         value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder"),
         value("missing", "WHAT", "if many notes are missing: keep or remove them"),
         flag("dry-run", "fetch, and print what would change; change nothing"),
         flag("strict", "fail if the remote cannot be reached"),
         flag("json", "print one JSON object"),
-        value("merge-driver", "BASE", "for git alone: merge the files BASE OURS THEIRS"),
-        value("config", "FILE", "use this configuration file"),
+        path("merge-driver", "BASE", "for git alone: merge the files BASE OURS THEIRS").up_to(3),
+        CONFIG,
     ],
-    more: "Commits what changed here, fetches, merges note by note, pushes, and refreshes the AGENTS.md files. Reads add \
-           up, tags of both sides stay, and texts are merged by lines. Where both machines changed the same lines, \
-           the later text stays and the other waits for memory-review. The queue never leaves the machine.\n\n\
-           The remote is an empty git repository, and the same one on every machine. git logs in as it does for you, \
-           and never asks. If a note holds what looks like a secret, nothing is sent. If the remote \
-           cannot be reached, a line says so and the exit code is 0.\n\n    \
-           git init --bare ~/nas/memory.git\n    \
-           memory-sync --remote ~/nas/memory.git     # once on each machine\n    \
-           memory-sync --json | jq '.received | length'",
-    sections: &[(
-        "SEVERAL MACHINES",
-        "See MERGING in memory(7) for what becomes of notes that were changed on two machines. `sync.remote` in the \
-         configuration says the same as --remote, on every run. Without both, the remote `origin` of the store's own \
-         repository is used, and without that nothing happens.\n\n\
-         A secret that is removed before its note was ever sent leaves for good: the commits that nobody else has \
-         become one. What was sent is never rewritten.\n\n\
-         What `memory-remove --purge` deletes here is deleted on every machine. If files of more than five other notes, and \
-         of more than a tenth of all, are missing on one side, nothing is merged until you decide: `--missing keep` \
-         brings every missing note back, `--missing remove` deletes them on every machine.\n\n\
-         `git pull` in the store works too where both sides changed a file of the same name: memory-sync is git's merge driver there. What git cannot finish, \
-         such as a note that has got two names, memory-sync finishes.",
-    )],
+    words: Words::AtMost(usize::MAX),
+    text: include_str!("memory_sync.md"),
+    ..About::BLANK
 };
 
 /// The largest file that git may have us merge, in bytes.
 const CAP: u64 = 32 << 20;
 
-#[derive(Debug, Default)]
-struct Args {
-    remote: Option<String>,
-    missing: Option<Missing>,
-    dry_run: bool,
-    strict: bool,
-    json: bool,
-    merge: Vec<PathBuf>,
-    config: Option<PathBuf>,
-}
-
 pub fn main() -> ExitCode {
-    Program { about: &ABOUT, parse, run }.main()
+    cli::main(&ABOUT, run)
 }
 
-fn parse(p: &mut Arguments) -> Result<Args> {
-    use lexopt::prelude::*;
-    let mut args = Args::default();
-    while let Some(arg) = p.next()? {
-        match arg {
-            Long("remote") => args.remote = Some(p.text()?),
-            Long("missing") => args.missing = Some(missing(&p.text()?)?),
-            Long("dry-run") => args.dry_run = true,
-            Long("strict") => args.strict = true,
-            Long("json") => args.json = true,
-            Long("merge-driver") => args.merge = vec![p.path()?],
-            Long("config") => args.config = Some(p.path()?),
-            Value(file) if (1..3).contains(&args.merge.len()) => args.merge.push(file.into()),
-            Value(word) => {
-                return Err(Error::unexpected(&shown(&text(word)?)).hint("name the remote with --remote"));
+fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    if let [word, ..] = args.words()[..] {
+        return Err(Error::unexpected(&shown(word)).hint("name the remote with --remote"));
+    }
+    let missing = args.parsed("missing", missing)?;
+    match args.paths("merge-driver")[..] {
+        [] => {}
+        [base, ours, theirs] => return merge(base, ours, theirs, &cx.env),
+        _ => return Err(Error::usage("option \"--merge-driver\" needs three files: BASE OURS THEIRS")),
+    }
+    cx.watch_signals();
+    let store = Store::open(args, cx)?;
+    let redactor = Redactor::of(&store.config.redact)?;
+    let request = Request {
+        root: &store.root,
+        env: &cx.env,
+        address: wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?,
+        commit_hook: &store.config.storage.commit_hook,
+        redactor: &redactor,
+        missing,
+        is_dry: args.has("dry-run"),
+    };
+    let progress = Progress::start(!cx.json, "syncing".to_owned());
+    let outcome = sync(&request);
+    drop(progress);
+    let (stopped, why) = match outcome? {
+        Outcome::NoRemote => (
+            "no remote",
+            "there is no remote, so nothing was synced; set one up with: memory-sync --remote ADDRESS"
+                .to_owned(),
+        ),
+        Outcome::Busy(who) => ("busy", format!("nothing was done: {who} is syncing this store")),
+        Outcome::Done(report) => {
+            if !report.received.is_empty() && !report.dry_run {
+                store.refresh(cx);
             }
-            _ => return Err(arg.unexpected().into()),
+            print(&report, cx)?;
+            return ended(&report, args.has("strict")).map(|()| ExitCode::SUCCESS);
         }
+    };
+    match cx.json {
+        true => cx.stdout.json(&json!({"received": [], "sent": [], "stopped": stopped}))?,
+        false => cx.reporter.warn(&why),
     }
-    match args.merge.len() {
-        0 | 3 => Ok(args),
-        _ => Err(Error::usage("option \"--merge-driver\" needs three files: BASE OURS THEIRS")),
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn missing(text: &str) -> Result<Missing> {
@@ -112,52 +102,6 @@ fn missing(text: &str) -> Result<Missing> {
         "remove" => Ok(Missing::Remove),
         other => Err(Error::usage(format!("option \"--missing\": \"{other}\" is neither keep nor remove"))),
     }
-}
-
-fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    if let [base, ours, theirs] = &args.merge[..] {
-        return merge(base, ours, theirs, env);
-    }
-    signal::watch(ABOUT.name, args.json);
-    let reporter = Reporter::new(false);
-    let store = Store::open(args.config.as_deref(), env, &reporter)?;
-    let redactor = Redactor::of(&store.config.redact)?;
-    let request = Request {
-        root: &store.root,
-        env,
-        address: wanted(args.remote.as_deref(), store.config.sync.remote.as_deref(), env)?,
-        commit_hook: &store.config.storage.commit_hook,
-        redactor: &redactor,
-        missing: args.missing,
-        is_dry: args.dry_run,
-    };
-    let progress = Progress::start(!args.json, "syncing".to_owned());
-    let outcome = sync(&request);
-    drop(progress);
-    let report = match outcome? {
-        Outcome::NoRemote if args.json => return stopped("no remote", stdout),
-        Outcome::NoRemote => {
-            reporter.warn(
-                "there is no remote, so nothing was synced; set one up with: memory-sync --remote ADDRESS",
-            );
-            return Ok(ExitCode::SUCCESS);
-        }
-        Outcome::Busy(_) if args.json => return stopped("busy", stdout),
-        Outcome::Busy(who) => {
-            reporter.warn(&format!("nothing was done: {who} is syncing this store"));
-            return Ok(ExitCode::SUCCESS);
-        }
-        Outcome::Done(report) => report,
-    };
-    if !report.received.is_empty() && !report.dry_run {
-        store.refresh(env, &reporter);
-    }
-    print(&report, args.json, stdout, &reporter)?;
-    ended(&report, args.strict).map(|()| ExitCode::SUCCESS)
-}
-
-fn stopped(why: &str, stdout: &mut Stdout) -> Result<ExitCode> {
-    stdout.json(&json!({"received": [], "sent": [], "stopped": why})).map(|()| ExitCode::SUCCESS)
 }
 
 /// The address of the flag or of the configuration.
@@ -197,8 +141,9 @@ fn holds(files: &[&str]) -> String {
     }
 }
 
-fn print(report: &Report, json: bool, stdout: &mut Stdout, reporter: &Reporter) -> Result<()> {
-    if json {
+fn print(report: &Report, cx: &mut Context) -> Result<()> {
+    let Context { stdout, reporter, .. } = cx;
+    if cx.json {
         return stdout.json(report);
     }
     report.notices.iter().for_each(|notice| reporter.warn(notice));
@@ -221,8 +166,8 @@ fn print(report: &Report, json: bool, stdout: &mut Stdout, reporter: &Reporter) 
 fn summary(report: &Report) -> String {
     let (received, sent) = (notes(&report.received), notes(&report.sent));
     let would = if report.dry_run { "would be " } else { "" };
-    let noun = |count: usize| if count == 1 { "note" } else { "notes" };
-    let mut line = format!("{received} {} {would}received, {sent} {would}sent", noun(received));
+    let received = counted(received, "note", "notes");
+    let mut line = format!("{received} {would}received, {sent} {would}sent");
     if !report.conflicts.is_empty() {
         line += &format!(", {} to review", report.conflicts.len());
     }

@@ -1,17 +1,17 @@
-//! What the programs for notes share: opening the store, ids on the command line and on stdin, errors, the history.
+//! What the programs for notes share: opening the store, ids on the command line and on stdin, questions, the history.
 
-use crate::base::cli::{Reporter, Stdout};
+use crate::base::cli::{Args, Context, Flag, Reporter, Words, one_of, path};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::{self, Repository};
+use crate::base::stdin;
 use crate::base::text::one_line;
-use crate::base::{stderr, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::AgentShell;
 use crate::memory::capture;
 use crate::memory::section;
-use crate::memory::service::{Author, NoteService};
+use crate::memory::service::{Author, Changed, NoteService};
 use crate::store::entry::{EntryId, Meta, Source, tag};
 use crate::store::history;
 use crate::store::journal::entry::TAG_FORM;
@@ -20,11 +20,20 @@ use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
+use std::path::PathBuf;
 
-/// How long to wait for stdin, in seconds. A model may be writing it.
-const PATIENCE: u64 = 60 * 60;
+/// How long to wait for stdin, in seconds. A model may be writing it, or a person be thinking.
+pub(super) const PATIENCE: u64 = 60 * 60;
+
+/// The flags that several programs have.
+pub(super) const CONFIG: Flag = path("config", "FILE", "use this configuration file");
+pub(super) const STATUS: Flag =
+    one_of("status", "S", &["captured", "consolidated", "promoted"], "captured, consolidated or promoted");
+pub(super) const TIER: Flag = one_of("tier", "T", &["hot", "warm", "cold"], "hot, warm or cold");
+pub(super) const SCOPE: Flag = one_of("scope", "S", &["global", "repo"], "global or repo");
 
 pub(crate) struct Store {
     pub(super) config: MemoryConfig,
@@ -33,73 +42,107 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(super) fn open(config: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Store> {
-        let config = memory::load(config, env, reporter)?;
+    pub(super) fn open(args: &Args, cx: &Context) -> Result<Store> {
+        let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
         let root = Root::at(&config.storage.root);
-        let service = NoteService::new(Topics::at(&root), env.now());
+        let service = NoteService::new(Topics::at(&root), cx.env.now());
         Ok(Store { config, root, service })
     }
 
-    /// Commits the changed notes, and the changes that wait, if there is a history. A failure is only a warning: the files
-    /// are written.
-    pub(super) fn commit(
+    /// Changes each note and prints what became of it. Then the AGENTS.md files are refreshed, and the history says what
+    /// was `done`.
+    pub(super) fn change(
+        &self,
+        ids: &[EntryId],
+        done: &str,
+        cx: &mut Context,
+        work: impl Fn(&EntryId) -> Result<Changed>,
+    ) -> Result<()> {
+        let (mut notes, mut waiting): (Vec<Note>, Vec<Proposal>) = (Vec::new(), Vec::new());
+        let ended = cx.each(ids, |id, cx| match work(id)? {
+            Changed::Waits(proposal) => {
+                let printed = print_waiting(&proposal, &self.root, cx);
+                waiting.push(proposal);
+                printed
+            }
+            Changed::Same(note) => print(&note, cx),
+            Changed::Done(note) => {
+                let printed = print(&note, cx);
+                notes.push(note);
+                printed
+            }
+        });
+        let what = match (&notes[..], waiting.len()) {
+            ([note], 0) => note.entry.meta().title.clone(),
+            ([], waiting) => format!("{waiting} for review"),
+            (notes, _) => format!("{} notes", notes.len()),
+        };
+        let of_notes = notes.iter().flat_map(|note| &note.entry.meta().sources);
+        let sources = of_notes.chain(waiting.iter().flat_map(|proposal| &proposal.session));
+        self.finish(format!("{done}: {what}"), sources, notes.len() + waiting.len(), cx);
+        ended
+    }
+
+    /// What a person does shows at once: if there are changes, refreshes the AGENTS.md files and commits. A failure is only
+    /// a warning: the files are written.
+    pub(super) fn finish<'a>(
         &self,
         message: String,
-        changed: &[Note],
-        waiting: &[Proposal],
-        env: &Env,
-        reporter: &Reporter,
+        sources: impl Iterator<Item = &'a Source>,
+        count: usize,
+        cx: &Context,
     ) {
-        let count = changed.len() + waiting.len();
         if count == 0 {
             return;
         }
-        let of_notes = changed.iter().flat_map(|note| &note.entry.meta().sources);
-        let sources = of_notes.chain(waiting.iter().flat_map(|proposal| &proposal.session));
-        let storage = &self.config.storage;
-        if let Err(error) = history::record(&self.root, storage, (message, Vec::new()), sources, count, env) {
-            reporter.warn(&error.line());
+        self.refresh(cx);
+        let (storage, message) = (&self.config.storage, (message, Vec::new()));
+        if let Err(error) = history::record(&self.root, storage, message, sources, count, &cx.env) {
+            cx.reporter.warn(&error.line());
         }
     }
 
-    /// Prints a change that waits, and says that it does.
-    pub(super) fn print_waiting(
-        &self,
-        proposal: &Proposal,
-        json: bool,
-        stdout: &mut Stdout,
-        reporter: &Reporter,
-    ) -> Result<()> {
-        print_waiting(proposal, &self.root, json, stdout, reporter)
-    }
-
-    /// What a person does shows at once: refreshes the AGENTS.md files.
-    pub(super) fn refresh(&self, env: &Env, reporter: &Reporter) {
-        section::refresh_after_change(&self.config, &self.root, env.today(), reporter);
+    pub(super) fn refresh(&self, cx: &Context) {
+        section::refresh_after_change(&self.config, &self.root, cx.env.today(), &cx.reporter);
     }
 }
 
 /// Prints a change that waits: the path of its file, or as JSON. On stderr it says that it waits.
-pub(super) fn print_waiting(
-    proposal: &Proposal,
-    root: &Root,
-    json: bool,
-    stdout: &mut Stdout,
-    reporter: &Reporter,
-) -> Result<()> {
-    warn_waiting(proposal, reporter);
-    match json {
-        true => stdout.json(&json!({"notes": [], "proposals": [proposal]})),
-        false => stdout.line(&root.proposals().join(format!("{}.json", proposal.id)).to_string_lossy()),
+pub(super) fn print_waiting(proposal: &Proposal, root: &Root, cx: &mut Context) -> Result<()> {
+    warn_waiting(proposal, cx);
+    match cx.json {
+        true => cx.stdout.json(&json!({"notes": [], "proposals": [proposal]})),
+        false => cx.stdout.line(&root.proposals().join(format!("{}.json", proposal.id)).to_string_lossy()),
     }
 }
 
-pub(super) fn warn_waiting(proposal: &Proposal, reporter: &Reporter) {
+pub(super) fn warn_waiting(proposal: &Proposal, cx: &Context) {
     let id = &proposal.id;
-    reporter.warn(&format!(
+    cx.reporter.warn(&format!(
         "this is an agent's shell, so the change waits for a person: {} ({id}); see it with: memory-review",
         proposal.op
     ));
+}
+
+/// `1 note`, `2 notes`
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Can a question be put to a person?
+pub(super) fn can_ask(cx: &Context) -> bool {
+    !cx.json && cx.stdout.is_terminal() && std::io::stdin().is_terminal()
+}
+
+/// What a person types at a question, in lower case; `None` at Ctrl-D.
+pub(super) fn ask(question: &str, cx: &mut Context) -> Result<Option<String>> {
+    cx.stdout.text(question)?;
+    cx.stdout.flush()?;
+    let typed = stdin::answer(Deadline::after_seconds(PATIENCE))?;
+    if typed.is_none() {
+        cx.stdout.line("")?;
+    }
+    Ok(typed.map(|typed| typed.trim().to_lowercase()))
 }
 
 /// Who runs this program.
@@ -126,10 +169,6 @@ pub(super) fn only_a_person(what: &str, env: &Env) -> Result<()> {
         .hint("run it in a terminal of your own")),
     }
 }
-
-pub(super) const STATUSES: &str = "captured, consolidated or promoted";
-pub(super) const TIERS: &str = "hot, warm or cold";
-pub(super) const SCOPES: &str = "global or repo";
 
 pub(super) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
     tag(word)
@@ -167,32 +206,24 @@ impl<'a> Listed<'a> {
 }
 
 /// Prints a note's path, or the note as JSON.
-pub(super) fn print(note: &Note, json: bool, stdout: &mut Stdout) -> Result<()> {
-    match json {
-        true => stdout.json(&Listed::of(note.entry.meta(), &note.path)),
-        false => stdout.line(&note.path.display().to_string()),
+pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
+    match cx.json {
+        true => cx.stdout.json(&Listed::of(note.entry.meta(), &note.path)),
+        false => cx.stdout.line(&note.path.display().to_string()),
     }
 }
 
-/// The message of a commit: what was done to which notes.
-pub(super) fn summary(done: &str, notes: &[Note], waiting: &[Proposal]) -> String {
-    match (notes, waiting) {
-        ([note], []) => format!("{done}: {}", note.entry.meta().title),
-        ([], waiting) => format!("{done}: {} for review", waiting.len()),
-        (notes, _) => format!("{done}: {} notes", notes.len()),
-    }
+/// The words of the command line that name notes, at least one.
+pub(super) const fn up_to_ids(most: usize) -> Words {
+    Words::Needed(most, "the id of a note is required", "see them with: memory-list")
 }
 
-pub(super) fn no_id() -> Error {
-    Error::usage("the id of a note is required").hint("see them with: memory-list")
-}
-
-/// The notes that `words` name. `-` stands for those on stdin.
-pub(super) fn ids(words: &[String], reporter: &Reporter) -> Result<Vec<EntryId>> {
+/// The notes that they name. `-` stands for those on stdin.
+pub(super) fn ids(args: &Args, cx: &Context) -> Result<Vec<EntryId>> {
     let mut ids = Vec::new();
-    for word in words {
-        match word.as_str() {
-            "-" => ids.extend(ids_on_stdin(reporter)?),
+    for word in args.words() {
+        match word {
+            "-" => ids.extend(ids_on_stdin(cx)?),
             word => ids.push(parse_id(word)?),
         }
     }
@@ -211,68 +242,84 @@ pub(super) fn piped_in(cap: usize) -> stdin::StdinOptions {
     }
 }
 
-/// What the other programs print: ids, one a line; JSON objects with `id`; an object with `notes`.
-pub(super) fn ids_on_stdin(reporter: &Reporter) -> Result<Vec<EntryId>> {
-    let mut ids = Vec::new();
-    each_on_stdin(reporter, not_ids, |named| {
-        match named {
-            Named::Word(word) => ids.push(parse_id(word)?),
-            Named::Object(object) => ids_in(&object, &mut ids)?,
-        }
-        Ok(())
-    })?;
-    Ok(ids)
-}
-
-/// What a program prints that another reads.
-pub(super) enum Named<'a> {
-    /// A line.
-    Word(&'a str),
-    /// JSON.
-    Object(Value),
-}
-
-/// Gives each line and each JSON object on stdin to `take`. `wrong` makes an error of why the input cannot be read.
-pub(super) fn each_on_stdin(
-    reporter: &Reporter,
-    wrong: fn(&str) -> Error,
-    mut take: impl FnMut(Named) -> Result<()>,
-) -> Result<()> {
-    let text = stdin::read(&piped_in(16 << 20), reporter)?.unwrap_or_default();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        if rest.starts_with('{') {
-            let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-            match objects.next() {
-                Some(Ok(object)) => take(Named::Object(object))?,
-                Some(Err(e)) => return Err(wrong(&format!("not JSON: {e}"))),
-                None => break,
-            }
-            rest = &rest[objects.byte_offset()..];
-        } else {
-            let (line, more) = rest.split_once('\n').unwrap_or((rest, ""));
-            take(Named::Word(line.trim_end()))?;
-            rest = more;
-        }
-        rest = rest.trim_start();
-    }
-    Ok(())
-}
-
-fn ids_in(object: &Value, ids: &mut Vec<EntryId>) -> Result<()> {
-    if let Some(notes) = object.get("notes").and_then(Value::as_array) {
-        return notes.iter().try_for_each(|note| ids_in(note, ids));
-    }
-    let Some(id) = object.get("id").and_then(Value::as_str) else {
-        return Err(not_ids("an object has neither a string \"id\" nor a list \"notes\""));
+/// One JSON object, also if stdin stays open after it: some programs leave it open for a hook. `None` for a terminal that
+/// is not to be read.
+pub(super) fn json_on_stdin(deadline: Deadline, typed: bool, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
+    let terms = stdin::StdinOptions {
+        deadline,
+        // The largest note with every character escaped; a prompt may hold a pasted log.
+        cap: 8 << 20,
+        typed,
+        is_whole: |bytes| {
+            bytes.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+        },
+        if_silent: "A JSON object is expected there",
+        if_late: "write one JSON object to it",
     };
-    ids.push(parse_id(id)?);
-    Ok(())
+    stdin::read_bytes(&terms, reporter)
 }
 
-fn not_ids(why: &str) -> Error {
-    Error::usage(format!("stdin does not name notes: {why}"))
-        .hint("pipe in ids, or what memory-list --json or memory-consolidate --json prints")
+pub(super) fn ids_on_stdin(cx: &Context) -> Result<Vec<EntryId>> {
+    const NOTES: Printed = Printed {
+        what: "notes",
+        list: "notes",
+        by: "memory-list --json or memory-consolidate --json prints",
+    };
+    NOTES.ids_on_stdin(parse_id, cx)
+}
+
+/// What other programs print and a program reads: ids, one a line; JSON objects with `id`; objects with a list of such.
+pub(super) struct Printed {
+    pub(super) what: &'static str,
+    pub(super) list: &'static str,
+    pub(super) by: &'static str,
+}
+
+impl Printed {
+    pub(super) fn ids_on_stdin<T>(&self, parse: fn(&str) -> Result<T>, cx: &Context) -> Result<Vec<T>> {
+        let text = stdin::read(&piped_in(16 << 20), &cx.reporter)?.unwrap_or_default();
+        let (mut words, mut rest) = (Vec::new(), text.trim_start());
+        while !rest.is_empty() {
+            if rest.starts_with('{') {
+                let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+                match objects.next() {
+                    Some(Ok(object)) => self.ids_in(&object, &mut words)?,
+                    Some(Err(e)) => return Err(self.wrong(&format!("not JSON: {e}"))),
+                    None => break,
+                }
+                rest = &rest[objects.byte_offset()..];
+            } else {
+                let (line, more) = rest.split_once('\n').unwrap_or((rest, ""));
+                words.push(line.trim_end().to_owned());
+                rest = more;
+            }
+            rest = rest.trim_start();
+        }
+        words.iter().map(|word| parse(word)).collect()
+    }
+
+    fn ids_in(&self, object: &Value, ids: &mut Vec<String>) -> Result<()> {
+        if let Some(list) = object.get(self.list).and_then(Value::as_array) {
+            return list.iter().try_for_each(|one| self.ids_in(one, ids));
+        }
+        let id = object.get("id").and_then(Value::as_str);
+        let neither = || format!("an object has neither a string \"id\" nor a list \"{}\"", self.list);
+        ids.push(id.ok_or_else(|| self.wrong(&neither()))?.to_owned());
+        Ok(())
+    }
+
+    fn wrong(&self, why: &str) -> Error {
+        let Printed { what, by, .. } = self;
+        Error::usage(format!("stdin does not name {what}: {why}")).hint(format!("pipe in ids, or what {by}"))
+    }
+}
+
+/// The repository that `--repo` names; "." is the current one.
+pub(super) fn named_repo(args: &Args, cx: &Context) -> Result<Option<String>> {
+    args.parsed("repo", |repo| match repo {
+        "." => Ok(place_here(&cx.env)?.name),
+        repo => Ok(repo.to_owned()),
+    })
 }
 
 /// The current directory's repository; without one, the directory itself.
@@ -288,48 +335,4 @@ pub(crate) fn parse_id(word: &str) -> Result<EntryId> {
         Error::usage(format!("\"{word}\" is not a note's id"))
             .hint("write it like id__a1B2c3; see them with: memory-list")
     })
-}
-
-/// The errors of a program that carries on after one. All are printed; the last one is the program's own error.
-pub(crate) struct Errors {
-    program: &'static str,
-    json: bool,
-    last: Option<Error>,
-}
-
-impl Errors {
-    pub(super) fn new(program: &'static str, json: bool) -> Errors {
-        Errors { program, json, last: None }
-    }
-
-    pub(super) fn add(&mut self, error: Error) {
-        match self.last.replace(error) {
-            Some(earlier) if self.json => stderr::line(&earlier.json()),
-            Some(earlier) => stderr::line(&format!("{}: {}", self.program, earlier.line())),
-            None => {}
-        }
-    }
-
-    pub(super) fn end(self) -> Result<()> {
-        self.last.map_or(Ok(()), Err)
-    }
-}
-
-/// Does `work` for each id, and carries on after an error unless stdout itself fails.
-pub(super) fn for_each<I>(
-    ids: &[I],
-    mut errors: Errors,
-    stdout: &mut Stdout,
-    mut work: impl FnMut(&I, &mut Stdout) -> Result<()>,
-) -> Result<()> {
-    for id in ids {
-        let done = work(id, stdout);
-        if stdout.is_broken() {
-            return done;
-        }
-        if let Err(error) = done {
-            errors.add(error);
-        }
-    }
-    errors.end()
 }

@@ -1,10 +1,11 @@
 //! What the two programs that ask a model have in common: one of them at a time on a store, a reply from outside, and
 //! the way to it.
 
-use crate::base::cli::{Reporter, Stdout};
+use crate::base::cli::{Args, Context, Reporter};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::file::RunLock;
 use crate::base::text::lossy;
 use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
@@ -12,10 +13,10 @@ use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
 use crate::memory::pipeline::call::Caller;
 use crate::memory::pipeline::reply::batch_of;
-use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::runner::{Applied, Run};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::program::notes::piped_in;
+use crate::program::notes::{counted, piped_in};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
@@ -32,17 +33,39 @@ const KEPT: &str = "reply-by-hand.txt";
 pub(super) const COMMAND_HINT: &str =
     "set llm.command (claude, codex, ollama, llm or a line for the shell); see: memory-config init";
 
-/// A program that asks must not be what is asked.
-fn not_inside_a_command(env: &Env) -> Result<()> {
-    if env.os("AGENT_MEMORY_RUN").is_none() {
-        return Ok(());
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Run,
+    DryRun,
+    Prompt,
+    Apply,
+    Undo,
+}
+
+impl Mode {
+    pub(super) fn of(args: &Args) -> Mode {
+        let chosen = args.in_order().find_map(|(flag, _)| match flag {
+            "dry-run" => Some(Mode::DryRun),
+            "prompt" => Some(Mode::Prompt),
+            "undo" => Some(Mode::Undo),
+            _ => None,
+        });
+        // A path may be any bytes.
+        chosen.unwrap_or(if args.has("apply") { Mode::Apply } else { Mode::Run })
     }
-    Err(Error::usage("this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)")
-        .hint("llm.command must not be a program that asks itself"))
+
+    fn kind(self) -> Kind {
+        match self {
+            Mode::Run | Mode::Undo => Kind::Run,
+            Mode::DryRun => Kind::DryRun,
+            Mode::Prompt | Mode::Apply => Kind::Hand,
+        }
+    }
 }
 
 /// What both work with: the configuration, the store, a reply that somebody brings, and the lock of the one run.
-pub(crate) struct Opened {
+pub(super) struct Opened {
     pub(super) config: MemoryConfig,
     pub(super) redactor: Redactor,
     pub(super) root: Root,
@@ -50,51 +73,54 @@ pub(crate) struct Opened {
     _lock: fs_err::File,
 }
 
-pub(crate) enum Opening {
-    Opened(Box<Opened>),
-    /// Another run is at work on the store; this says which.
-    Busy(String),
-}
-
-/// Which program begins, and how.
-pub(crate) struct Beginning<'a> {
-    pub(super) program: &'a str,
-    pub(super) config: Option<&'a Path>,
-    /// Where the reply is that is to be carried out.
-    pub(super) apply: Option<&'a Path>,
-    /// A person waits for it.
-    pub(super) is_by_hand: bool,
-    pub(super) batches: fn(&Root) -> Batches,
-}
-
-pub(super) fn open(how: &Beginning, env: &Env, reporter: &Reporter) -> Result<Opening> {
-    not_inside_a_command(env)?;
-    let config = memory::load(how.config, env, reporter)?;
+/// `None`: another run is at work on the store, and nothing is to be done.
+pub(super) fn open(
+    args: &Args,
+    mode: Mode,
+    batches: fn(&Root) -> Batches,
+    cx: &Context,
+) -> Result<Option<Opened>> {
+    // A program that asks must not be what is asked.
+    if cx.env.os("AGENT_MEMORY_RUN").is_some() {
+        let why = "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)";
+        return Err(Error::usage(why).hint("llm.command must not be a program that asks itself"));
+    }
+    let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     let redactor = Redactor::of(&config.redact)?;
     let root = Root::at(&config.storage.root);
     // Read to its end before anything is locked: a model may still be writing it.
-    let reply = how.apply.map(|from| reply(from, &config, reporter)).transpose()?;
+    let from = args.path("apply");
+    let reply = from.map(|from| reply(from, &config, &cx.reporter)).transpose()?;
     root.make()?;
-    let patience = if how.is_by_hand { PATIENCE } else { Duration::ZERO };
-    match (hold(how.program, &root, env, patience)?, how.apply.zip(reply.as_deref())) {
-        (Held::Ours(lock), _) => {
-            Ok(Opening::Opened(Box::new(Opened { config, redactor, root, reply, _lock: lock })))
+    let patience = if matches!(mode, Mode::Run | Mode::DryRun) { Duration::ZERO } else { PATIENCE };
+    let busy = match hold(patience, &root, cx)? {
+        RunLock::Acquired(_) if mode == Mode::DryRun && config.llm.command.is_none() => {
+            let why = "a dry run asks the LLM, and no LLM command is set";
+            return Err(Error::config(why).hint(COMMAND_HINT));
         }
-        (Held::By(other), None) => Ok(Opening::Busy(format!("{other} is at work on this store"))),
-        (Held::By(other), Some((from, reply))) => Err(Error::busy(format!(
-            "{other} is at work on this store"
-        ))
-        .hint(keep(how.program, from, reply, &(how.batches)(&root))?)),
+        RunLock::Acquired(lock) => return Ok(Some(Opened { config, redactor, root, reply, _lock: lock })),
+        RunLock::HeldBy(other) => match other.trim() {
+            "" => "another run is at work on this store".to_owned(),
+            other => format!("{other} is at work on this store"),
+        },
+    };
+    if mode == Mode::Undo {
+        return Err(Error::busy(busy).hint("try again when it is done"));
     }
+    if let (Some(from), Some(reply)) = (from, reply) {
+        return Err(Error::busy(busy).hint(keep(cx.program, from, &reply, &batches(&root))?));
+    }
+    cx.reporter.warn(&format!("{busy}; nothing done"));
+    Ok(None)
 }
 
 impl Opened {
-    /// A run of `program` that asks within the caps; `kind`: who answers.
+    /// A run that asks within the caps.
     pub(super) fn run<'a>(
         &'a self,
+        mode: Mode,
+        args: &Args,
         program: &'static str,
-        kind: Kind,
-        is_quiet: bool,
         env: &'a Env,
         reporter: &'a Reporter,
     ) -> Run<'a> {
@@ -108,7 +134,7 @@ impl Opened {
             redactor: &self.redactor,
             budget: CallBudget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
             level: level(env),
-            is_quiet,
+            is_quiet: args.has("quiet"),
         };
         Run {
             config: &self.config,
@@ -117,44 +143,45 @@ impl Opened {
             reporter,
             redactor: &self.redactor,
             caller,
-            kind,
+            kind: mode.kind(),
             batch: None,
         }
     }
 }
 
-/// The question, for a person or for a program.
-pub(super) fn print_question(question: Option<&Question>, json: bool, stdout: &mut Stdout) -> Result<()> {
+/// The question, for a person or for a program; why there is none, for a person.
+pub(super) fn print_question(question: Option<&Question>, why_none: &str, cx: &mut Context) -> Result<()> {
+    if question.is_none() && !why_none.is_empty() {
+        cx.reporter.warn(why_none);
+    }
     match question {
-        _ if json => stdout.json(&json!({
+        _ if cx.json => cx.stdout.json(&json!({
             "batch": question.map(|question| &question.batch),
             "part": question.map(|question| question.part.saturating_add(1)),
             "of": question.map(|question| question.of),
             "prompt": question.map(|question| &question.prompt),
         })),
-        Some(question) => stdout.text(&question.prompt),
+        Some(question) => cx.stdout.text(&question.prompt),
         None => Ok(()),
     }
 }
 
-enum Held {
-    Ours(fs_err::File),
-    By(String),
+/// A reply is about one part of its batch.
+pub(super) fn tell_parts_left(applied: &Applied, is_quiet: bool, cx: &Context) {
+    if applied.parts_left > 0 && !is_quiet {
+        let parts = counted(applied.parts_left, "part is", "parts are");
+        cx.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));
+    }
 }
 
 /// The lock of the one run that may be at work.
-fn hold(program: &str, root: &Root, env: &Env, patience: Duration) -> Result<Held> {
-    let path = root.run_lock();
-    let holder = format!("{} (process {}) since {}", program, std::process::id(), env.now());
+fn hold(patience: Duration, root: &Root, cx: &Context) -> Result<RunLock> {
+    let holder = format!("{} (process {}) since {}", cx.program, std::process::id(), cx.env.now());
     let until = Deadline::after(patience);
     loop {
-        match file::hold(&path, &holder)? {
-            file::RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
-            file::RunLock::HeldBy(other) if other.is_empty() => {
-                return Ok(Held::By("another run".to_owned()));
-            }
-            file::RunLock::HeldBy(other) => return Ok(Held::By(other.trim().to_owned())),
-            file::RunLock::Acquired(lock) => return Ok(Held::Ours(lock)),
+        match file::hold(&root.run_lock(), &holder)? {
+            RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
+            lock => return Ok(lock),
         }
     }
 }

@@ -25,9 +25,6 @@ impl Scheduler {
     }
 }
 
-/// All of them, for messages.
-pub(crate) const NAMES: &str = "launchd, systemd or crontab";
-
 /// A command's words.
 pub(crate) type Words = Vec<String>;
 

@@ -1,9 +1,10 @@
 //! A program's help, in one place: `--help`, the man page and the completions are made from its `About`.
 
+use crate::base::cli::flag::{Flag, Rule, Words, flag};
 use crate::base::text::wrap;
 use std::fmt::Write;
 
-/// Everything that help, man page and completions say about a program.
+/// Everything that help, man page and completions say about a program, and how its command line is read.
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) name: &'static str,
@@ -13,61 +14,48 @@ pub(crate) struct About {
     pub(crate) usage: &'static [&'static str],
     pub(crate) commands: &'static [Command],
     pub(crate) flags: &'static [Flag],
-    /// Paragraphs, separated by blank lines. Lines that begin with four spaces are verbatim.
-    pub(crate) more: &'static str,
-    /// Further sections of the man page: title and text. A text that has its own headings comes without a title. The
-    /// form is that of [`crate::base::cli::Manual::text`].
-    pub(crate) sections: &'static [(&'static str, &'static str)],
+    pub(crate) words: Words,
+    pub(crate) rules: &'static [Rule],
+    /// Paragraphs, separated by blank lines; lines that begin with four spaces are verbatim. From the first `## HEADING`
+    /// on it is for the man page alone, in the form of [`crate::base::cli::Manual::text`].
+    pub(crate) text: &'static str,
 }
 
 /// The first word on the command line: `axe-agents show`.
 pub(crate) type Command = (&'static str, &'static str);
 
-#[derive(Debug)]
-pub(crate) struct Flag {
-    pub(super) long: &'static str,
-    pub(super) short: Option<char>,
-    pub(super) value: Option<&'static str>,
-    pub(super) help: &'static str,
-}
-
-pub(crate) const fn flag(long: &'static str, help: &'static str) -> Flag {
-    Flag { long, short: None, value: None, help }
-}
-
-pub(crate) const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
-    Flag { long, short: None, value: Some(value), help }
-}
-
-impl Flag {
-    pub(crate) const fn short(mut self, short: char) -> Flag {
-        self.short = Some(short);
-        self
-    }
-
-    /// `-p, --prompt TEXT`
-    pub(super) fn spelling(&self) -> String {
-        let mut text = match self.short {
-            Some(short) => format!("-{short}, --{}", self.long),
-            None => format!("--{}", self.long),
-        };
-        if let Some(value) = self.value {
-            text.push(' ');
-            text.push_str(value);
-        }
-        text
-    }
-}
-
 /// The flags that every program has.
-const COMMON: [Flag; 2] =
+static COMMON: [Flag; 2] =
     [flag("help", "print this help").short('h'), flag("version", "print the version").short('V')];
 
 const WIDTH: usize = 79;
 
 impl About {
-    pub(super) fn all_flags(&self) -> impl Iterator<Item = &Flag> {
+    /// What most programs do not have.
+    pub(crate) const BLANK: About = About {
+        name: "",
+        caption: "",
+        usage: &[],
+        commands: &[],
+        flags: &[],
+        words: Words::AtMost(0),
+        rules: &[],
+        text: "",
+    };
+
+    pub(super) fn all_flags(&self) -> impl Iterator<Item = &'static Flag> + use<> {
         self.flags.iter().chain(&COMMON)
+    }
+
+    pub(super) fn flag(&self, long: &str) -> Option<&'static Flag> {
+        self.flags.iter().find(|flag| flag.long == long)
+    }
+
+    /// Its text for help, and the sections of the man page alone.
+    pub(super) fn texts(&self) -> (&'static str, &'static str) {
+        let at = self.text.find("\n## ").map_or(self.text.len(), |at| at + 1);
+        let (help, sections) = self.text.split_at(at);
+        (help.trim_end(), sections)
     }
 
     /// What `--help` prints: at most 40 lines of 79 columns (a test checks this).
@@ -82,7 +70,7 @@ impl About {
         }
         out.push('\n');
         table(&mut out, self.all_flags().map(|flag| (flag.spelling(), flag.help)));
-        for paragraph in self.more.split("\n\n") {
+        for paragraph in self.texts().0.split("\n\n") {
             out.push('\n');
             if is_verbatim(paragraph) {
                 let _ = writeln!(out, "{}", paragraph.trim_end().trim_start_matches('\n'));
@@ -114,15 +102,15 @@ fn table<'a>(out: &mut String, rows: impl Iterator<Item = (String, &'a str)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::cli::flag::value;
 
     const SAMPLE: About = About {
         name: "axe-sample",
         caption: "show how help looks",
         usage: &["axe-sample [-n] FILE", "axe-sample --all"],
-        commands: &[],
         flags: &[flag("dry-run", "change nothing").short('n'), value("model", "P/M", "use this model")],
-        more: "One paragraph.\n\n    axe-sample x | wc",
-        sections: &[],
+        text: "One paragraph.\n\n    axe-sample x | wc\n\n## MORE\n\nFor the page.\n",
+        ..About::BLANK
     };
 
     #[test]

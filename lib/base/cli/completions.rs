@@ -21,7 +21,7 @@ impl Shell {
     }
 }
 
-/// A script for `shell` that completes `programs`.
+/// A script for the shell that completes `programs`.
 pub(crate) fn completions(shell: Shell, programs: &[&About]) -> String {
     match shell {
         Shell::Bash => bash(programs),
@@ -77,7 +77,7 @@ fn zsh(programs: &[&About]) -> String {
         let _ = writeln!(out, "{}() {{\n    _arguments -s \\", function_name(about));
         for flag in about.all_flags() {
             let help = flag.help.replace('[', "(").replace(']', ")").replace(':', "\\:");
-            let tail = flag.value.map(|value| format!(":{value}:_files")).unwrap_or_default();
+            let tail = if flag.value.is_empty() { String::new() } else { format!(":{}:_files", flag.value) };
             for spelling in
                 flag.short.map(|s| format!("-{s}")).into_iter().chain([format!("--{}", flag.long)])
             {
@@ -119,7 +119,7 @@ fn fish(programs: &[&About]) -> String {
             if let Some(short) = flag.short {
                 let _ = write!(out, " -s {short}");
             }
-            if flag.value.is_some() {
+            if !flag.value.is_empty() {
                 out.push_str(" -r");
             }
             let _ = writeln!(out, " -d {}", quote_fish(flag.help));

@@ -39,7 +39,8 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
         let _ = writeln!(out, "{}{}", if n == 0 { "" } else { ".br\n" }, escape(usage));
     }
     out.push_str(".SH DESCRIPTION\n");
-    blocks(&mut out, about.more);
+    let (text, sections) = about.texts();
+    blocks(&mut out, text);
     if !about.commands.is_empty() {
         out.push_str(".SH COMMANDS\n");
         for (name, help) in about.commands {
@@ -50,11 +51,8 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
     for flag in about.all_flags() {
         let _ = writeln!(out, ".TP\n.B {}\n{}", escape(&flag.spelling()), filled(&escape(flag.help)));
     }
-    for (title, text) in about.sections {
-        if !title.is_empty() {
-            let _ = writeln!(out, ".SH {}", escape(title));
-        }
-        blocks(&mut out, text);
+    if !sections.is_empty() {
+        blocks(&mut out, sections);
     }
     out.push_str(".SH EXIT STATUS\n");
     for (code, meaning) in [

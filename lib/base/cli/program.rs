@@ -1,86 +1,123 @@
-//! The entry point of every program: arguments in, exit code out.
+//! The entry point of every program: a command line in, an exit code out.
 
 use crate::base::cli::about::About;
-use crate::base::cli::arguments::{Arguments, Instead};
+use crate::base::cli::args::{Args, Asked};
+use crate::base::cli::reporter::Reporter;
 use crate::base::cli::stdout::Stdout;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::stderr::line;
-use crate::base::text::nearest;
-use std::process::ExitCode;
+use crate::base::{signal, stderr};
+use std::process::{ExitCode, Termination};
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(crate) struct Program<A> {
-    pub(crate) about: &'static About,
-    /// Pure: no files, no environment.
-    pub(crate) parse: fn(&mut Arguments) -> Result<A>,
-    pub(crate) run: fn(A, &Env, &mut Stdout) -> Result<ExitCode>,
+/// What a program works with, beside its arguments.
+pub(crate) struct Context {
+    pub(crate) env: Env,
+    pub(crate) stdout: Stdout,
+    pub(crate) reporter: Reporter,
+    /// Its name.
+    pub(crate) program: &'static str,
+    /// With `--json`, results and errors are JSON.
+    pub(crate) json: bool,
 }
 
-impl<A> Program<A> {
-    pub(crate) fn main(self) -> ExitCode {
-        let mut stdout = Stdout::open();
-        let result = self.go(&mut stdout);
-        // The error of the run says more than an error of stdout that it may have caused.
-        let flushed = stdout.flush();
-        match result.and_then(|code| flushed.map(|()| code)) {
-            Ok(code) => code,
-            Err(error) => self.report(error),
-        }
+impl Context {
+    /// From here on a signal ends the program and its commands in good order.
+    pub(crate) fn watch_signals(&self) {
+        signal::watch(self.program, self.json);
     }
 
-    fn go(&self, stdout: &mut Stdout) -> Result<ExitCode> {
-        let mut arguments = Arguments::from(lexopt::Parser::from_env());
-        let args = (self.parse)(&mut arguments);
-        match arguments.instead() {
-            Some(Instead::Help) => stdout.text(&self.about.help())?,
-            Some(Instead::Version) => stdout.line(&format!("{} {VERSION}", self.about.name))?,
-            None => return (self.run)(args?, &Env::read()?, stdout),
-        }
-        Ok(ExitCode::SUCCESS)
+    /// A line on stderr, after the program's name.
+    pub(crate) fn say(&self, text: &str) {
+        say(self.program, text);
     }
 
-    fn report(&self, error: Error) -> ExitCode {
-        let error = match error.unknown_flag().and_then(|flag| self.nearest_flag(flag)) {
-            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-            None => error,
-        };
-        if self.wants_json() {
-            line(&error.json());
-        } else {
-            line(&format!("{}: {}", self.about.name, error.line()));
-        }
-        ExitCode::from(error.exit_code())
-    }
-
-    fn nearest_flag(&self, wrong: &str) -> Option<String> {
-        let flags: Vec<String> = self.about.all_flags().map(|flag| format!("--{}", flag.long)).collect();
-        nearest(wrong, flags.iter().map(String::as_str)).map(str::to_owned)
-    }
-
-    /// If the program has `--json`, an error of the command line itself is JSON too.
-    fn wants_json(&self) -> bool {
-        let mut is_value = false;
-        self.about.flags.iter().any(|flag| flag.long == "json")
-            && std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| {
-                let is_flag = !std::mem::replace(&mut is_value, false);
-                is_value = is_flag && arg.to_str().is_some_and(|arg| self.takes_next(arg));
-                is_flag && arg == "--json"
-            })
-    }
-
-    /// Is the argument after `arg` its value, as in `--prompt TEXT` and `-vp TEXT`?
-    fn takes_next(&self, arg: &str) -> bool {
-        let mut with_value = self.about.flags.iter().filter(|flag| flag.value.is_some());
-        match (arg.strip_prefix("--"), arg.strip_prefix('-')) {
-            (Some(long), _) => with_value.any(|flag| flag.long == long),
-            // The first flag with a value takes the rest of the bundle, if there is any.
-            (None, Some(bundle)) => {
-                let shorts: Vec<char> = with_value.filter_map(|flag| flag.short).collect();
-                bundle.find(&shorts[..]).is_some_and(|at| at + 1 == bundle.len())
+    /// The last of several errors is the program's own; those before it are warnings.
+    pub(crate) fn last_of(&self, errors: impl IntoIterator<Item = Error>) -> Result<()> {
+        let mut last = Ok(());
+        for error in errors {
+            if let Err(earlier) = std::mem::replace(&mut last, Err(error)) {
+                self.reporter.warn(&earlier.line());
             }
-            (None, None) => false,
+        }
+        last
+    }
+
+    /// Does `work` for each, and carries on after an error unless stdout itself fails. All errors are printed; the last
+    /// one is the program's own.
+    pub(crate) fn each<I>(
+        &mut self,
+        all: impl IntoIterator<Item = I>,
+        mut work: impl FnMut(I, &mut Context) -> Result<()>,
+    ) -> Result<()> {
+        let mut last = Ok(());
+        for one in all {
+            let done = work(one, self);
+            if self.stdout.is_broken() {
+                return done;
+            }
+            if done.is_err()
+                && let Err(earlier) = std::mem::replace(&mut last, done)
+            {
+                print_error(self.program, self.json, &earlier);
+            }
+        }
+        last
+    }
+}
+
+/// Runs a program: `run` does its work.
+pub(crate) fn main<T: Termination>(
+    about: &'static About,
+    run: fn(&Args, &mut Context) -> Result<T>,
+) -> ExitCode {
+    main_or(about, run, |_, error| Err(error))
+}
+
+/// The same for a program that may forgive a wrong command line.
+pub(crate) fn main_or<T: Termination>(
+    about: &'static About,
+    run: fn(&Args, &mut Context) -> Result<T>,
+    if_wrong: fn(&Args, Error) -> Result<T>,
+) -> ExitCode {
+    let (args, asked) = Args::parse(about, lexopt::Parser::from_env());
+    let json = about.flag("json").is_some() && args.has("json");
+    let mut stdout = Stdout::open();
+    let (result, flushed) = match asked {
+        Asked::Help => (stdout.text(&about.help()).map(|()| ExitCode::SUCCESS), stdout.flush()),
+        Asked::Version => {
+            (stdout.line(&format!("{} {VERSION}", about.name)).map(|()| ExitCode::SUCCESS), stdout.flush())
+        }
+        Asked::Wrong(error) => (if_wrong(&args, error).map(T::report), Ok(())),
+        Asked::Run => match Env::read() {
+            Err(error) => (Err(error), Ok(())),
+            Ok(env) => {
+                let reporter = Reporter::new(false);
+                let mut context = Context { env, stdout, reporter, program: about.name, json };
+                // Flushed after it, in any case.
+                (run(&args, &mut context).map(T::report), context.stdout.flush())
+            }
+        },
+    };
+    // The error of the run says more than an error of stdout that it may have caused.
+    match result.and_then(|code| flushed.map(|()| code)) {
+        Ok(code) => code,
+        Err(error) => {
+            print_error(about.name, json, &error);
+            ExitCode::from(error.exit_code())
         }
     }
+}
+
+fn print_error(program: &str, json: bool, error: &Error) {
+    match json {
+        true => stderr::line(&error.json()),
+        false => say(program, &error.line()),
+    }
+}
+
+/// A line on stderr, after the program's name.
+pub(crate) fn say(program: &str, text: &str) {
+    stderr::line(&format!("{program}: {text}"));
 }

@@ -19,21 +19,38 @@ pub(crate) use crate::memory::hooks::ours::HookProgram;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::harness::spec::{Install, Settings, Spec};
-use crate::harness::{HARNESSES, known, names_of};
+use crate::harness::{HARNESSES, known};
 use crate::memory::hooks::change::Target;
 use crate::memory::hooks::harness::{MARK, filled, hooks, own_path, settings_file};
 use crate::memory::hooks::record::Record;
 use crate::memory::hooks::settings::{Before, not_for, with_hooks, without_hooks};
 use std::path::{Path, PathBuf};
 
-fn has_hooks(spec: &Spec) -> bool {
+const fn has_hooks(spec: &Spec) -> bool {
     !matches!(spec.install, Install::Nothing)
 }
 
-/// The harnesses with hooks, for messages.
-pub(crate) fn names() -> String {
-    names_of(has_hooks)
-}
+const COUNT: usize = {
+    let (mut at, mut count) = (0, 0);
+    while at < HARNESSES.len() {
+        count += has_hooks(HARNESSES[at]) as usize;
+        at += 1;
+    }
+    count
+};
+
+/// The harnesses with hooks.
+pub(crate) const NAMES: &[&str] = &{
+    let (mut at, mut count, mut names) = (0, 0, [""; COUNT]);
+    while at < HARNESSES.len() {
+        if has_hooks(HARNESSES[at]) {
+            names[count] = HARNESSES[at].name;
+            count += 1;
+        }
+        at += 1;
+    }
+    names
+};
 
 pub(crate) fn named(harness: &str) -> Option<&'static Spec> {
     known(harness).filter(|spec| has_hooks(spec))

@@ -1,48 +1,37 @@
 //! `memory-config init`: from nothing to a working loop. The configuration is written, hooks and timers if the person
 //! wants them, and at the end it says what the next session will see.
 
-use crate::base::cli::{Reporter, Stdout};
-use crate::base::deadline::Deadline;
+use crate::base::cli::{Args, Context};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::stderr::line;
-use crate::base::{file, stdin};
 use crate::config::memory::search::{named, users_own};
 use crate::config::memory::starter::starter;
 use crate::harness::shell::AgentShell;
 use crate::harness::spec::Spec;
 use crate::memory::hooks::{self, Done, HookProgram, Outcome, Programs, runs_in};
+use crate::program::notes::{ask, can_ask};
 use crate::program::{memory_install_cron, memory_install_hooks};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 
-/// How long a question waits.
-const PATIENCE: u64 = 3600;
-
-#[derive(Debug, Default)]
-pub(super) struct Args {
-    pub(super) config: Option<PathBuf>,
-    /// Write everything without asking.
-    pub(super) yes: bool,
-    pub(super) timers: bool,
-}
-
-pub(super) fn run(args: &Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
-    let reporter = Reporter::new(false);
-    let config = args.config.as_deref();
-    let path = match named(config, env)? {
+pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    cx.watch_signals();
+    let path = match named(args.path("config"), &cx.env)? {
         Some((path, _)) => path,
-        None => users_own(env)?,
+        None => users_own(&cx.env)?,
     };
-    let is_asked = !args.yes && stdin::is_terminal() && stdout.is_terminal() && AgentShell::of(env).is_none();
-    let has_llm = configuration(&path, args.yes || is_asked, env)?;
-    stdout.line(&path.display().to_string())?;
-    stdout.flush()?;
+    // Without asking, everything is written.
+    let (is_sure, timers) = (args.has("yes"), args.has("timers"));
+    let is_asked = !is_sure && can_ask(cx) && AgentShell::of(&cx.env).is_none();
+    let has_llm = configuration(&path, is_sure || is_asked, &cx.env)?;
+    cx.stdout.line(&path.display().to_string())?;
+    cx.stdout.flush()?;
 
-    let homes = hooks::found(env);
+    let homes = hooks::found(&cx.env);
     let names: Vec<_> = homes.iter().map(|home| home.title).collect();
-    if !args.yes && !is_asked && !args.timers {
+    if !is_sure && !is_asked && !timers {
         let hooks = match &names[..] {
             [] => String::new(),
             names => format!("--yes installs the hooks of {}, ", names.join(", ")),
@@ -50,23 +39,20 @@ pub(super) fn run(args: &Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCod
         line(&format!(
             "nothing more was done, because this is no terminal: {hooks}--timers installs the timers"
         ));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
-    let has_hooks = !homes.is_empty()
-        && (args.yes
-            || is_asked && ask(&format!("install hooks for {}? [Y/n] ", names.join(", ")), true, stdout)?);
-    let mut ended = Ok(ExitCode::SUCCESS);
-    if has_hooks {
-        ended = install_hooks(&homes, env, &reporter);
-    }
-    let has_timers =
-        args.timers || is_asked && ask("install timers for consolidation and defrag? [y/N] ", false, stdout)?;
+    let question = format!("install hooks for {}? [Y/n] ", names.join(", "));
+    let has_hooks = !homes.is_empty() && (is_sure || is_asked && is_agreed(&question, true, cx)?);
+    let mut ended = if has_hooks { install_hooks(&homes, cx) } else { Ok(()) };
+    let question = "install timers for consolidation and defrag? [y/N] ";
+    let has_timers = timers || is_asked && is_agreed(question, false, cx)?;
     if has_timers {
-        let timers = memory_install_cron::with_defaults(args.config.clone(), env, stdout);
-        ended = ended.and_then(|code| timers.map(|_| code));
+        let installed = memory_install_cron::set_up(None, false, args.path("config"), cx);
+        ended = ended.and(installed);
     }
     if ended.is_ok() {
-        report(&Set { homes: &homes, has_hooks, has_timers, has_llm, config }, env);
+        let set = Set { homes: &homes, has_hooks, has_timers, has_llm, config: args.path("config") };
+        report(&set, &cx.env);
     }
     ended
 }
@@ -75,21 +61,21 @@ pub(super) fn run(args: &Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCod
 fn configuration(path: &Path, may_exist: bool, env: &Env) -> Result<bool> {
     let starter = starter(env)?;
     file::make_dir(path.parent().unwrap_or(path))?;
+    let exists =
+        |hint: &str| Error::usage(format!("config file already exists: \"{}\"", path.display())).hint(hint);
     match file::create(path, starter.text.as_bytes(), 0o600) {
         Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && !path.exists() => {
-            return Err(Error::usage(format!("config file already exists: \"{}\"", path.display()))
-                .hint("it is a link that leads nowhere; remove it"));
-        }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && may_exist => {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e.into()),
+        Err(_) if !path.exists() => return Err(exists("it is a link that leads nowhere; remove it")),
+        Err(_) if may_exist => {
             line(&format!("the configuration exists and stays as it is: \"{}\"", path.display()));
             return Ok(true);
         }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Error::usage(format!("config file already exists: \"{}\"", path.display()))
-                .hint("to install hooks all the same: memory-config init --yes, or memory-install-hooks"));
+        Err(_) => {
+            return Err(exists(
+                "to install hooks all the same: memory-config init --yes, or memory-install-hooks",
+            ));
         }
-        Err(e) => return Err(e.into()),
     }
     match &starter.command {
         Some((name, program)) => line(&format!("LLM command: {name} ({})", program.display())),
@@ -108,31 +94,27 @@ fn configuration(path: &Path, may_exist: bool, env: &Env) -> Result<bool> {
     Ok(starter.command.is_some())
 }
 
-fn ask(question: &str, default: bool, stdout: &mut Stdout) -> Result<bool> {
+/// A yes or a no; an empty answer is the default, and after Ctrl-D nothing more is wanted.
+fn is_agreed(question: &str, default: bool, cx: &mut Context) -> Result<bool> {
     loop {
-        stdout.text(question)?;
-        stdout.flush()?;
-        let typed = stdin::answer(Deadline::after_seconds(PATIENCE))?;
-        match typed.as_deref().map(|typed| typed.trim().to_lowercase()).as_deref() {
+        match ask(question, cx)?.as_deref() {
             Some("y" | "yes") => return Ok(true),
-            Some("n" | "no") => return Ok(false),
+            Some("n" | "no") | None => return Ok(false),
             Some("") => return Ok(default),
-            // Ctrl-D: nothing more is wanted.
-            None => return stdout.line("").map(|()| false),
             Some(_) => {}
         }
     }
 }
 
-fn install_hooks(homes: &[&'static Spec], env: &Env, reporter: &Reporter) -> Result<ExitCode> {
-    let programs = Programs::installed(env)?;
-    memory_install_hooks::warn_of_store(&programs, env, reporter);
-    let outcomes = hooks::install(homes, &programs, false, env)?;
+fn install_hooks(homes: &[&'static Spec], cx: &Context) -> Result<()> {
+    let programs = Programs::installed(&cx.env)?;
+    memory_install_hooks::warn_of_store(&programs, cx);
+    let outcomes = hooks::install(homes, &programs, false, &cx.env)?;
     for outcome in &outcomes {
         say(outcome);
     }
-    memory_install_hooks::remarks(&outcomes, false, reporter);
-    memory_install_hooks::faults(outcomes, false, reporter)
+    memory_install_hooks::remarks(&outcomes, false, cx);
+    memory_install_hooks::faults(outcomes, false, cx)
 }
 
 fn say(outcome: &Outcome) {
@@ -158,8 +140,6 @@ struct Set<'a> {
 
 /// What the next session will see, and what is still to do.
 fn report(set: &Set, env: &Env) {
-    let titles: Vec<_> = set.homes.iter().map(|home| home.title).collect();
-    let titles = titles.join(", ");
     let (with, without): (Vec<&Spec>, Vec<&Spec>) =
         set.homes.iter().partition(|home| runs_in(home, HookProgram::Recall));
     let titles_of = |homes: &[&Spec]| homes.iter().map(|home| home.title).collect::<Vec<_>>().join(", ");
@@ -174,9 +154,10 @@ fn report(set: &Set, env: &Env) {
         if !without.is_empty() {
             line(&format!("the next session of {} is queued at its end", titles_of(&without)));
         }
-    } else if !titles.is_empty() {
+    } else if !set.homes.is_empty() {
         line(&format!(
-            "the next session of {titles} reads the global notes in its AGENTS.md target; nothing queues it"
+            "the next session of {} reads the global notes in its AGENTS.md target; nothing queues it",
+            titles_of(&Vec::from_iter(set.homes.iter().copied()))
         ));
     }
     let mut to_do = Vec::new();

@@ -1,0 +1,100 @@
+//! The table of a program's flags: what each takes, and which of them go together.
+
+/// A flag of a program. Help, man page and completions show it, and the command line is read by it.
+#[derive(Debug)]
+pub(crate) struct Flag {
+    pub(super) long: &'static str,
+    pub(super) short: Option<char>,
+    /// What help calls its value; empty for a flag without one.
+    pub(super) value: &'static str,
+    pub(super) help: &'static str,
+    pub(super) kind: Kind,
+    /// How many values belong to it: the words after its value do, too.
+    pub(super) most: usize,
+}
+
+/// What the value of a flag may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// There is none.
+    Switch,
+    Text,
+    /// Any bytes.
+    Path,
+    /// A whole number, at least one.
+    Count,
+    /// The same, of seconds.
+    Seconds,
+    OneOf(&'static [&'static str]),
+}
+
+pub(crate) const fn flag(long: &'static str, help: &'static str) -> Flag {
+    Flag { long, short: None, value: "", help, kind: Kind::Switch, most: 1 }
+}
+
+pub(crate) const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
+    Flag { value, kind: Kind::Text, ..flag(long, help) }
+}
+
+pub(crate) const fn path(long: &'static str, value: &'static str, help: &'static str) -> Flag {
+    Flag { value, kind: Kind::Path, ..flag(long, help) }
+}
+
+pub(crate) const fn count(long: &'static str, help: &'static str) -> Flag {
+    Flag { value: "N", kind: Kind::Count, ..flag(long, help) }
+}
+
+pub(crate) const fn seconds(long: &'static str, help: &'static str) -> Flag {
+    Flag { value: "SECONDS", kind: Kind::Seconds, ..flag(long, help) }
+}
+
+pub(crate) const fn one_of(
+    long: &'static str,
+    value: &'static str,
+    words: &'static [&'static str],
+    help: &'static str,
+) -> Flag {
+    Flag { value, kind: Kind::OneOf(words), ..flag(long, help) }
+}
+
+impl Flag {
+    pub(crate) const fn short(self, short: char) -> Flag {
+        Flag { short: Some(short), ..self }
+    }
+
+    /// Up to `most` values: the first, and the words that follow it.
+    pub(crate) const fn up_to(self, most: usize) -> Flag {
+        Flag { most, ..self }
+    }
+
+    /// `-p, --prompt TEXT`
+    pub(super) fn spelling(&self) -> String {
+        let short = self.short.map(|short| format!("-{short}, ")).unwrap_or_default();
+        format!("{short}--{} {}", self.long, self.value).trim_end().to_owned()
+    }
+}
+
+/// What may stand on the command line beside flags and their values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Words {
+    AtMost(usize),
+    /// At least one, and at most so many. Then the message if there is none, and the next step.
+    Needed(usize, &'static str, &'static str),
+    /// "-" alone, for what is on stdin.
+    Stdin,
+    /// One of the program's commands, and at most so many words after it.
+    Command(usize),
+    /// Another program and its whole command line, unless the first word is one of these.
+    Program(&'static [&'static str]),
+}
+
+/// Which flags go together. They are written as a person writes them; "-" and "WORDS" stand for words, and any other
+/// name for a command.
+#[derive(Debug)]
+pub(crate) enum Rule {
+    AtMostOne(&'static [&'static str]),
+    /// The first goes with none of the others. Then the next step, or nothing.
+    Apart(&'static str, &'static [&'static str], &'static str),
+    /// Each of the first needs one of the second. Then what the message says of the flag, and the next step.
+    Needs(&'static [&'static str], &'static [&'static str], &'static str, &'static str),
+}
