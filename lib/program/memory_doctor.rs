@@ -118,7 +118,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         print(&mended.findings, &report, &doctor::states(&patient), &store.root, args.fix, stdout)?;
     }
     stdout.flush()?;
-    report.remember(&store.root);
+    report.remember();
     match mended.error {
         Some(error) => Err(error),
         None if report.count(Severity::Error) > 0 => Ok(ExitCode::FAILURE),

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::{disarmed, one_line};
-use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
+use crate::memory::search::{Found, Index, Query, Wanted};
 use crate::memory::service::{Filter, belongs_to};
 use crate::program::notes::{Listed, SCOPES, STATUSES, Store, TIERS, place_here, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
@@ -128,15 +128,6 @@ impl Sort {
     }
 }
 
-/// What is printed of a note. The body is not kept.
-struct Row {
-    meta: Meta,
-    path: PathBuf,
-    /// With a query: the line that matches best, and how well the note matches.
-    line: Option<String>,
-    score: Option<f64>,
-}
-
 fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let reporter = Reporter::new(false);
     let store = Store::open(args.config.as_deref(), env, &reporter)?;
@@ -156,15 +147,10 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let today = env.today();
     args.filter.over_on = args.expired.then_some(today);
     let place = if args.archived { Place::Archive } else { Place::Topics };
-    let cache = match place {
-        Place::Topics => {
-            Cache::open(&store.root, if args.query.is_some() { Part::Words } else { Part::Metadata })
-        }
-        Place::Archive => Cache::none(),
-    };
+    let index = Index::at(&store.root);
     let rows = match &args.query {
-        Some(query) => found(&Query::parse(query), &args, &view, &store, place, &cache, &reporter)?,
-        None => listed(&args, &view, &store, place, &cache, &reporter)?,
+        Some(query) => found(&Query::parse(query), &args, &view, &index, place, &reporter)?,
+        None => listed(&args, &view, &index, place, &reporter)?,
     };
     let (proposals, _) = Topics::at(&store.root).proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
@@ -193,7 +179,7 @@ fn run(mut args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         });
     }
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = cache.keep_up();
+    let _ = index.keep_up();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -237,17 +223,10 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
     [by, until, waits].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn listed(
-    args: &Args,
-    view: &View,
-    store: &Store,
-    place: Place,
-    cache: &Cache,
-    reporter: &Reporter,
-) -> Result<Vec<Row>> {
-    let scan = metadata(&Topics::at(&store.root), place, cache, |meta, file| {
-        let is_shown = args.filter.matches(&meta) && view.shows(&meta);
-        is_shown.then(|| Row { meta, path: file.path(), line: None, score: None })
+fn listed(args: &Args, view: &View, index: &Index, place: Place, reporter: &Reporter) -> Result<Vec<Found>> {
+    let scan = index.scan(place, |note| {
+        let is_shown = args.filter.matches(&note.meta) && view.shows(&note.meta);
+        is_shown.then(|| Found::listed(note))
     })?;
     warn_of(&scan.broken, reporter);
     let rows = scan.found.into_iter().flatten().collect();
@@ -258,17 +237,16 @@ fn found(
     query: &Query,
     args: &Args,
     view: &View,
-    store: &Store,
+    index: &Index,
     place: Place,
-    cache: &Cache,
     reporter: &Reporter,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<Found>> {
     // In another order than that of the best, any of them may be the first.
     let most = args.limit.filter(|_| args.sort.is_none()).unwrap_or(usize::MAX);
     let wanted = |meta: &Meta| args.filter.matches(meta) && view.shows(meta);
     let is_any = args.filter == Filter::default() && view.here.is_none();
     let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
-    let findings = find(&Topics::at(&store.root), place, cache, query, wanted, most)?;
+    let findings = index.find(place, query, wanted, most)?;
     warn_of(&findings.broken, reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
         let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
@@ -276,23 +254,21 @@ fn found(
         let phrases = phrases.join(" and ");
         reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
     }
-    let row = |Found { meta, path, line, score, .. }| Row { meta, path, line, score: Some(score) };
-    let rows = findings.found.into_iter().map(row).collect();
     Ok(match args.sort {
-        Some(sort) => ordered(rows, sort, args.limit),
-        None => rows,
+        Some(sort) => ordered(findings.found, sort, args.limit),
+        None => findings.found,
     })
 }
 
-fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
-    let title = |row: &Row| (row.meta.title.to_lowercase(), row.meta.id.clone());
+fn ordered(mut rows: Vec<Found>, sort: Sort, limit: Option<usize>) -> Vec<Found> {
+    let title = |row: &Found| (row.view.meta.title.to_lowercase(), row.view.meta.id.clone());
     match sort {
         Sort::Title => rows.sort_by_cached_key(title),
         key => rows.sort_by_cached_key(|row| {
             let number = match key {
-                Sort::Used => i64::try_from(row.meta.used).unwrap_or(i64::MAX),
-                Sort::Updated => row.meta.updated_at,
-                Sort::Created => row.meta.created_at,
+                Sort::Used => i64::try_from(row.view.meta.used).unwrap_or(i64::MAX),
+                Sort::Updated => row.view.meta.updated_at,
+                Sort::Created => row.view.meta.created_at,
                 Sort::Title => 0,
             };
             (std::cmp::Reverse(number), title(row))
@@ -303,7 +279,7 @@ fn ordered(mut rows: Vec<Row>, sort: Sort, limit: Option<usize>) -> Vec<Row> {
 }
 
 fn print(
-    rows: &[Row],
+    rows: &[Found],
     view: &View,
     waiting: &BTreeMap<&EntryId, Vec<ProposalId>>,
     today: Date,
@@ -311,22 +287,29 @@ fn print(
     with_line: bool,
     stdout: &mut Stdout,
 ) -> Result<()> {
-    let proposals = |row: &Row| waiting.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
+    let proposals = |row: &Found| waiting.get(&row.view.meta.id).map_or(&[][..], Vec::as_slice);
     if json {
         for row in rows {
             let (line, proposals) = (row.line.as_deref(), proposals(row));
             let change = !proposals.is_empty();
-            let repo = Some(view.repo(&row.meta));
-            let listed = Listed::of(&row.meta, &row.path);
-            stdout.json(&Listed { repo, score: row.score, line, change, proposals, ..listed })?;
+            let repo = Some(view.repo(&row.view.meta));
+            let listed = Listed::of(&row.view.meta, &row.view.path);
+            stdout.json(&Listed {
+                repo,
+                score: with_line.then_some(row.score),
+                line,
+                change,
+                proposals,
+                ..listed
+            })?;
         }
         return Ok(());
     }
     let is_table = stdout.is_terminal();
-    let title = |row: &Row| one_line(&row.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
+    let title = |row: &Found| one_line(&row.view.meta.title, if is_table { TITLE_WIDTH } else { usize::MAX });
     let widths = rows.iter().filter(|_| is_table).map(|row| title(row).chars().count());
     let width = widths.max().unwrap_or(0);
-    let repo = |row: &Row| match (row.meta.scope, view.repo(&row.meta)) {
+    let repo = |row: &Found| match (row.view.meta.scope, view.repo(&row.view.meta)) {
         (Scope::Global, _) => "global".to_owned(),
         (Scope::Repo, Some(repo)) => one_line(repo, if is_table { REPO_WIDTH } else { usize::MAX }),
         // Somebody wrote the scope by hand.
@@ -335,10 +318,10 @@ fn print(
     let repo_widths = rows.iter().filter(|_| is_table).map(|row| repo(row).chars().count());
     let repo_width = repo_widths.max().unwrap_or(0);
     for row in rows {
-        let Meta { id, tier, status, used, tags, .. } = &row.meta;
+        let Meta { id, tier, status, used, tags, .. } = &row.view.meta;
         let (title, tags) = (title(row), tags.join(" "));
         let line = row.line.as_deref().filter(|_| with_line);
-        let remark = remark(&row.meta, !proposals(row).is_empty(), today);
+        let remark = remark(&row.view.meta, !proposals(row).is_empty(), today);
         if is_table {
             let tier = tier.to_string();
             let status = status.to_string();

@@ -11,7 +11,7 @@ use crate::base::sync::spawn;
 use crate::base::{repository, stderr, stdin};
 use crate::harness::shell::OWN_RUN;
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, READERS, Reader, Shown};
-use crate::memory::search::{Cache, Part, Query};
+use crate::memory::search::{Index, Query};
 use crate::memory::section::NoteCounts;
 use crate::memory::section::here::{Around, Here, Known};
 use crate::program::notes::{Listed, Store, place_here};
@@ -193,7 +193,7 @@ fn section(
     stdout: &mut Stdout,
 ) -> Result<()> {
     let room = args.tokens.map(|tokens| tokens.saturating_mul(BYTES_A_TOKEN));
-    let around = Around::of(&store.config, &store.root, repo, env.today())?;
+    let around = Around::of(&store.config, &Index::at(&store.root), repo, env.today())?;
     warn_of(around.broken(), reporter);
     let Here { section, counts: NoteCounts { hot, warm, cold }, .. } =
         around.section(&Known::default(), room);
@@ -213,17 +213,17 @@ fn search(
     reporter: &Reporter,
     stdout: &mut Stdout,
 ) -> Result<()> {
-    let cache = Cache::open(&store.root, Part::Words);
+    let index = Index::at(&store.root);
     let query = Query::parse(&args.words.join(" "));
     let most = args.limit.unwrap_or(NOTES);
-    let findings = recall::matching(&store.root, &cache, &query, repo, env.today(), most)?;
+    let findings = recall::matching(&index, &query, repo, env.today(), most)?;
     warn_of(&findings.broken, reporter);
     let tokens = args.tokens.unwrap_or(TOKENS);
     let mut shown = Shown::new(&store.root, tokens.saturating_mul(BYTES_A_TOKEN))?;
     for found in &findings.found {
-        let Some(note) = recall::whole(&found.meta, &found.path) else { continue };
-        if shown.add(&note, found.line.as_deref()) && args.json {
-            let waiting: Vec<_> = shown.waiting(&found.meta.id).cloned().collect();
+        let Some(note) = found.view.note() else { continue };
+        if shown.add("", note, found.line.as_deref()) && args.json {
+            let waiting: Vec<_> = shown.waiting(&found.view.meta.id).cloned().collect();
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             stdout.json(&Listed {
                 change: !waiting.is_empty(),
@@ -231,7 +231,7 @@ fn search(
                 line: found.line.as_deref(),
                 body: Some(body),
                 proposals: &waiting,
-                ..Listed::of(&found.meta, &found.path)
+                ..Listed::of(&found.view.meta, &found.view.path)
             })?;
         }
     }
@@ -240,7 +240,7 @@ fn search(
     }
     stdout.flush()?;
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = cache.keep_up();
+    let _ = index.keep_up();
     Ok(())
 }
 
