@@ -8,6 +8,7 @@ use crate::base::file::{self, Moment};
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
 use crate::config::memory::Redact;
 use crate::memory::doctor::context::CheckContext;
+use crate::memory::links::lines;
 use crate::memory::record::{Danger, dangers};
 use crate::store::entry::{self, EntryId, Meta};
 use crate::store::index::{Format, NoteCache};
@@ -63,36 +64,16 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The targets of a body's links, each once, in order. Links in code do not count.
-pub(super) fn links(body: &str) -> Vec<EntryId> {
+/// The targets of a body's links that a reader would follow, each once, in order. Links in code do not count.
+fn links(body: &str) -> Vec<EntryId> {
     let mut links = entry::links(body);
-    if links.is_empty() {
-        return links;
-    }
-    if body.contains('`') || body.contains("~~~") {
-        links = entry::links(&without_code(body));
+    if !links.is_empty() && (body.contains('`') || body.contains("~~~")) {
+        let prose = lines(body).filter(|(_, is_code)| !is_code);
+        links = entry::links(&prose.flat_map(|(line, _)| line.split('`').step_by(2)).collect::<String>());
     }
     let mut seen = HashSet::new();
     links.retain(|id| seen.insert(id.clone()));
     links
-}
-
-/// The lines outside of code fences, without inline code.
-fn without_code(body: &str) -> String {
-    let mut prose = String::with_capacity(body.len());
-    let mut fence: Option<&str> = None;
-    for line in body.split_inclusive('\n') {
-        let start = line.trim_start();
-        let marks = ["```", "~~~"].into_iter().find(|marks| start.starts_with(marks));
-        match (fence, marks) {
-            (None, None) => line.split('`').step_by(2).for_each(|piece| prose.push_str(piece)),
-            (None, opening) => fence = opening,
-            (Some(open), Some(mark)) if open == mark => fence = None,
-            (Some(_), _) => {}
-        }
-    }
-    // If a fence is not closed, the rest of the note counts as code.
-    prose
 }
 
 /// What is known of the notes without secrets and dangers.

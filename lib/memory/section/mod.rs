@@ -25,7 +25,7 @@ use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::search::Index;
 use crate::memory::section::gather::{BYTES_A_TOKEN, Limits, Selection};
 use crate::memory::section::projects::Due;
-use crate::memory::section::target::{File, Placed};
+use crate::memory::section::target::File;
 use crate::store::ledger::Uses;
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
@@ -290,8 +290,9 @@ pub(crate) fn place(
         let standing = File::of(&target.path).and_then(|file| {
             only_one_section(&file, target, &seen)?;
             seen.push((file.real.clone(), target));
-            let placed = Placed { text, is_empty: shown == NoteCounts::default(), may_add: *may_add };
-            if is_to_write { file.refresh(&placed) } else { file.check(&placed) }
+            // Without notes, no file and no section is made.
+            let may_add = *may_add && shown != NoteCounts::default();
+            if is_to_write { file.refresh(text, may_add) } else { file.check(text, may_add) }
         });
         outcomes.push(Outcome { path: target.path.clone(), repo: target.repo.clone(), shown, standing });
     }
