@@ -387,13 +387,8 @@ impl<'a> Known<'a> {
     }
 
     pub(crate) fn id(self) -> Option<EntryId> {
-        EntryId::whole(self.id_text()?)
-    }
-
-    /// The same, not copied.
-    pub(crate) fn id_text(self) -> Option<&'a str> {
         // It is packed first.
-        Unpack(&self.cache.bytes[self.record().meta.clone()]).text()
+        EntryId::whole(Unpack(&self.cache.bytes[self.record().meta.clone()]).text()?)
     }
 
     pub(crate) fn meta(self) -> Option<Meta> {
