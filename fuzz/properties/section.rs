@@ -3,14 +3,14 @@
 use crate::base::text::is_hidden;
 use crate::fuzz::{choice, is_told, parts, text};
 use crate::harness::recalled::{END, START};
-use crate::memory::section::gather::{Limits, View, chosen, selections};
+use crate::memory::section::gather::{Limits, Pool};
 use crate::memory::section::render::section;
 use crate::memory::section::splice::{find, spliced};
 use crate::store::entry::{Entry, EntryId, Meta, Tier};
+use crate::store::ledger::Uses;
 use crate::store::persistence::{Note, Place};
 use jiff::civil::Date;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub(crate) fn holds(bytes: &[u8]) {
@@ -60,11 +60,12 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
     };
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
     // A warm one in a line.
-    let limits = Limits::of(if tier == Tier::Warm { 0 } else { 1 << 20 }, 1 << 20);
-    let view = View { limits, today: Date::MIN, with_changes: BTreeSet::new(), uses: Default::default() };
-    let candidates: Vec<_> = notes.iter().map(|note| chosen(note, &view)).collect();
-    let [selection] = &selections(&candidates, 1, limits)[..] else { panic!("one audience") };
-    section(selection)
+    let hot_bytes = if tier == Tier::Warm { 0 } else { 4 << 20 };
+    let limits = Limits { hot_bytes, warm_bytes: 4 << 20, warm_notes: u64::MAX };
+    let mut pool = Pool::new(vec![None], Date::MIN, Vec::new(), Uses::default());
+    let chosen = notes.map(|note| pool.chosen(note));
+    pool.fill(chosen.into_iter());
+    section(&pool.select(0, limits))
 }
 
 /// Its markers are the only ones, its structure ends at its end, and nothing in it is live. The judge is a Markdown

@@ -50,16 +50,8 @@ pub(super) fn resolve_intra_batch_links(
     let body = body.replace(DEAD, "");
     let mut resolved = String::with_capacity(body.len());
     let mut unknown = Vec::new();
-    let mut fence: Option<&str> = None;
-    for line in body.split_inclusive('\n') {
-        let start = line.trim_start();
-        let marks = ["```", "~~~"].into_iter().find(|marks| start.starts_with(marks));
-        if fence.is_some() || marks.is_some() {
-            fence = match (fence, marks) {
-                (Some(open), Some(mark)) if open == mark => None,
-                (None, mark) => mark,
-                (open, _) => open,
-            };
+    for (line, is_code) in lines(&body) {
+        if is_code {
             resolved.push_str(line);
             continue;
         }
@@ -74,6 +66,22 @@ pub(super) fn resolve_intra_batch_links(
         resolved.push_str(&without_dead(&marked));
     }
     (resolved, unknown)
+}
+
+/// The lines of a body, and whether each belongs to a code fence. Where a fence is not closed, all the rest does.
+pub(crate) fn lines(body: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut fence: Option<&str> = None;
+    body.split_inclusive('\n').map(move |line| {
+        let start = line.trim_start();
+        let marks = ["```", "~~~"].into_iter().find(|marks| start.starts_with(marks));
+        let is_code = fence.is_some() || marks.is_some();
+        fence = match (fence, marks) {
+            (Some(open), Some(mark)) if open == mark => None,
+            (None, mark) => mark,
+            (open, _) => open,
+        };
+        (line, is_code)
+    })
 }
 
 fn resolve_piece(

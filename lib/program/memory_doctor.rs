@@ -77,7 +77,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         }
     }
     cx.stdout.flush()?;
-    report.remember(&store.root);
+    report.remember();
     match mended.error {
         Some(error) => Err(error),
         None if report.count(Severity::Error) > 0 => Ok(ExitCode::FAILURE),

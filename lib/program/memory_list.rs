@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::{disarmed, one_line};
-use crate::memory::search::{Cache, Found, Part, Query, Wanted, find, metadata};
+use crate::memory::search::{Found, Index, Query, Wanted};
 use crate::memory::service::{Filter, belongs_to};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, counted, named_repo, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
@@ -15,7 +15,6 @@ use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,15 +54,6 @@ const TITLE_WIDTH: usize = 45;
 const REPO_WIDTH: usize = 30;
 const LINE_WIDTH: usize = 100;
 
-/// What is printed of a note. The body is not kept.
-struct Row {
-    meta: Meta,
-    path: PathBuf,
-    /// With a query: the line that matches best, and how well the note matches.
-    line: Option<String>,
-    score: Option<f64>,
-}
-
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
 }
@@ -87,28 +77,22 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let here = dir.and_then(|dir| repository::of(&dir)).map(|here| here.name);
     let view = View { filter, here, elsewhere: AtomicUsize::new(0) };
     let query = args.text("query").map(Query::parse);
-    let (place, cache) = match (args.has("archived"), &query) {
-        (true, _) => (Place::Archive, Cache::none()),
-        (false, Some(_)) => (Place::Topics, Cache::open(&store.root, Part::Words)),
-        (false, None) => (Place::Topics, Cache::open(&store.root, Part::Metadata)),
-    };
-    let topics = Topics::at(&store.root);
+    let place = if args.has("archived") { Place::Archive } else { Place::Topics };
+    let index = Index::at(&store.root);
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
     let rows = match &query {
         // In another order than that of the best, any of them may be the first.
         Some(query) => {
             let most = if sort.is_none() { limit } else { usize::MAX };
-            ordered(found(query, &view, &topics, place, &cache, most, cx)?, sort, limit)
+            ordered(found(query, &view, &index, place, most, cx)?, sort, limit)
         }
         None => {
-            let scan = metadata(&topics, place, &cache, |meta, file| {
-                view.shows(&meta).then(|| Row { meta, path: file.path(), line: None, score: None })
-            })?;
+            let scan = index.scan(place, |note| view.shows(&note.meta).then(|| Found::listed(note)))?;
             warn_of(&scan.broken, &cx.reporter);
             ordered(scan.found.into_iter().flatten().collect(), sort.or(Some("title")), limit)
         }
     };
-    let (proposals, _) = topics.proposals()?;
+    let (proposals, _) = Topics::at(&store.root).proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
     for proposal in &proposals {
         if let Some(note) = &proposal.note {
@@ -116,15 +100,15 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     match cx.json {
-        true => print_json(&rows, &view, &waiting, cx)?,
-        false => print(&rows, &view, &waiting, today, cx)?,
+        true => print_json(&rows, &view, &waiting, query.is_some(), cx)?,
+        false => print(&rows, &view, &waiting, query.is_some(), today, cx)?,
     }
     cx.stdout.flush()?;
     // A search that has found enough does not look at the rest.
     let is_counted = query.is_none() || sort.is_some() || rows.len() < limit;
     hints(view.elsewhere.into_inner(), is_counted, rows.is_empty(), proposals.len(), cx);
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = cache.keep_up();
+    let _ = index.keep_up();
     Ok(())
 }
 
@@ -192,16 +176,15 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
 fn found(
     query: &Query,
     view: &View,
-    topics: &Topics,
+    index: &Index,
     place: Place,
-    cache: &Cache,
     most: usize,
     cx: &Context,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<Found>> {
     let wanted = |meta: &Meta| view.shows(meta);
     let is_any = view.filter == Filter::default() && view.here.is_none();
     let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
-    let findings = find(topics, place, cache, query, wanted, most)?;
+    let findings = index.find(place, query, wanted, most)?;
     warn_of(&findings.broken, &cx.reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
         let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
@@ -209,14 +192,14 @@ fn found(
         let phrases = phrases.join(" and ");
         cx.reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
     }
-    let row = |Found { meta, path, line, score, .. }| Row { meta, path, line, score: Some(score) };
-    Ok(findings.found.into_iter().map(row).collect())
+    Ok(findings.found)
 }
 
 /// Without a key they stay in the order of the best.
-fn ordered(mut rows: Vec<Row>, sort: Option<&str>, limit: usize) -> Vec<Row> {
+fn ordered(mut rows: Vec<Found>, sort: Option<&str>, limit: usize) -> Vec<Found> {
     if let Some(sort) = sort {
-        rows.sort_by_cached_key(|Row { meta, .. }| {
+        rows.sort_by_cached_key(|row| {
+            let meta = &row.view.meta;
             let number = match sort {
                 "used" => i64::try_from(meta.used).unwrap_or(i64::MAX),
                 "updated" => meta.updated_at,
@@ -232,39 +215,52 @@ fn ordered(mut rows: Vec<Row>, sort: Option<&str>, limit: usize) -> Vec<Row> {
 
 type Proposals<'a> = BTreeMap<&'a EntryId, Vec<ProposalId>>;
 
-fn print_json(rows: &[Row], view: &View, waiting: &Proposals, cx: &mut Context) -> Result<()> {
+fn print_json(
+    rows: &[Found],
+    view: &View,
+    waiting: &Proposals,
+    has_query: bool,
+    cx: &mut Context,
+) -> Result<()> {
     rows.iter().try_for_each(|row| {
-        let proposals = waiting.get(&row.meta.id).map_or(&[][..], Vec::as_slice);
+        let proposals = waiting.get(&row.view.meta.id).map_or(&[][..], Vec::as_slice);
         cx.stdout.json(&Listed {
-            repo: Some(view.repo(&row.meta)),
-            score: row.score,
+            repo: Some(view.repo(&row.view.meta)),
+            score: has_query.then_some(row.score),
             line: row.line.as_deref(),
             change: !proposals.is_empty(),
             proposals,
-            ..Listed::of(&row.meta, &row.path)
+            ..Listed::of(&row.view.meta, &row.view.path)
         })
     })
 }
 
 /// A table on a terminal, else columns with tabs between them.
-fn print(rows: &[Row], view: &View, waiting: &Proposals, today: Date, cx: &mut Context) -> Result<()> {
+fn print(
+    rows: &[Found],
+    view: &View,
+    waiting: &Proposals,
+    has_query: bool,
+    today: Date,
+    cx: &mut Context,
+) -> Result<()> {
     let is_table = cx.stdout.is_terminal();
     let cut = |text: &str, width| one_line(text, if is_table { width } else { usize::MAX });
-    let title = |row: &Row| cut(&row.meta.title, TITLE_WIDTH);
-    let repo = |row: &Row| match (row.meta.scope, view.repo(&row.meta)) {
+    let title = |row: &Found| cut(&row.view.meta.title, TITLE_WIDTH);
+    let repo = |row: &Found| match (row.view.meta.scope, view.repo(&row.view.meta)) {
         (Scope::Global, _) => "global".to_owned(),
         (Scope::Repo, Some(repo)) => cut(repo, REPO_WIDTH),
         // Somebody wrote the scope by hand.
         (Scope::Repo, None) => "-".to_owned(),
     };
-    let widest = |column: &dyn Fn(&Row) -> String| {
+    let widest = |column: &dyn Fn(&Found) -> String| {
         rows.iter().filter(|_| is_table).map(|row| column(row).chars().count()).max().unwrap_or(0)
     };
     let (title_width, repo_width) = (widest(&title), widest(&repo));
     for row in rows {
-        let Meta { id, tier, status, used, tags, .. } = &row.meta;
+        let Meta { id, tier, status, used, tags, .. } = &row.view.meta;
         let (title, repo, tags) = (title(row), repo(row), tags.join(" "));
-        let remark = remark(&row.meta, waiting.contains_key(id), today);
+        let remark = remark(&row.view.meta, waiting.contains_key(id), today);
         if is_table {
             let (tier, status) = (tier.to_string(), status.to_string());
             let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
@@ -277,7 +273,7 @@ fn print(rows: &[Row], view: &View, waiting: &Proposals, today: Date, cx: &mut C
             }
         } else {
             let tags = one_line(&tags, usize::MAX);
-            let line = row.score.map(|_| one_line(row.line.as_deref().unwrap_or(""), usize::MAX));
+            let line = has_query.then(|| one_line(row.line.as_deref().unwrap_or(""), usize::MAX));
             let mut text = format!("{id}\t{tier}\t{status}\t{used}\t{title}\t{tags}\t{repo}");
             for further in line.into_iter().chain((!remark.is_empty()).then_some(remark)) {
                 text += "\t";

@@ -14,7 +14,7 @@ use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{known, names_of};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, Shown};
-use crate::memory::search::{Cache, Part, Query};
+use crate::memory::search::{Index, Query};
 use crate::memory::section::here::{Around, Here, Known};
 use crate::program::memory_agents_md::print;
 use crate::program::notes::{CONFIG, Listed, Store, json_on_stdin, named_repo};
@@ -97,7 +97,7 @@ fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
     if !args.words().is_empty() {
         return search(args, &store, repo.as_deref(), room, cx);
     }
-    let around = Around::of(&store.config, &store.root, repo.as_deref(), cx.env.today())?;
+    let around = Around::of(&store.config, &Index::at(&store.root), repo.as_deref(), cx.env.today())?;
     warn_of(around.broken(), &cx.reporter);
     let Here { section, counts, .. } = around.section(&Known::default(), room);
     print(repo.as_deref(), (section, counts), cx)
@@ -110,16 +110,16 @@ fn search(
     room: Option<usize>,
     cx: &mut Context,
 ) -> Result<()> {
-    let cache = Cache::open(&store.root, Part::Words);
+    let index = Index::at(&store.root);
     let query = Query::parse(&args.words().join(" "));
     let most = args.number("limit").unwrap_or(NOTES);
-    let findings = recall::matching(&store.root, &cache, &query, repo, cx.env.today(), most)?;
+    let findings = recall::matching(&index, &query, repo, cx.env.today(), most)?;
     warn_of(&findings.broken, &cx.reporter);
     let mut shown = Shown::new(&store.root, room.unwrap_or(TOKENS * BYTES_A_TOKEN))?;
     for found in &findings.found {
-        let Some(note) = recall::whole(&found.meta, &found.path) else { continue };
-        if shown.add(&note, found.line.as_deref()) && cx.json {
-            let waiting: Vec<_> = shown.waiting(&found.meta.id).cloned().collect();
+        let Some(note) = found.view.note() else { continue };
+        if shown.add("", note, found.line.as_deref()) && cx.json {
+            let waiting: Vec<_> = shown.waiting(&found.view.meta.id).cloned().collect();
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             cx.stdout.json(&Listed {
                 change: !waiting.is_empty(),
@@ -127,7 +127,7 @@ fn search(
                 line: found.line.as_deref(),
                 body: Some(body),
                 proposals: &waiting,
-                ..Listed::of(&found.meta, &found.path)
+                ..Listed::of(&found.view.meta, &found.view.path)
             })?;
         }
     }
@@ -136,7 +136,7 @@ fn search(
     }
     cx.stdout.flush()?;
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = cache.keep_up();
+    let _ = index.keep_up();
     Ok(())
 }
 

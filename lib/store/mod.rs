@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub(crate) mod git;
 pub(crate) mod history;
 pub(crate) mod history_state;
+pub(crate) mod index;
 pub(crate) mod journal;
 pub(crate) mod ledger;
 pub(crate) mod merge;

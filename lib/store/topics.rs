@@ -11,7 +11,7 @@ use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::removed;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
@@ -57,26 +57,6 @@ impl Topics {
             self.add_files(*place, ".md", &mut files)?;
         }
         Ok(files)
-    }
-
-    /// The notes in use with these ids, by the names of their files; `None` for one that no name says.
-    pub(crate) fn by_ids<'a>(
-        &self,
-        ids: impl Iterator<Item = &'a EntryId>,
-    ) -> Result<Vec<(EntryId, Option<Note>)>> {
-        let mut paths: BTreeMap<&EntryId, Option<PathBuf>> = ids.map(|id| (id, None)).collect();
-        let files = self.files(&[Place::Topics])?;
-        for file in (0..files.len()).map(|number| files.get(number)) {
-            let name = file.name.to_str().and_then(|name| name.strip_suffix(".md"));
-            let id = name.and_then(|name| EntryId::whole(name.get(name.len().checked_sub(10)?..)?));
-            if let Some(path) = id.and_then(|id| paths.get_mut(&id)) {
-                *path = Some(file.path());
-            }
-        }
-        let note = |id: &EntryId, path: Option<PathBuf>| {
-            read(Place::Topics, &path?).ok().filter(|note| note.entry.meta().id == *id)
-        };
-        Ok(paths.into_iter().map(|(id, path)| (id.clone(), note(id, path))).collect())
     }
 
     /// Adds the files of a place whose names end so, by name. None where there is no store yet.
@@ -161,7 +141,12 @@ pub(crate) struct NoteFile<'a> {
     pub(crate) name: &'a OsStr,
 }
 
-impl NoteFile<'_> {
+impl<'a> NoteFile<'a> {
+    #[cfg(test)]
+    pub(crate) fn at(place: Place, dir: &'a Path, name: &'a OsStr) -> NoteFile<'a> {
+        NoteFile { place, dir, name }
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.dir.join(self.name)
     }

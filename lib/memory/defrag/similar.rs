@@ -13,6 +13,7 @@
 //! one, which makes chains of families of any size. The most promising are compared in full. So work and
 //! results grow with the text and the number of notes, whatever the notes look like.
 
+use crate::base::text::border;
 use crate::memory::defrag::family::Families;
 use crate::memory::search::{language, words};
 use std::cmp::Reverse;
@@ -99,18 +100,9 @@ fn enough(mut pairs: Vec<Pair>, notes: usize) -> Vec<Pair> {
 
 /// All notes, small ones first, with the words and shingles that they share with others.
 struct Corpus {
-    pub(super) notes: Box<[Note]>,
-    /// What the notes have, one note after the other, words before shingles: where the list of it starts.
-    /// Ascending within the words and the shingles of a note.
-    lists: Box<[u32]>,
-    /// Beside each of `lists`, where in that list the note stands.
-    places: Box<[u32]>,
+    notes: Vec<Note>,
     /// Who is in a list, in order of size. The lists stand one after another.
-    owners: Box<[u32]>,
-    /// Beside each of `owners`, what being in this list weighs.
-    weights: Box<[u8]>,
-    /// Beside each of `owners`, how many of those that follow are looked at.
-    near: Box<[u8]>,
+    owners: Vec<Owner>,
 }
 
 #[derive(Default)]
@@ -124,11 +116,19 @@ struct Note {
 /// A note's words, or its shingles.
 #[derive(Default)]
 struct Set {
-    /// Where those that others have too are, in `lists` and `places`.
-    start: usize,
-    end: usize,
+    /// For each that others have too, ascending: where its list starts in `owners`, and where there the note stands.
+    shared: Vec<(u32, u32)>,
     /// Of all.
     weight: u64,
+}
+
+/// A note in a list.
+struct Owner {
+    note: u32,
+    /// What being in this list weighs.
+    weight: u8,
+    /// How many of those that follow are looked at.
+    near: u8,
 }
 
 impl Corpus {
@@ -140,8 +140,8 @@ impl Corpus {
         let mut reader = Reader::new();
         let mut having: Vec<u64> = Vec::with_capacity(all.min(READ_IN_ALL) / 4);
         for (rank, index) in order.iter().enumerate() {
-            let text = beginning(texts[*index].as_ref(), room);
-            reader.read(text, |hash| having.push(u64::from(hash) << 32 | rank as u64));
+            let text = &texts[*index].as_ref();
+            reader.read(&text[..border(text, room)], |hash| having.push(u64::from(hash) << 32 | rank as u64));
         }
         having.sort_unstable();
         having.dedup();
@@ -150,64 +150,38 @@ impl Corpus {
     }
 
     /// Makes the lists. `having`: who has what; a hash in the upper half, a note in the lower, ascending.
-    fn share(mut notes: Box<[Note]>, having: &[u64]) -> Corpus {
-        let count = notes.len();
-        let lists = || having.chunk_by(|a, b| a >> 32 == b >> 32);
-        for list in lists() {
-            let weight = u64::from(weight(count, list.len()));
-            let is_shared = list.len() > 1;
-            for entry in list {
-                let (set, _) = Note::set(&mut notes, *entry);
-                set.weight += weight;
-                set.end += usize::from(is_shared);
-            }
-        }
-        let mut end = 0;
-        for note in &mut notes {
-            for set in [&mut note.words, &mut note.shingles] {
-                // Empty for now, to be filled in order.
-                set.start = end;
-                end += std::mem::replace(&mut set.end, end);
-            }
-        }
-        let mut corpus = Corpus {
-            notes,
-            lists: vec![0; end].into(),
-            places: vec![0; end].into(),
-            owners: vec![0; end].into(),
-            weights: vec![0; end].into(),
-            near: vec![0; end].into(),
-        };
-        let mut start = 0;
-        for list in lists().filter(|list| list.len() > 1) {
+    fn share(mut notes: Vec<Note>, having: &[u64]) -> Corpus {
+        let (count, mut owners) = (notes.len(), Vec::new());
+        for list in having.chunk_by(|a, b| a >> 32 == b >> 32) {
             let weight = weight(count, list.len());
+            let start = owners.len();
             for (at, entry) in list.iter().enumerate() {
-                let (set, owner) = Note::set(&mut corpus.notes, *entry);
-                corpus.lists[set.end] = start as u32;
-                corpus.places[set.end] = (start + at) as u32;
-                set.end += 1;
-                corpus.owners[start + at] = owner;
-                corpus.weights[start + at] = weight;
-                let after = list.len() - at - 1;
-                corpus.near[start + at] =
-                    if list.len() <= SHORT_LIST { after } else { after.min(NEIGHBOURS) } as u8;
+                let owner = *entry as u32;
+                let note = &mut notes[owner as usize];
+                let set = if entry >> 63 == 0 { &mut note.words } else { &mut note.shingles };
+                set.weight += u64::from(weight);
+                if list.len() > 1 {
+                    let after = list.len() - at - 1;
+                    let near = if list.len() <= SHORT_LIST { after } else { after.min(NEIGHBOURS) } as u8;
+                    set.shared.push((start as u32, owners.len() as u32));
+                    owners.push(Owner { note: owner, weight, near });
+                }
             }
-            start += list.len();
         }
-        corpus
+        Corpus { notes, owners }
     }
 
     /// Adds up what the note shares with those that stand beside it in its lists; tells how many those were.
     fn look_around(&self, rank: usize, seen: &mut Seen) -> usize {
-        let note = &self.notes[rank];
+        let Note { words, shingles, .. } = &self.notes[rank];
         let mut looked_at = 0;
-        for place in &self.places[note.words.start..note.shingles.end] {
+        for (_, place) in words.shared.iter().chain(&shingles.shared) {
             let place = *place as usize;
-            let near = usize::from(self.near[place]);
-            for owner in &self.owners[place + 1..=place + near] {
-                seen.share(*owner, self.weights[place]);
+            let Owner { weight, near, .. } = self.owners[place];
+            for owner in &self.owners[place + 1..=place + usize::from(near)] {
+                seen.share(owner.note, weight);
             }
-            looked_at += near;
+            looked_at += usize::from(near);
         }
         looked_at
     }
@@ -228,21 +202,21 @@ impl Corpus {
 
     /// The weight of what both have.
     fn common(&self, a: &Set, b: &Set) -> u64 {
-        let (a, b) = (&self.lists[a.start..a.end], &self.lists[b.start..b.end]);
+        let (a, b) = (&a.shared[..], &b.shared[..]);
         let (few, mut many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
         let mut weight = 0;
-        for list in few {
+        for (list, _) in few {
             if many.len() / 8 > few.len() {
-                many = &many[many.partition_point(|other| other < list)..];
+                many = &many[many.partition_point(|(other, _)| other < list)..];
             } else {
-                while let [first, rest @ ..] = many
+                while let [(first, _), rest @ ..] = many
                     && first < list
                 {
                     many = rest;
                 }
             }
-            if many.first() == Some(list) {
-                weight += u64::from(self.weights[*list as usize]);
+            if many.first().is_some_and(|(first, _)| first == list) {
+                weight += u64::from(self.owners[*list as usize].weight);
             }
         }
         weight
@@ -250,13 +224,6 @@ impl Corpus {
 }
 
 impl Note {
-    /// Of which note an entry of `having` is, and whether of its words or its shingles.
-    fn set(notes: &mut [Note], entry: u64) -> (&mut Set, u32) {
-        let owner = entry as u32;
-        let note = &mut notes[owner as usize];
-        (if entry >> 63 == 0 { &mut note.words } else { &mut note.shingles }, owner)
-    }
-
     fn weight(&self) -> u64 {
         self.words.weight + self.shingles.weight
     }
@@ -303,12 +270,6 @@ fn weight(notes: usize, having: usize) -> u8 {
 
 fn percent(part: u64, of: u64) -> u8 {
     u8::try_from(part * 100 / of.max(1)).unwrap_or(100).min(100)
-}
-
-/// The text up to `room` bytes.
-fn beginning(text: &str, room: usize) -> &str {
-    let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
 }
 
 /// The hash of a shingle has this bit, that of a word has not.

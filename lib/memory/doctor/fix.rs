@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
-use crate::memory::doctor::{history, leftovers};
+use crate::memory::doctor::{history, store};
 use crate::store::entry::{Status, Tier};
 use crate::store::persistence::{Note, Persistence};
 use crate::store::topics::{StoreLock, Topics, read};
@@ -28,7 +28,7 @@ pub(crate) struct Fixes {
 /// If there is nothing to fix, no file is touched and no store is created.
 pub(crate) fn fix(cx: &CheckContext) -> Fixes {
     let mut fixes = Fixes::default();
-    fixes.findings.extend(leftovers::sweep(cx.root));
+    fixes.findings.extend(store::sweep(cx.root));
     // The history first: the notes that are fixed are committed.
     let removed = history::remove_locks(cx).map(|removed| fixes.findings.extend(removed));
     let notes = fix_notes(cx, &mut fixes);

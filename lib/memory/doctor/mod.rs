@@ -3,51 +3,43 @@
 //! A check changes nothing. Each is a function from the context to its findings. The notes alone are read once for
 //! all checks that need them.
 
-mod cache;
 mod context;
-mod directory;
 mod finding;
 mod fix;
 mod history;
 mod hooks;
-mod leftovers;
 mod links;
-mod names;
 mod notes;
-mod owners;
-mod prose;
 mod queue;
-mod recall;
-mod review;
 mod setup;
-mod sync;
+mod store;
 mod targets;
+mod text;
 
-use crate::memory::doctor::cache::{Cache, Record};
 pub(crate) use crate::memory::doctor::context::CheckContext;
 pub(crate) use crate::memory::doctor::finding::{Check, Finding, Severity};
 pub(crate) use crate::memory::doctor::fix::{Fixes, fix};
 pub(crate) use crate::memory::doctor::hooks::{HarnessState, states};
 
-use crate::store::place::Root;
+use crate::memory::doctor::notes::Known;
 
 /// A check of something other than the notes.
 pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
 
 /// All checks of this module but those of the notes.
 pub(crate) const CHECKS: &[Checker] = &[
-    directory::check,
+    store::directory,
+    store::leftovers,
+    store::review,
+    store::recall,
     setup::check,
-    owners::check,
-    queue::check_entries,
-    queue::check_ledgers,
-    queue::check_batches,
-    review::check,
-    recall::check,
-    leftovers::check,
+    targets::check,
+    queue::entries,
+    queue::ledgers,
+    queue::batches,
     history::check,
+    history::sync,
     hooks::check,
-    sync::check,
 ];
 
 pub(crate) struct Report {
@@ -55,15 +47,13 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     /// How many readable notes are in use.
     pub(crate) notes: usize,
-    cache: Option<(Cache, Vec<Record>)>,
+    known: Known,
 }
 
 impl Report {
     /// Remembers which notes need not be read again. To be called when the answer is out; it does not depend on this.
-    pub(crate) fn remember(&self, root: &Root) {
-        if let Some((cache, records)) = &self.cache {
-            let _ = cache.keep_up(root, records);
-        }
+    pub(crate) fn remember(&self) {
+        self.known.keep_up();
     }
 
     pub(crate) fn count(&self, severity: Severity) -> usize {
@@ -82,14 +72,12 @@ pub(crate) fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
         (findings, checked)
     });
     findings.extend(links::check(&checked));
-    findings.extend(names::check(&checked));
-    findings.extend(targets::check(cx, checked.shares.drain(..)));
-    let (notes, cache) = (checked.in_use(), checked.take_cache());
+    findings.extend(targets::sections(cx, &checked.pool));
     findings.extend(checked.findings());
     for finding in &mut findings {
         finding.clean(&cx.redactor);
     }
     findings.sort();
     findings.dedup();
-    Report { findings, notes, cache }
+    Report { findings, notes: checked.in_use(), known: checked.known }
 }

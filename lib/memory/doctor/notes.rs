@@ -1,19 +1,18 @@
 //! The notes, each read once: what is wrong with a single note, and the facts that the checks across notes need.
 
 use crate::base::file;
-use crate::base::text::one_line;
-use crate::memory::doctor::cache::{Cache, Known, Record};
+use crate::base::text::{folded, one_line};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
-use crate::memory::doctor::prose;
-use crate::memory::record::{Danger, dangers};
-use crate::memory::section::{Candidate, Inspection};
+use crate::memory::doctor::text::{TextFacts, open_cache};
+use crate::memory::record::Danger;
+use crate::memory::section::{self, Candidate, Pool};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
+use crate::store::index::{LEAST, NoteCache, NoteView, record};
 use crate::store::journal::entry::TAG_FORM;
-use crate::store::persistence::{Broken, Note, Place, Scan};
+use crate::store::persistence::{Broken, Place, Scan};
 use crate::store::topics::{NoteFile, Topics, read};
 use jiff::Timestamp;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -44,18 +43,30 @@ pub(super) struct NoteFacts {
 }
 
 /// The result of reading and checking all notes.
-#[derive(Default)]
 pub(super) struct CheckedNotes {
     pub(super) notes: Vec<NoteFacts>,
     /// The ids in the names of files that cannot be used.
     pub(super) unreadable_ids: Vec<EntryId>,
     /// What the targets would show.
-    pub(super) shares: Vec<Candidate>,
+    pub(super) pool: Pool,
     /// About files that cannot be used, and about the directories.
     findings: Vec<Finding>,
-    /// What was known of the notes, and what is known now.
-    cache: Option<Cache>,
-    records: Vec<Record>,
+    pub(super) known: Known,
+}
+
+/// What was known of the notes, and what is known now.
+pub(super) struct Known {
+    cache: NoteCache,
+    records: Vec<Vec<u8>>,
+}
+
+impl Known {
+    /// Writes the cache anew if so much differs that the next run gains by it.
+    pub(super) fn keep_up(&self) {
+        if self.cache.is_outdated(LEAST) {
+            let _ = self.cache.write(self.records.len(), &self.records.concat(), &[]);
+        }
+    }
 }
 
 impl CheckedNotes {
@@ -63,81 +74,52 @@ impl CheckedNotes {
         self.notes.iter().filter(|note| note.place == Place::Topics).count()
     }
 
-    pub(super) fn take_cache(&mut self) -> Option<(Cache, Vec<Record>)> {
-        Some((self.cache.take()?, std::mem::take(&mut self.records)))
-    }
-
-    pub(super) fn findings(self) -> impl Iterator<Item = Finding> {
-        self.findings.into_iter().chain(self.notes.into_iter().flat_map(|note| note.findings))
-    }
-}
-
-/// What the text of a note says to the checks.
-#[derive(Default)]
-struct TextFacts {
-    /// Those of [`Redactor::kinds`].
-    secrets: BTreeMap<&'static str, (usize, usize)>,
-    dangers: Vec<Danger>,
-    lines: usize,
-    links: Vec<EntryId>,
-}
-
-impl TextFacts {
-    fn of(note: &Note, cx: &CheckContext) -> TextFacts {
-        let Meta { title, summary, .. } = note.entry.meta();
-        let body = note.entry.body();
-        let newlines = memchr::memchr_iter(b'\n', body).count();
-        let mut facts = TextFacts {
-            secrets: cx.redactor.kinds(&text_of(note.entry.bytes())),
-            lines: newlines + usize::from(!body.is_empty() && !body.ends_with(b"\n")),
-            ..TextFacts::default()
-        };
-        if note.place == Place::Topics {
-            facts.dangers = dangers(&format!("{title}\n{summary}\n{}", text_of(body)));
-            facts.links = prose::links(&text_of(body));
-        }
-        facts
-    }
-
-    /// Nothing in it has to be quoted from the text.
-    fn is_clean(&self) -> bool {
-        self.secrets.is_empty() && self.dangers.is_empty()
+    /// About single notes, and about their names.
+    pub(super) fn findings(&mut self) -> Vec<Finding> {
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.extend(names(&self.notes));
+        self.notes.iter_mut().for_each(|note| findings.append(&mut note.findings));
+        findings
     }
 }
 
 /// What is made of a file: what the targets would show of it, and what the next cache holds.
-type Checked = (NoteFacts, Option<Candidate>, Option<Record>);
+type Checked = (NoteFacts, Option<Candidate>, Option<Vec<u8>>);
 
 pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     let topics = Topics::at(cx.root);
-    let cache = Cache::open(cx.root, &cx.config.redact);
-    let inspection = Inspection::of(cx.config, &cx.aims, cx.root, &cx.waiting, cx.today);
+    let cache = open_cache(cx.root, &cx.config.redact);
+    let mut pool = section::pool_of(&cx.aims, cx.root, &cx.waiting, cx.today);
+    let made = |view: NoteView, text: TextFacts, record: Option<Vec<u8>>| -> (EntryId, Checked) {
+        let facts = facts(&view, text, cx);
+        let candidate = Some(view).filter(|view| view.place == Place::Topics);
+        let candidate = candidate.and_then(|view| pool.candidate(view));
+        // Without targets, only what hot notes and those before them take matters.
+        let candidate = candidate.filter(|note| !cx.aims.is_empty() || note.is_before_others());
+        (facts.id.clone(), (facts, candidate, record))
+    };
     let each = |file: NoteFile| -> Result<(EntryId, Checked), Option<Broken>> {
-        let (place, path) = (file.place, &*file.path());
-        let share = |meta: &Meta, body| match place {
-            Place::Topics => inspection.candidate(meta, body, path),
-            Place::Archive => None,
-        };
-        if let Some((Known { meta, body, lines, links }, known)) = cache.known(place, path) {
-            let text = TextFacts { lines, links, ..TextFacts::default() };
-            let share = share(&meta, body);
-            return Ok((meta.id.clone(), (facts(&meta, place, path, text, cx), share, Some(known))));
-        }
-        // Before the file is read: if it changes meanwhile, its next stamp is another one.
-        let stamp = file::stamp(path);
-        let note = read(place, path)?;
-        let text = TextFacts::of(&note, cx);
-        let (meta, body) = (note.entry.meta(), note.entry.body_facts());
-        let record = stamp.filter(|_| text.is_clean()).and_then(|stamp| {
-            let TextFacts { lines, ref links, .. } = text;
-            let known = Known { meta: meta.clone(), body, lines, links: links.clone() };
-            cache.fresh(place, path, stamp, &known)
-        });
-        let share = share(meta, body);
-        Ok((meta.id.clone(), (facts(meta, place, path, text, cx), share, record)))
+        cache.look(
+            file,
+            |known| {
+                let text = TextFacts::unpack(known.more())?;
+                Some(made(known.view()?, text, Some(known.bytes().to_vec())))
+            },
+            |note, stamp| {
+                let text = TextFacts::of(&note, cx);
+                let view = NoteView::without_text(note);
+                let packed = text.pack().zip(stamp);
+                let record =
+                    packed.and_then(|(text, stamp)| record(file, stamp, &view.meta, view.body, &text));
+                if record.is_some() {
+                    cache.missed(stamp);
+                }
+                made(view, text, record)
+            },
+        )
     };
     let both = [Place::Topics, Place::Archive];
-    let mut checked = CheckedNotes::default();
+    let mut findings = Vec::new();
     let scan = topics.scan_with(&both, each).unwrap_or_else(|_| {
         // One of the two directories cannot be read: check the other.
         let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
@@ -149,22 +131,24 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
                 }
                 Err(error) => {
                     let (dir, mend) = (topics.dir(place), "make it a directory that you can read");
-                    checked.findings.push(Finding::error(Check::Store, &dir, error.message(), mend));
+                    findings.push(Finding::error(Check::Store, &dir, error.message(), mend));
                 }
             }
         }
         scan
     });
-    for (facts, share, record) in scan.found {
-        checked.notes.push(facts);
-        checked.shares.extend(share);
-        checked.records.extend(record);
+    let (mut notes, mut candidates, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    for (facts, candidate, record) in scan.found {
+        notes.push(facts);
+        candidates.extend(candidate);
+        records.extend(record);
     }
-    checked.cache = Some(cache);
+    pool.fill(candidates.into_iter());
+    let known = Known { cache, records };
+    let mut checked = CheckedNotes { notes, unreadable_ids: Vec::new(), pool, findings, known };
     for file in &scan.broken {
-        let name = file.path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let id = name.len().checked_sub(10).and_then(|at| EntryId::whole(name.get(at..)?));
-        checked.unreadable_ids.extend(id);
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        checked.unreadable_ids.extend(EntryId::at_end_of(&name));
         check_broken(file, cx, &mut checked);
     }
     checked
@@ -179,12 +163,13 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
     match read(place, &file.path) {
         Err(None) => {}
         Ok(note) => {
-            let id = &note.entry.meta().id;
+            let id = note.entry.meta().id.clone();
             checked.unreadable_ids.push(id.clone());
-            let twin = checked.notes.iter().find(|note| note.id == *id).map(|note| &note.shown);
+            let twin = checked.notes.iter().find(|note| note.id == id).map(|note| &note.shown);
             let twin =
                 twin.map(|path| path.strip_prefix(cx.root.path()).unwrap_or(path).display().to_string());
-            let mut facts = facts(note.entry.meta(), place, &file.path, TextFacts::of(&note, cx), cx);
+            let text = TextFacts::of(&note, cx);
+            let mut facts = facts(&NoteView::without_text(note), text, cx);
             // `--fix` does nothing here until there is one note with this id.
             facts.findings.retain(|finding| !finding.is_fixable());
             checked.findings.append(&mut facts.findings);
@@ -203,12 +188,13 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
     }
 }
 
-fn facts(meta: &Meta, place: Place, path: &Path, text: TextFacts, cx: &CheckContext) -> NoteFacts {
-    let is_in_use = place == Place::Topics;
+fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
+    let NoteView { meta, place, path, .. } = view;
+    let is_in_use = *place == Place::Topics;
     let TextFacts { secrets, dangers, lines, links } = text;
     // The name is made from the title. If there is a secret in it, show a pattern that the shell completes.
     let shown = match secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
-        true => path.to_path_buf(),
+        true => path.clone(),
         false => path.with_file_name(format!("*{}.md", meta.id)),
     };
     let right_name = Some(meta.file_name()).filter(|name| path.file_name() != Some(name.as_ref()));
@@ -217,7 +203,7 @@ fn facts(meta: &Meta, place: Place, path: &Path, text: TextFacts, cx: &CheckCont
     findings.extend(of_secrets(&secrets, &shown));
     check_schema(meta, &shown, &mut findings);
     if let Some(name) = &right_name {
-        let what = match shown == path {
+        let what = match shown == *path {
             true => format!("its front matter asks for the name \"{name}\""),
             false => "its name does not match its title and tags".to_owned(),
         };
@@ -236,8 +222,8 @@ fn facts(meta: &Meta, place: Place, path: &Path, text: TextFacts, cx: &CheckCont
     }
     NoteFacts {
         id: meta.id.clone(),
-        place,
-        path: path.to_path_buf(),
+        place: *place,
+        path: path.clone(),
         shown,
         links,
         aliases: meta.aliases.clone(),
@@ -251,11 +237,6 @@ fn facts(meta: &Meta, place: Place, path: &Path, text: TextFacts, cx: &CheckCont
 /// A note is promoted exactly while it is hot.
 pub(super) fn is_out_of_step(meta: &Meta) -> bool {
     (meta.status == Status::Promoted) != (meta.tier == Tier::Hot)
-}
-
-/// Checking for UTF-8 first is faster than the lossy conversion alone.
-fn text_of(bytes: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Values that can be read and are not valid in a note.
@@ -330,6 +311,23 @@ fn expired(meta: &Meta, shown: &Path, cx: &CheckContext) -> Option<Finding> {
     let mend =
         format!("memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it", meta.id);
     Some(Finding::warning(Check::Expired, shown, what, &mend))
+}
+
+/// Names that are two here, and one on another machine.
+fn names(notes: &[NoteFacts]) -> Vec<Finding> {
+    let mut first = BTreeMap::new();
+    let mut findings = Vec::new();
+    for note in notes {
+        let name = note.path.file_name().unwrap_or_default().to_string_lossy();
+        let Some(other) = first.insert((note.place, folded(&name)), note) else { continue };
+        let other = other.shown.file_name().unwrap_or_default().to_string_lossy();
+        let what =
+            format!("its name differs from \"{other}\" in case or accents alone: on macOS they are one file");
+        let mend =
+            "change the title of one; otherwise memory-sync renames one when they reach another machine";
+        findings.push(Finding::warning(Check::Sync, &note.shown, what, mend));
+    }
+    findings
 }
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

@@ -24,7 +24,7 @@ const OLD_SESSION: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The largest error file of an entry that is read, in bytes.
 const CAP: u64 = 1 << 20;
 
-pub(super) fn check_entries(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn entries(cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     let inbox = cx.root.inbox();
     // `directory` reports a queue that cannot be read.
@@ -145,7 +145,7 @@ fn failure(path: &Path) -> String {
 }
 
 /// The files in which the pipelines remember things. One that cannot be read stops them.
-pub(super) fn check_ledgers(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn ledgers(cx: &CheckContext) -> Vec<Finding> {
     let (root, state, caps) = (cx.root, cx.root.state(), &cx.config.llm);
     let budget = CallBudget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
     let all = [
@@ -199,7 +199,7 @@ fn postponed(cx: &CheckContext) -> Option<Finding> {
     Some(Finding::warning(Check::Failed, &cx.root.state().join("defrag.json"), what, mend))
 }
 
-pub(super) fn check_batches(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn batches(cx: &CheckContext) -> Vec<Finding> {
     let is_running = file::holder(&cx.root.run_lock()).is_ok_and(|holder| holder.is_some());
     let root = cx.root;
     let all = [("memory-consolidate", Batches::of_queue(root)), ("memory-defrag", Batches::of_defrag(root))];

@@ -5,7 +5,6 @@ use crate::base::lookup::on_path;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::redact::Redactor;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Commands that the shell itself provides.
@@ -29,7 +28,6 @@ pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
         findings.push(Finding::error(Check::Config, &cx.config_file, error.message(), mend));
     }
     findings.extend(llm_command(cx));
-    findings.extend(same_targets(cx));
     findings
 }
 
@@ -63,27 +61,4 @@ fn llm_command(cx: &CheckContext) -> Option<Finding> {
             "install it, or set llm.command to another; memory-config init finds one",
         ),
     }
-}
-
-/// Targets that are the same file under two names. If they are for different notes, the target check reports an
-/// error.
-fn same_targets(cx: &CheckContext) -> Vec<Finding> {
-    let mut by_file: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for target in &cx.config.agents_md.targets {
-        // The directory of a target that does not exist yet may have two names as well.
-        let dir = target.path.parent().and_then(|dir| dir.canonicalize().ok());
-        let real = target.path.canonicalize().ok().or_else(|| Some(dir?.join(target.path.file_name()?)));
-        let real = real.unwrap_or_else(|| target.path.clone());
-        by_file.entry((real, &target.repo)).or_default().push(target);
-    }
-    let mut findings = Vec::new();
-    for same in by_file.values() {
-        let [first, rest @ ..] = &same[..] else { continue };
-        for other in rest {
-            let what = format!("this target is the same file as \"{}\"", first.path.display());
-            let mend = "keep one of them under agentsMd.targets";
-            findings.push(Finding::warning(Check::Config, &other.path, what, mend));
-        }
-    }
-    findings
 }

@@ -8,18 +8,17 @@ use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
 use crate::harness::spec::{Answer, Spec};
 use crate::memory::recall::clear::clear;
-use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, whole};
-use crate::memory::recall::reader::{Event, Heard, History, form, hear};
+use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching};
+use crate::memory::recall::reader::{Event, History, form, hear};
 use crate::memory::recall::session::Session;
-use crate::memory::search::{Cache, Found, Part, Query};
-use crate::memory::section::here::{self, Around, Known, known_from};
-use crate::memory::section::splice;
-use crate::store::persistence::{Note, Persistence, Place};
+use crate::memory::search::{Found, Index, Query};
+use crate::memory::section::here::{Around, Known, known_from};
+use crate::memory::section::{note, splice};
+use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
-use crate::store::topics::Topics;
 use jiff::civil::Date;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most that an answer may have, in bytes, in the form of the program: some cut above 10,000.
 const MOST: usize = 9_500;
@@ -68,6 +67,7 @@ pub(crate) fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, 
     let before = session.clone();
     let cwd = heard.cwd.clone().map_or_else(|| at.env.current_dir(), Ok)?;
     let repo = repository::place_of(&cwd).map(|repository| repository.name);
+    let hook = Hook { spec, name: &heard.name, at, cwd, repo, index: Index::at(at.root) };
     let is_start = matches!(heard.event, Event::Start { .. });
     let text = match &heard.event {
         Event::Other => String::new(),
@@ -81,35 +81,13 @@ pub(crate) fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, 
                 session.forget();
             }
             let has_it = *history == History::All && session.has_section;
-            match *is_unheard {
-                true => String::new(),
-                false => {
-                    // One that has it all gets what is new.
-                    let changes =
-                        if has_it { changes(at, &mut session, RESUME_BYTES)? } else { String::new() };
-                    let (is_more, room) = (has_it, MOST - 2 * changes.len());
-                    let place = Asker { spec, heard: &heard, at, cwd: &cwd, repo: repo.as_deref() };
-                    joined([changes, section(&place, &mut session, is_more, room)?])
-                }
-            }
+            if *is_unheard { String::new() } else { hook.start(&mut session, has_it)? }
         }
         Event::Compaction => {
             session.forget();
             String::new()
         }
-        Event::Prompt(prompt) => {
-            // The program has forgotten it, or never had it.
-            let section = match session.has_section || spec.recall.answer == Answer::Plugin {
-                true => String::new(),
-                false => {
-                    let place = Asker { spec, heard: &heard, at, cwd: &cwd, repo: repo.as_deref() };
-                    section(&place, &mut session, false, MOST - 2 * PROMPT_BYTES)?
-                }
-            };
-            session.section_at_prompt |= !section.is_empty();
-            let notes = notes(prompt, at, repo.as_deref(), &mut session)?;
-            joined([section, notes])
-        }
+        Event::Prompt(prompt) => hook.prompt(prompt, &mut session)?,
     };
     if at.deadline.passed() {
         return Err(Error::io("it took too long"));
@@ -120,44 +98,151 @@ pub(crate) fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, 
     Ok((if text.is_empty() { text } else { form(spec, &heard.name, &text) }, is_start))
 }
 
-/// Who asks for a section, and where.
-struct Asker<'a> {
+/// Who asks, and where.
+struct Hook<'a> {
     spec: &'a Spec,
-    heard: &'a Heard,
+    /// As the program calls the event.
+    name: &'a str,
     at: &'a Moment<'a>,
-    cwd: &'a Path,
-    repo: Option<&'a str>,
+    cwd: PathBuf,
+    repo: Option<String>,
+    index: Index,
 }
 
-/// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the session
-/// has not had. Empty if that is no note.
-fn section(asker: &Asker, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-    let Asker { spec, heard, at, cwd, repo } = *asker;
-    let mut known = known(spec, at, cwd);
-    if is_more {
-        known.whole.extend(session.notes.keys().cloned());
-        known.listed.extend(session.listed.iter().cloned());
+impl Hook<'_> {
+    /// The section, or for a session that has it what is new.
+    fn start(&self, session: &mut Session, has_it: bool) -> Result<String> {
+        let changes = if has_it { self.changes(session, RESUME_BYTES)? } else { String::new() };
+        let room = MOST - 2 * changes.len();
+        Ok(joined([changes, self.section(session, has_it, room)?]))
     }
-    let around = Around::of(at.config, at.root, repo, at.today)?;
-    let mut room = most - 500;
-    // Line ends and quotes take more room in JSON, so it may take more than one try.
-    while room > 500 {
-        let here = around.section(&known, Some(room));
-        let text = match here.counts.hot + here.counts.warm {
-            0 => String::new(),
-            _ => fenced(&without_markers(&here.section))?,
+
+    /// The section where the program has forgotten it, or never had it; what has changed of the notes that the session has had;
+    /// and those that clearly answer the prompt.
+    fn prompt(&self, prompt: &str, session: &mut Session) -> Result<String> {
+        let section = match session.has_section || self.spec.recall.answer == Answer::Plugin {
+            true => String::new(),
+            false => self.section(session, false, MOST - 2 * PROMPT_BYTES)?,
         };
-        if form(spec, &heard.name, &text).len() < most {
-            session.has_section = true;
-            let whole = known.whole.into_iter().chain(here.whole);
-            let new = around.told(whole.filter(|id| !is_more || !session.notes.contains_key(id)).collect());
-            session.notes.extend(new);
-            session.listed.extend(here.listed);
-            return Ok(text);
-        }
-        room = room * 4 / 5;
+        session.section_at_prompt |= !section.is_empty();
+        let changes = self.changes(session, PROMPT_BYTES)?;
+        let answers = self.answers(prompt, session, PROMPT_BYTES - changes.len())?;
+        Ok(joined([section, joined([changes, answers])]))
     }
-    Err(Error::io("no section is short enough"))
+
+    /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
+    /// session has not had. Empty if that is no note.
+    fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
+        let mut known = self.known();
+        if is_more {
+            known.whole.extend(session.notes.keys().cloned());
+            known.listed.extend(session.listed.iter().cloned());
+        }
+        let around = Around::of(self.at.config, &self.index, self.repo.as_deref(), self.at.today)?;
+        let mut room = most - 500;
+        // Line ends and quotes take more room in JSON, so it may take more than one try.
+        while room > 500 {
+            let here = around.section(&known, Some(room));
+            let text = match here.counts.hot + here.counts.warm {
+                0 => String::new(),
+                _ => fenced(&without_markers(&here.section))?,
+            };
+            if form(self.spec, self.name, &text).len() < most {
+                session.has_section = true;
+                let whole = known.whole.into_iter().chain(here.notes.whole);
+                let new: Vec<_> = whole.filter(|id| !is_more || !session.notes.contains_key(id)).collect();
+                session.notes.extend(new.into_iter().map(|id| (id.clone(), around.told(&id))));
+                session.listed.extend(here.notes.listed);
+                return Ok(text);
+            }
+            room = room * 4 / 5;
+        }
+        Err(Error::io("no section is short enough"))
+    }
+
+    /// The notes that the program reads from the targets among its files: the configured ones, and checkouts where a person
+    /// asked for one.
+    fn known(&self) -> Known {
+        let mut known = Known::default();
+        let real = |path: &Path| path.canonicalize().ok();
+        let projects = Projects::load(self.at.root).unwrap_or_default().projects;
+        let configured = self.at.config.agents_md.targets.iter().map(|target| target.path.clone());
+        let checkouts = projects.iter().map(|project| project.top.join("AGENTS.md"));
+        let targets: Vec<_> = configured.chain(checkouts).filter_map(|path| real(&path)).collect();
+        if targets.is_empty() {
+            return known;
+        }
+        for path in self.spec.files(self.at.env, &self.cwd).iter().filter_map(|path| real(path)) {
+            if !targets.contains(&path) {
+                continue;
+            }
+            let Ok(bytes) = file::read(&path, FILE) else { continue };
+            // Broken markers are the doctor's business: then nothing is known of the file.
+            if let Ok(Some(range)) = splice::find(&bytes) {
+                known_from(&String::from_utf8_lossy(&bytes[range]), &mut known);
+            }
+        }
+        known
+    }
+
+    /// What has become of the notes that the session was given, each said once, in at most `room` bytes.
+    fn changes(&self, session: &mut Session, room: usize) -> Result<String> {
+        if session.notes.values().all(String::is_empty) {
+            return Ok(String::new());
+        }
+        let frame = fenced(CHANGES)?.len() + 2;
+        let mut shown = Shown::new(self.at.root, room - frame)?;
+        for (id, note) in self.index.notes(session.notes.keys())? {
+            let is_expired = |note: &Note| note.entry.meta().is_expired(self.at.today);
+            let holds = |note: &&Note| note.place == Place::Topics && !is_expired(note);
+            let name = note.as_ref().map_or(id.to_string(), note::named);
+            match note.as_ref().filter(holds) {
+                Some(now) if session.notes[&id].is_empty() || session.notes[&id] == now.entry.told() => {}
+                Some(now) => {
+                    shown.add(&format!("earlier note {name} now says:\n\n"), now, None);
+                }
+                None => {
+                    let heir = note.as_ref().and_then(|note| note.entry.meta().superseded_by.as_ref());
+                    let heir = heir.map(|heir| format!("; instead: {heir}")).unwrap_or_default();
+                    if shown.say(&format!("earlier note {name} no longer holds{heir}\n")) {
+                        session.notes.remove(&id);
+                    }
+                }
+            }
+        }
+        session.notes.extend(shown.told);
+        if shown.text.is_empty() { Ok(shown.text) } else { fenced(&format!("{CHANGES}\n\n{}", shown.text)) }
+    }
+
+    /// The notes that clearly answer a prompt and that the session has not had, in at most `room` bytes.
+    fn answers(&self, prompt: &str, session: &mut Session, room: usize) -> Result<String> {
+        // With what a program has put there itself, a prompt would find what was given already.
+        let prompt = without_given(prompt);
+        let prompt = &prompt[..border(&prompt, PROMPT)];
+        let query = Query::of_prompt(without_command(prompt));
+        if query.is_empty() {
+            return Ok(String::new());
+        }
+        let most = CANDIDATES + session.notes.len();
+        let findings = matching(&self.index, &query, self.repo.as_deref(), self.at.today, most)?;
+        let is_new = |found: &&Found| !session.notes.contains_key(&found.view.meta.id);
+        let clear: Vec<_> = clear(&findings.found).filter(is_new).take(NOTES).collect();
+        let frame = fenced(INTRODUCTION)?.len() + 2;
+        if clear.is_empty() || room < frame {
+            return Ok(String::new());
+        }
+        let mut shown = Shown::new(self.at.root, room - frame)?;
+        for found in clear {
+            if let Some(note) = found.view.note() {
+                shown.add("", note, found.line.as_deref());
+            }
+        }
+        if shown.told.is_empty() {
+            return Ok(String::new());
+        }
+        session.notes.extend(shown.told);
+        fenced(&format!("{INTRODUCTION}\n\n{}", shown.text))
+    }
 }
 
 /// The section's markers are HTML, which some programs escape, and the fence does what they do.
@@ -165,109 +250,8 @@ fn without_markers(section: &str) -> String {
     section.lines().filter(|line| *line != START && *line != END).collect::<Vec<_>>().join("\n")
 }
 
-/// The notes that the program reads from the targets among its files: the configured ones, and checkouts where a person
-/// asked for one.
-fn known(spec: &Spec, at: &Moment, cwd: &Path) -> Known {
-    let mut known = Known::default();
-    let real = |path: &Path| path.canonicalize().ok();
-    let projects = Projects::load(at.root).unwrap_or_default().projects;
-    let configured = at.config.agents_md.targets.iter().map(|target| target.path.clone());
-    let checkouts = projects.iter().map(|project| project.top.join("AGENTS.md"));
-    let targets: Vec<_> = configured.chain(checkouts).filter_map(|path| real(&path)).collect();
-    if targets.is_empty() {
-        return known;
-    }
-    for path in spec.files(at.env, cwd).iter().filter_map(|path| real(path)) {
-        if !targets.contains(&path) {
-            continue;
-        }
-        let Ok(bytes) = file::read(&path, FILE) else { continue };
-        // Broken markers are the doctor's business: then nothing is known of the file.
-        if let Ok(Some(range)) = splice::find(&bytes) {
-            known_from(&String::from_utf8_lossy(&bytes[range]), &mut known);
-        }
-    }
-    known
-}
-
 fn joined(texts: [String; 2]) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
-/// What has become of the notes that the session was given, each said once, in at most `room` bytes.
-fn changes(at: &Moment, session: &mut Session, room: usize) -> Result<String> {
-    if session.notes.values().all(String::is_empty) {
-        return Ok(String::new());
-    }
-    let topics = Topics::at(at.root);
-    let frame = fenced(CHANGES)?.len() + 2;
-    let mut shown = Shown::new(at.root, room - frame)?;
-    for (id, note) in topics.by_ids(session.notes.keys())? {
-        let note = match note {
-            Some(note) => Some(note),
-            None => topics.named(&id)?,
-        };
-        let holds = |note: &&Note| note.place == Place::Topics && !note.entry.meta().is_expired(at.today);
-        let name = note.as_ref().map_or(id.to_string(), here::named);
-        match note.as_ref().filter(holds) {
-            Some(now) if session.notes[&id].is_empty() || session.notes[&id] == now.entry.told() => {}
-            Some(now) => {
-                shown.add_after(&format!("earlier note {name} now says:\n\n"), now, None);
-            }
-            None => {
-                let heir = note.as_ref().and_then(|note| note.entry.meta().superseded_by.as_ref());
-                let heir = heir.map(|heir| format!("; instead: {heir}")).unwrap_or_default();
-                if shown.say(&format!("earlier note {name} no longer holds{heir}\n")) {
-                    session.notes.remove(&id);
-                }
-            }
-        }
-    }
-    session.notes.extend(shown.told);
-    if shown.text.is_empty() { Ok(shown.text) } else { fenced(&format!("{CHANGES}\n\n{}", shown.text)) }
-}
-
-/// What has changed of the notes that the session has had, and those that clearly answer a prompt.
-fn notes(prompt: &str, at: &Moment, repo: Option<&str>, session: &mut Session) -> Result<String> {
-    let changes = changes(at, session, PROMPT_BYTES)?;
-    let answers = answers(prompt, at, repo, session, PROMPT_BYTES - changes.len())?;
-    Ok(joined([changes, answers]))
-}
-
-/// The notes that clearly answer a prompt and that the session has not had, in at most `room` bytes.
-fn answers(
-    prompt: &str,
-    at: &Moment,
-    repo: Option<&str>,
-    session: &mut Session,
-    room: usize,
-) -> Result<String> {
-    // With what a program has put there itself, a prompt would find what was given already.
-    let prompt = without_given(prompt);
-    let prompt = &prompt[..border(&prompt, PROMPT)];
-    let query = Query::of_prompt(without_command(prompt));
-    if query.is_empty() {
-        return Ok(String::new());
-    }
-    let cache = Cache::open(at.root, Part::Words);
-    let findings = matching(at.root, &cache, &query, repo, at.today, CANDIDATES + session.notes.len())?;
-    let is_new = |found: &&Found| !session.notes.contains_key(&found.meta.id);
-    let clear: Vec<_> = clear(&findings.found).filter(is_new).take(NOTES).collect();
-    let frame = fenced(INTRODUCTION)?.len() + 2;
-    if clear.is_empty() || room < frame {
-        return Ok(String::new());
-    }
-    let mut shown = Shown::new(at.root, room - frame)?;
-    for found in clear {
-        if let Some(note) = whole(&found.meta, &found.path) {
-            shown.add(&note, found.line.as_deref());
-        }
-    }
-    if shown.told.is_empty() {
-        return Ok(String::new());
-    }
-    session.notes.extend(shown.told);
-    fenced(&format!("{INTRODUCTION}\n\n{}", shown.text))
 }
 
 /// `/review the change` is a command with words after it.

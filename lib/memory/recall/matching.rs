@@ -1,16 +1,16 @@
 //! The notes of a place that match a query, and how they are shown.
 
 use crate::base::error::Result;
-use crate::memory::search::{Cache, Findings, Query, find};
-use crate::memory::section::here;
+use crate::memory::search::{Findings, Index, Query};
+use crate::memory::section::note;
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope};
+use crate::store::index::LEAST;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
-use crate::store::topics::{Topics, read};
+use crate::store::topics::Topics;
 use jiff::civil::Date;
-use std::path::Path;
 
 /// The estimate of tokens is this many bytes a token.
 pub(crate) const BYTES_A_TOKEN: usize = 4;
@@ -18,8 +18,7 @@ pub(crate) const BYTES_A_TOKEN: usize = 4;
 /// The notes of this place that match, the best first: those of the repository and those that hold everywhere. None that
 /// no longer holds.
 pub(crate) fn matching(
-    root: &Root,
-    cache: &Cache,
+    index: &Index,
     query: &Query,
     repo: Option<&str>,
     today: Date,
@@ -29,7 +28,7 @@ pub(crate) fn matching(
         !meta.is_expired(today)
             && (meta.scope == Scope::Global || repo.is_some_and(|repo| belongs_to(meta, repo)))
     };
-    find(&Topics::at(root), Place::Topics, cache, query, Some(&is_here), most)
+    index.find(Place::Topics, query, Some(&is_here), most)
 }
 
 /// Notes as text, as long as there is room. One that is too long is shortened to its summary and the line that matches.
@@ -53,19 +52,14 @@ impl Shown {
         self.proposals.iter().filter(move |there| there.note.as_ref() == Some(note)).map(|there| &there.id)
     }
 
-    /// `false` if there was no room for it.
-    pub(crate) fn add(&mut self, note: &Note, line: Option<&str>) -> bool {
-        self.add_after("", note, line)
-    }
-
-    /// The same, with a sentence of ours before.
-    pub(super) fn add_after(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
+    /// Adds a note, and a sentence of ours before it. `false` if there was no room for it.
+    pub(crate) fn add(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
         let id = &note.entry.meta().id;
         let waits = self.waiting(id).next().is_some();
         let left = self.room.saturating_sub(self.text.len() + sentence.len() + 1);
         let whole = Some(note).filter(|note| note.entry.body().len() <= left);
-        let block = whole.map(|note| here::block(note, waits)).filter(|block| block.len() <= left);
-        let block = block.unwrap_or_else(|| here::excerpt(note, waits, line));
+        let block = whole.map(|note| note::block(note, waits)).filter(|block| block.len() <= left);
+        let block = block.unwrap_or_else(|| note::excerpt(note, waits, line));
         let is_said = self.say(&format!("{sentence}{block}"));
         if is_said {
             self.told.push((id.clone(), note.entry.told()));
@@ -86,12 +80,7 @@ impl Shown {
     }
 }
 
-/// A note that was found, read for its text. `None` if it is gone meanwhile.
-pub(crate) fn whole(meta: &Meta, path: &Path) -> Option<Note> {
-    read(Place::Topics, path).ok().filter(|note| note.entry.meta().id == meta.id)
-}
-
 /// Are there so many notes that a prompt has no time to read all files? Then they are known from the cache.
 pub(crate) fn needs_cache(root: &Root) -> bool {
-    fs_err::read_dir(root.topics()).is_ok_and(|files| files.take(Cache::LEAST).count() == Cache::LEAST)
+    fs_err::read_dir(root.topics()).is_ok_and(|files| files.take(LEAST).count() == LEAST)
 }

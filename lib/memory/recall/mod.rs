@@ -11,6 +11,6 @@ mod session;
 mod trouble;
 
 pub(crate) use crate::memory::recall::hook::{Moment, answer};
-pub(crate) use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, needs_cache, whole};
+pub(crate) use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, needs_cache};
 pub(crate) use crate::memory::recall::session::sweep;
 pub(crate) use crate::memory::recall::trouble::{keep, troubles};

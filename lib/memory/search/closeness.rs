@@ -95,85 +95,64 @@ impl Matches {
         (best, in_order)
     }
 
+    /// The matches of each line of the note, and where the line begins and ends in its field. Only a body has lines, and no word
+    /// spans two of them.
+    fn lines<'a>(&'a self, body: &'a str) -> impl Iterator<Item = (&'a [Match], usize, usize)> {
+        let mut rest = &self.0[..];
+        std::iter::from_fn(move || {
+            let first = rest.first()?;
+            let (from, to) = match first.field {
+                BODY => line_around(body, first.start),
+                _ => (0, usize::MAX),
+            };
+            let is_here = |found: &&Match| found.field == first.field && found.start < to;
+            let (line, after) = rest.split_at(rest.iter().take_while(is_here).count());
+            rest = after;
+            Some((line, from, to))
+        })
+    }
+
     /// The most that a line is worth with its neighbours: each term counts once, in full in the line itself.
     fn best_line(&self, worth: &Worth, body: &str) -> f64 {
-        let mut lines = Neighbours::default();
-        let mut rest = &self.0[..];
-        let mut last: Option<(usize, usize)> = None;
-        while let Some(first) = rest.first() {
-            // Only a body has lines, and no word spans two of them.
-            let (from, to) =
-                if first.field == BODY { line_around(body, first.start) } else { (0, usize::MAX) };
-            // Empty lines do not separate.
-            let is_next = last.is_some_and(|(field, end)| {
-                field == BODY && body.get(end..from).is_some_and(|between| between.trim().is_empty())
-            });
-            let many = rest.iter().take_while(|found| found.field == first.field && found.start < to).count();
+        let mut best: f64 = 0.0;
+        // The last two lines, and where the last one ends in the body.
+        let (mut before, mut current, mut end) = ([0.0; TERMS], [0.0; TERMS], None);
+        let total = |current: &[f64; TERMS], before: &[f64; TERMS], after: &[f64; TERMS]| -> f64 {
+            let beside = before.iter().zip(after).map(|(before, after)| NEIGHBOURS * before.max(*after));
+            current.iter().zip(beside).map(|(own, beside)| own.max(beside)).sum()
+        };
+        for (line, from, to) in self.lines(body) {
             let mut terms = [0.0f64; TERMS];
-            for found in &rest[..many] {
+            for found in line {
                 if let Some(most) = terms.get_mut(usize::from(found.term)) {
                     *most = most.max(worth.of_term(found.term, found.nearness));
                 }
             }
-            lines.push(terms, is_next);
-            last = Some((first.field, to));
-            rest = &rest[many..];
+            // Empty lines do not separate.
+            let between = end.and_then(|end: usize| body.get(end..from));
+            let is_next = between.is_some_and(|between| between.trim().is_empty());
+            best = best.max(total(&current, &before, if is_next { &terms } else { &[0.0; TERMS] }));
+            before = if is_next { current } else { [0.0; TERMS] };
+            current = terms;
+            end = line.first().filter(|found| found.field == BODY).map(|_| to);
         }
-        lines.finish()
+        best.max(total(&current, &before, &[0.0; TERMS]))
     }
 
     /// The line of the note that matches best, without line ends. A line of the summary or the body is preferred to
     /// the title, which is shown anyway. `None` if no line matches.
     pub(super) fn line(&self, document: &Document<'_>, worth: &Worth) -> Option<String> {
         let mut best: Option<(LineScore, &str)> = None;
+        let all: Vec<(&[Match], usize, usize)> = self.lines(document.body).collect();
         for (field, text) in [(SUMMARY, document.summary), (BODY, document.body), (TITLE, document.title)] {
-            let from = self.0.iter().position(|found| found.field == field).unwrap_or(self.0.len());
-            let mut rest = &self.0[from..];
-            while let Some(first) = rest.first().filter(|found| found.field == field) {
-                let (from, to) = if field == BODY { line_around(text, first.start) } else { (0, text.len()) };
-                let many = rest.iter().take_while(|found| found.field == field && found.start < to).count();
-                let score = score_line(&rest[..many], from, worth);
+            for (line, from, to) in all.iter().filter(|(line, ..)| line[0].field == field) {
+                let score = score_line(line, *from, worth);
                 if score.worth > best.as_ref().map_or(0.0, |(best, _)| best.worth) {
-                    best = Some((score, &text[from..to]));
+                    best = Some((score, &text[*from..text.len().min(*to)]));
                 }
-                rest = &rest[many..];
             }
         }
         best.map(|(score, line)| cut(line, score.start))
-    }
-}
-
-/// The last lines with matches, and the best total so far.
-struct Neighbours {
-    before: [f64; TERMS],
-    current: [f64; TERMS],
-    best: f64,
-}
-
-impl Default for Neighbours {
-    fn default() -> Neighbours {
-        Neighbours { before: [0.0; TERMS], current: [0.0; TERMS], best: 0.0 }
-    }
-}
-
-impl Neighbours {
-    fn push(&mut self, terms: [f64; TERMS], is_next: bool) {
-        let none = [0.0; TERMS];
-        self.settle(if is_next { &terms } else { &none });
-        self.before = if is_next { self.current } else { none };
-        self.current = terms;
-    }
-
-    /// The total of the current line, now that the line after it is known.
-    fn settle(&mut self, after: &[f64; TERMS]) {
-        let beside = self.before.iter().zip(after).map(|(before, after)| NEIGHBOURS * before.max(*after));
-        let total = self.current.iter().zip(beside).map(|(own, beside)| own.max(beside)).sum();
-        self.best = self.best.max(total);
-    }
-
-    fn finish(mut self) -> f64 {
-        self.settle(&[0.0; TERMS]);
-        self.best
     }
 }
 

@@ -126,7 +126,7 @@ impl Tally {
 impl Query {
     pub(crate) fn count(&self, document: &Document<'_>) -> Counts {
         let mut tally = Tally::default();
-        let mut phrases = Phrases::of(self);
+        let mut phrases = vec![Phrase::default(); self.phrases.len()];
         let extent = document.each_word(|field, position, word| {
             let mut hits = [0u64; 8];
             self.lexicon.look_up(word.text, |target| match target {
@@ -141,11 +141,15 @@ impl Query {
                     }
                 }
             });
-            if word.kind == WordKind::Part && !phrases.0.is_empty() {
-                phrases.follow(position, &hits, self);
+            if word.kind == WordKind::Part {
+                for ((phrase, wanted), hit) in phrases.iter_mut().zip(&self.phrases).zip(hits) {
+                    phrase.follow(position, hit, wanted.last);
+                }
             }
         });
-        Counts { counts: tally.counts(), extent, phrases: phrases.found() }
+        let phrases =
+            phrases.iter().zip(0..).fold(0, |bits, (phrase, at)| bits | u8::from(phrase.found) << at);
+        Counts { counts: tally.counts(), extent, phrases }
     }
 
     /// Can a note with these counts be found?
@@ -164,9 +168,7 @@ fn is_tag(tag: &str, wanted: &str) -> bool {
         || tag.split_once("__").is_some_and(|(_, name)| name.eq_ignore_ascii_case(wanted))
 }
 
-/// How far each phrase of the query has been found.
-struct Phrases(Vec<Phrase>);
-
+/// How far a phrase of the query has been found.
 #[derive(Debug, Clone, Copy, Default)]
 struct Phrase {
     /// A bit for each prefix of the phrase that ends at the last word.
@@ -175,23 +177,12 @@ struct Phrase {
     found: bool,
 }
 
-impl Phrases {
-    fn of(query: &Query) -> Phrases {
-        Phrases(vec![Phrase::default(); query.phrases.len()])
-    }
-
-    /// Moves each phrase one word on, or restarts it.
-    fn follow(&mut self, position: u32, hits: &[u64; 8], query: &Query) {
-        for ((phrase, wanted), hit) in self.0.iter_mut().zip(&query.phrases).zip(hits) {
-            let is_next = phrase.position.saturating_add(1) == position;
-            let state = if is_next { phrase.state } else { 0 };
-            phrase.state = (state << 1 | 1) & hit;
-            phrase.position = position;
-            phrase.found |= phrase.state & wanted.last != 0;
-        }
-    }
-
-    fn found(&self) -> u8 {
-        self.0.iter().zip(0..).fold(0, |bits, (phrase, at)| bits | u8::from(phrase.found) << at)
+impl Phrase {
+    /// Moves on by a word that is those of the phrase whose bits are `hit`, or starts again. `last`: the bit of the last word.
+    fn follow(&mut self, position: u32, hit: u64, last: u64) {
+        let state = if self.position.saturating_add(1) == position { self.state } else { 0 };
+        self.state = (state << 1 | 1) & hit;
+        self.position = position;
+        self.found |= self.state & last != 0;
     }
 }

@@ -59,15 +59,9 @@ pub(super) fn is_framing(word: &str) -> bool {
 pub(super) fn prompt_weight(word: &str) -> f64 {
     static WEIGHTS: LazyLock<HashMap<String, f64>> = LazyLock::new(|| {
         let mut weights = HashMap::new();
-        let mut weight = 1.0;
-        let lines =
-            include_str!("prompts.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        for line in lines {
-            match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-                Some("work") => weight = 0.4,
-                Some(_) => weight = 0.1,
-                None => weights.extend(line.split(' ').map(|word| (stem(word).into_owned(), weight))),
-            }
+        for (section, line) in sections(include_str!("prompts.txt")) {
+            let weight = if section == "[work]" { 0.4 } else { 0.1 };
+            weights.extend(line.split(' ').map(|word| (stem(word).into_owned(), weight)));
         }
         weights
     });
@@ -92,6 +86,18 @@ pub(super) fn synonyms(word: &str, stemmed: &str) -> Vec<(&'static str, Nearness
     found
 }
 
+/// The lines of a word list, each with the heading that it stands under.
+fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut section = "";
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(move |line| {
+        if line.starts_with('[') {
+            section = line;
+            return None;
+        }
+        Some((section, line))
+    })
+}
+
 /// The word lists, parsed on first use.
 static WORDS: LazyLock<Words> = LazyLock::new(|| Words::parse(include_str!("english.txt")));
 
@@ -112,10 +118,8 @@ impl Words {
             groups: Vec::new(),
             by_first: vec![Vec::new(); 256],
         };
-        let mut section = "";
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        for (section, line) in sections(text) {
             match section {
-                _ if line.starts_with('[') => section = line,
                 "[stop words]" => words.stop_words.extend(line.split(' ')),
                 "[framing]" => words.framing.extend(line.split(' ')),
                 "[forms]" => words.add(line, Nearness::Exact),

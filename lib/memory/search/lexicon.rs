@@ -42,6 +42,16 @@ impl Variant {
         if bytes.len() > 2 { &bytes[..bytes.len() - 1] } else { bytes }
     }
 
+    /// May `word` have this stem, by its first three bytes?
+    fn begins(&self, word: &[u8]) -> bool {
+        let beginning = self.beginning();
+        word.starts_with(&beginning[..beginning.len().min(3)])
+    }
+
+    fn may_have_typo(&self, typo_length: usize) -> bool {
+        self.text.len() >= typo_length && !self.has_digit
+    }
+
     fn is_exact(&self) -> bool {
         matches!(self.target, Target::Term { nearness: Nearness::Exact, .. })
     }
@@ -57,38 +67,22 @@ pub(super) struct Lexicon {
     typo_length: usize,
 }
 
-/// Postings by two bytes of their variant.
+/// Variants by two of their bytes.
 #[derive(Debug)]
 struct Buckets {
     /// A bit for each bucket that is not empty.
     filled: [u64; BUCKETS / 64],
-    starts: Vec<u16>,
-    postings: Vec<Posting>,
-}
-
-/// A reference to a variant, with enough of it to skip most that do not match.
-#[derive(Debug, Clone, Copy)]
-struct Posting {
-    /// A word must begin with these bytes, as far as the mask goes.
-    head: u32,
-    mask: u32,
-    variant: u16,
+    /// The bucket and the index of each variant, in this order.
+    postings: Vec<(usize, usize)>,
 }
 
 impl Buckets {
-    fn new(postings: impl Iterator<Item = (usize, Posting)>) -> Buckets {
-        let mut postings: Vec<(usize, Posting)> = postings.collect();
-        postings.sort_by_key(|(bucket, posting)| (*bucket, posting.variant));
-        let mut starts = vec![0u16; BUCKETS + 1];
+    fn new(postings: impl Iterator<Item = (usize, usize)>) -> Buckets {
+        let mut postings: Vec<(usize, usize)> = postings.collect();
+        postings.sort_unstable();
         let mut filled = [0; BUCKETS / 64];
-        for (bucket, _) in &postings {
-            starts[bucket + 1] += 1;
-            filled[bucket / 64] |= 1 << (bucket % 64);
-        }
-        for bucket in 0..BUCKETS {
-            starts[bucket + 1] += starts[bucket];
-        }
-        Buckets { filled, starts, postings: postings.into_iter().map(|(_, posting)| posting).collect() }
+        postings.iter().for_each(|(bucket, _)| filled[bucket / 64] |= 1 << (bucket % 64));
+        Buckets { filled, postings }
     }
 
     #[inline(always)]
@@ -96,19 +90,10 @@ impl Buckets {
         self.filled[bucket / 64 % (BUCKETS / 64)] >> (bucket % 64) & 1 == 0
     }
 
-    fn get(&self, bucket: usize) -> &[Posting] {
-        &self.postings[usize::from(self.starts[bucket])..usize::from(self.starts[bucket + 1])]
-    }
-}
-
-/// The first three bytes, or as many as there are, as a number.
-#[inline(always)]
-fn head(word: &[u8]) -> u32 {
-    match word {
-        [a, b, c, ..] => u32::from_le_bytes([*a, *b, *c, 0]),
-        [a, b] => u32::from_le_bytes([*a, *b, 0, 0]),
-        [a] => u32::from(*a),
-        [] => 0,
+    fn get<'a>(&'a self, bucket: usize, all: &'a [Variant]) -> impl Iterator<Item = &'a Variant> {
+        let first = self.postings.partition_point(|(other, _)| *other < bucket);
+        let its = self.postings[first..].iter().take_while(move |(other, _)| *other == bucket);
+        its.filter_map(|(_, variant)| all.get(*variant))
     }
 }
 
@@ -144,26 +129,12 @@ impl Lexicon {
             Target::Phrase { .. } => Nearness::Exact,
             Target::Term { nearness, .. } => nearness,
         });
-        variants.truncate(usize::from(u16::MAX));
-        let numbered = || variants.iter().zip(0u16..);
-        let by_start = Buckets::new(numbered().map(|(variant, number)| {
-            let beginning = variant.beginning();
-            let mask = match beginning.len() {
-                0 => 0,
-                1 => 0xFF,
-                2 => 0xFFFF,
-                _ => 0xFF_FFFF,
-            };
-            let posting = Posting { head: head(beginning) & mask, mask, variant: number };
-            (start_bucket(variant.text.as_bytes()), posting)
-        }));
-        let may_have_typo =
-            |variant: &Variant| variant.is_exact() && !variant.has_digit && variant.text.len() >= typo_length;
-        let by_end = Buckets::new(numbered().filter(|(variant, _)| may_have_typo(variant)).map(
-            |(variant, number)| {
-                (end_bucket(variant.text.as_bytes()), Posting { head: 0, mask: 0, variant: number })
-            },
-        ));
+        let numbered = || variants.iter().zip(0..);
+        let by_start = numbered().map(|(variant, number)| (start_bucket(variant.text.as_bytes()), number));
+        let may_have_typo = |variant: &Variant| variant.is_exact() && variant.may_have_typo(typo_length);
+        let by_end = numbered().filter(|(variant, _)| may_have_typo(variant));
+        let by_end = by_end.map(|(variant, number)| (end_bucket(variant.text.as_bytes()), number));
+        let (by_start, by_end) = (Buckets::new(by_start), Buckets::new(by_end));
         Lexicon { by_start, by_end, variants, alike, typo_length }
     }
 
@@ -176,21 +147,8 @@ impl Lexicon {
         }
     }
 
-    fn look_inside(&self, word: &str, found: impl FnMut(Target)) {
+    fn look_inside(&self, word: &str, mut found: impl FnMut(Target)) {
         let bytes = word.as_bytes();
-        let bucket = self.by_start.get(start_bucket(bytes));
-        let head = head(bytes);
-        let may_be = bucket.iter().any(|posting| head & posting.mask == posting.head);
-        let ends = if self.typo_length < usize::MAX { self.by_end.get(end_bucket(bytes)) } else { &[] };
-        let may_be_typo = bytes.len() > 3 && ends.iter().any(|posting| self.is_typo(bytes, posting));
-        if may_be || may_be_typo {
-            self.compare(word, bucket, ends, found);
-        }
-    }
-
-    fn compare(&self, word: &str, bucket: &[Posting], ends: &[Posting], mut found: impl FnMut(Target)) {
-        let bytes = word.as_bytes();
-        let head = head(bytes);
         let mut stemmed: Option<Cow<'_, str>> = None;
         let mut seen = 0u64;
         let mut report = |target: Target| match target {
@@ -202,8 +160,11 @@ impl Lexicon {
             }
             Target::Phrase { .. } => found(target),
         };
-        let postings = || bucket.iter().filter(|posting| head & posting.mask == posting.head);
-        for variant in postings().filter_map(|posting| self.variant(posting)) {
+        let begun = || {
+            let bucket = self.by_start.get(start_bucket(bytes), &self.variants);
+            bucket.filter(|variant| variant.begins(bytes))
+        };
+        for variant in begun() {
             if variant.text == word
                 || (bytes.starts_with(variant.beginning())
                     && **stemmed.get_or_insert_with(|| stem(word)) == *variant.stemmed)
@@ -211,36 +172,25 @@ impl Lexicon {
                 report(variant.target);
             }
         }
-        if self.alike && bytes.len() > 3 {
-            for posting in postings() {
-                let Some(variant) = self.variant(posting).filter(|variant| variant.is_exact()) else {
-                    continue;
-                };
-                if alike(word, variant, &mut stemmed) {
-                    report(with(variant.target, Nearness::Alike));
-                } else if self.is_typo(bytes, posting) {
-                    report(with(variant.target, Nearness::Typo));
-                }
+        if !self.alike || bytes.len() < 4 {
+            return;
+        }
+        for variant in begun().filter(|variant| variant.is_exact()) {
+            if alike(word, variant, &mut stemmed) {
+                report(with(variant.target, Nearness::Alike));
+            } else if self.is_typo(bytes, variant) {
+                report(with(variant.target, Nearness::Typo));
             }
-            for posting in ends {
-                if let Some(variant) = self.variant(posting).filter(|_| self.is_typo(bytes, posting)) {
-                    report(with(variant.target, Nearness::Typo));
-                }
+        }
+        for variant in self.by_end.get(end_bucket(bytes), &self.variants) {
+            if self.is_typo(bytes, variant) {
+                report(with(variant.target, Nearness::Typo));
             }
         }
     }
 
-    fn variant(&self, posting: &Posting) -> Option<&Variant> {
-        self.variants.get(usize::from(posting.variant))
-    }
-
-    fn is_typo(&self, word: &[u8], posting: &Posting) -> bool {
-        self.variant(posting).is_some_and(|variant| {
-            word.len().abs_diff(variant.text.len()) < 2
-                && variant.text.len() >= self.typo_length
-                && !variant.has_digit
-                && is_one_typo(word, variant.text.as_bytes())
-        })
+    fn is_typo(&self, word: &[u8], variant: &Variant) -> bool {
+        variant.may_have_typo(self.typo_length) && is_one_typo(word, variant.text.as_bytes())
     }
 }
 

@@ -13,24 +13,26 @@
 //! - `count`: counts one note against the query.
 //! - `rank`: BM25 with fields over all counts.
 //! - `closeness`: where the matches stand in one note, and the line of it to show.
-//! - `cache`: what the notes said when they were last read, so that not all have to be read again.
-//! - `find`: all of it, over the notes of a store.
+//! - `vocabulary`: which notes have a word, in the cache, so that not all have to be read again.
+//! - `index`: the notes of a store, from the cache or from their files.
+//! - `find`: all of it, over the index.
 
-mod cache;
 mod closeness;
 mod count;
 mod find;
+mod index;
 pub(crate) mod language;
 mod lexicon;
 mod names;
 mod query;
 mod rank;
+mod vocabulary;
 pub(crate) mod words;
 
-pub(crate) use crate::memory::search::cache::{Cache, Part};
 #[cfg(any(test, fuzzing))]
 pub(crate) use crate::memory::search::count::Document;
-pub(crate) use crate::memory::search::find::{Findings, Found, Wanted, find, metadata};
+pub(crate) use crate::memory::search::find::{Findings, Found, Wanted};
+pub(crate) use crate::memory::search::index::Index;
 pub(crate) use crate::memory::search::names::is_common;
 pub(crate) use crate::memory::search::query::Query;
 #[cfg(any(test, fuzzing))]

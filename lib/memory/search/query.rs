@@ -265,35 +265,20 @@ fn significance(word: &Candidate) -> f64 {
 
 /// `text` without its quoted phrases, and these phrases.
 fn take_phrases(text: &str) -> (String, Vec<String>) {
-    let mut rest = String::new();
-    let mut phrases = Vec::new();
-    let mut text = text.to_owned();
     // Some keyboards type typographic quotes.
-    for mark in ['“', '”', '„'] {
-        text = text.replace(mark, "\"");
-    }
-    let mut pieces = text.split('"');
-    rest.push_str(pieces.next().unwrap_or(""));
-    while let Some(quoted) = pieces.next() {
-        match pieces.next() {
-            Some(after) => {
-                let mut any = false;
-                each(quoted, |_| any = true);
-                if any && phrases.len() < PHRASES {
-                    phrases.push(quoted.to_owned());
-                } else {
-                    rest.push(' ');
-                    rest.push_str(quoted);
-                }
-                rest.push(' ');
-                rest.push_str(after);
-            }
-            // An open quote.
-            None => {
-                rest.push(' ');
-                rest.push_str(quoted);
-            }
+    let text = text.replace(['“', '”', '„'], "\"");
+    let last = text.matches('"').count();
+    let (mut rest, mut phrases) = (String::new(), Vec::new());
+    for (at, piece) in text.split('"').enumerate() {
+        let mut has_words = false;
+        each(piece, |_| has_words = true);
+        // Every second piece is in quotes, but for the last one: its quote is open.
+        if at % 2 == 1 && at < last && has_words && phrases.len() < PHRASES {
+            phrases.push(piece.to_owned());
+        } else {
+            rest.push_str(piece);
         }
+        rest.push(' ');
     }
     (rest, phrases)
 }

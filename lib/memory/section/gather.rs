@@ -1,21 +1,21 @@
 //! Selects the notes for each audience, and how much of each note it sees.
 
 use crate::base::error::Result;
-use crate::base::parallel;
-use crate::memory::search::{Cache, Part};
+use crate::config::memory::AgentsMd;
+use crate::memory::search::Index;
 use crate::memory::section::note;
 use crate::memory::service::belongs_to;
-use crate::store::entry::{BodyFacts, EntryId, Meta, Scope, Tier};
+use crate::store::entry::{EntryId, Meta, Scope, Tier};
+use crate::store::index::NoteView;
 use crate::store::ledger::Uses;
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, concerned};
-use crate::store::topics::{NoteFile, Topics, read};
+use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::PathBuf;
 
 /// The estimate of tokens is this many bytes per token.
 pub(super) const BYTES_A_TOKEN: u64 = 4;
@@ -34,66 +34,31 @@ pub(crate) struct NoteCounts {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    hot_bytes: u64,
+    pub(crate) hot_bytes: u64,
     /// Of all lines of the list.
-    warm_bytes: u64,
+    pub(crate) warm_bytes: u64,
     /// Of the list, for who configured it so.
-    warm_notes: u64,
+    pub(crate) warm_notes: u64,
 }
 
 impl Limits {
-    pub(crate) fn of(hot_tokens: u64, warm_tokens: u64) -> Limits {
+    pub(super) fn of(config: &AgentsMd) -> Limits {
         Limits {
-            hot_bytes: hot_tokens.saturating_mul(BYTES_A_TOKEN),
-            warm_bytes: warm_tokens.saturating_mul(BYTES_A_TOKEN),
-            warm_notes: u64::MAX,
+            hot_bytes: config.max_hot_tokens.saturating_mul(BYTES_A_TOKEN),
+            warm_bytes: config.max_warm_tokens.saturating_mul(BYTES_A_TOKEN),
+            warm_notes: config.max_warm.unwrap_or(u64::MAX),
         }
     }
-
-    /// At most so many lines.
-    pub(super) fn with_warm_notes(self, most: Option<u64>) -> Limits {
-        Limits { warm_notes: most.unwrap_or(self.warm_notes), ..self }
-    }
-}
-
-/// What decides how much of a note is shown, besides the note itself.
-#[derive(Debug, Clone)]
-pub(crate) struct View {
-    pub(crate) limits: Limits,
-    /// Notes whose last day is over are not shown.
-    pub(crate) today: Date,
-    /// The notes for which a change waits.
-    pub(crate) with_changes: BTreeSet<EntryId>,
-    /// How often each note was read, as of the last defrag.
-    pub(crate) uses: Uses,
-}
-
-impl View {
-    pub(super) fn of(root: &Root, limits: Limits, today: Date, waiting: &[Proposal]) -> View {
-        // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
-        let uses = Uses::load(root).unwrap_or_default();
-        View { limits, today, with_changes: concerned(waiting), uses }
-    }
-}
-
-/// How many of the changes that wait are this audience's to know: those from its repository's sessions, or for `None`
-/// all, as they are for one person.
-pub(super) fn waiting_for(audience: Option<&str>, waiting: &[Proposal]) -> usize {
-    let is_from = |proposal: &&Proposal, repo: &str| {
-        let of_entry = proposal.entry.iter().flat_map(|entry| &entry.sources);
-        proposal.session.iter().chain(of_entry).any(|source| source.repo.as_deref() == Some(repo))
-    };
-    waiting.iter().filter(|proposal| audience.is_none_or(|repo| is_from(proposal, repo))).count()
 }
 
 /// What one audience sees, ordered by title.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     /// Whole notes, as in the section: first what a person asked for, then the others.
-    pub(super) own: Vec<String>,
-    pub(super) found: Vec<String>,
+    pub(super) own: Vec<(EntryId, String)>,
+    pub(super) found: Vec<(EntryId, String)>,
     /// Lines of a list.
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<(EntryId, String)>,
     /// The directory that their paths are relative to.
     pub(super) dir: Option<PathBuf>,
     pub(super) cold: usize,
@@ -110,11 +75,6 @@ pub(crate) struct Selection {
 impl Selection {
     pub(super) fn counts(&self) -> NoteCounts {
         NoteCounts { hot: self.own.len() + self.found.len(), warm: self.lines.len(), cold: self.cold }
-    }
-
-    /// All whole notes.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = &String> {
-        self.own.iter().chain(&self.found)
     }
 }
 
@@ -138,184 +98,219 @@ struct Weight {
     updated_at: i64,
 }
 
-impl Weight {
-    fn of(meta: &Meta, body: BodyFacts, view: &View) -> Weight {
-        let is_hot = meta.pinned || meta.tier == Tier::Hot;
-        let group = match meta.kept(|| body.is_edited) {
-            _ if meta.pinned => Group::Pinned,
-            Some(_) => Group::Kept,
-            None if is_hot => Group::Hot,
-            None => Group::Other,
-        };
-        let uses = if group == Group::Other { 0 } else { view.uses.get(&meta.id) };
-        Weight { group, is_hot, rank: meta.rank.unwrap_or_default(), uses, updated_at: meta.updated_at }
-    }
-}
-
-/// What is known of a note before it is read: only those that may be whole are.
+/// A note that at least one audience may see. Only one that may be whole, or is listed with a sentence of its text, is read.
 #[derive(Debug)]
-struct Excerpt {
-    /// The sort key. In lower case, so that the order does not depend on a locale.
-    order: (String, EntryId),
+pub(crate) struct Candidate {
+    view: NoteView,
+    /// Indices of its audiences.
+    audiences: Vec<usize>,
     weight: Weight,
-    meta: Meta,
-    body_bytes: u64,
-    place: Place,
-    path: PathBuf,
+    /// A change of it waits for a person.
     waits: bool,
-    /// `None`: it is gone.
-    note: OnceLock<Option<Note>>,
+    /// It is only counted.
+    is_cold: bool,
 }
 
-impl Excerpt {
-    fn of(meta: &Meta, body: BodyFacts, place: Place, path: &Path, view: &View) -> Excerpt {
-        Excerpt {
-            order: (meta.title.to_lowercase(), meta.id.clone()),
-            weight: Weight::of(meta, body, view),
-            body_bytes: body.bytes,
-            place,
-            path: path.to_path_buf(),
-            waits: view.with_changes.contains(&meta.id),
-            meta: meta.clone(),
-            note: OnceLock::new(),
-        }
-    }
-
-    fn note(&self) -> Option<&Note> {
-        let read = || read(self.place, &self.path).ok().filter(|note| note.entry.meta().id == self.meta.id);
-        self.note.get_or_init(read).as_ref()
+impl Candidate {
+    /// Does the note decide whether all hot ones fit?
+    pub(crate) fn is_before_others(&self) -> bool {
+        self.weight.group > Group::Other
     }
 
     /// What it takes as far as that is known without reading it.
     fn bytes(&self) -> u64 {
-        let heading = note::heading(&self.meta, self.waits).len() as u64;
-        heading.saturating_add(1).saturating_add(self.body_bytes)
+        let heading = note::heading(&self.view.meta, self.waits).len() as u64;
+        heading.saturating_add(1).saturating_add(self.view.body.bytes)
     }
 
     /// The whole note, if there is room for it.
     fn block(&self, room: u64) -> Option<String> {
         // A note of which not even the body fits is not read.
-        if self.body_bytes.saturating_add(MARGIN) > room || self.bytes() > room {
+        if self.view.body.bytes.saturating_add(MARGIN) > room || self.bytes() > room {
             return None;
         }
-        Some(note::block(self.note()?, self.waits)).filter(|block| block.len() as u64 <= room)
-    }
-
-    fn line(&self) -> String {
-        note::line(&self.meta, self.place, &self.path, self.waits, || self.note())
+        Some(note::block(self.view.note()?, self.waits)).filter(|block| block.len() as u64 <= room)
     }
 }
 
-/// What each audience sees: the notes of a repository, or for `None` the global ones.
-pub(super) fn gather(
-    root: &Root,
-    audiences: &[Option<&str>],
-    limits: Limits,
+/// The notes that several audiences may see, and what else decides how much of each is shown.
+pub(crate) struct Pool {
+    /// A repository, or for `None` everybody.
+    pub(super) audiences: Vec<Option<String>>,
+    /// Notes whose last day is over are not shown.
     today: Date,
-) -> Result<(Vec<Selection>, Vec<Broken>)> {
-    let gathered = Gathered::of(root, audiences, limits, today)?;
-    let mut selections = selections(&gathered.candidates, audiences.len(), limits);
-    for (audience, selection) in audiences.iter().zip(&mut selections) {
-        selection.waiting = waiting_for(*audience, &gathered.waiting);
-    }
-    Ok((selections, gathered.broken))
-}
-
-/// The notes of several audiences, read once, for who selects from them more than once.
-pub(super) struct Gathered {
-    candidates: Vec<Candidate>,
+    /// The changes that wait for a person, and the notes that they are of.
     waiting: Vec<Proposal>,
+    with_changes: BTreeSet<EntryId>,
+    /// How often each note was read, as of the last defrag.
+    uses: Uses,
+    /// Ordered by title.
+    candidates: Vec<Candidate>,
     pub(super) broken: Vec<Broken>,
 }
 
-impl Gathered {
-    /// With limits that no selection exceeds.
-    pub(super) fn of(
-        root: &Root,
-        audiences: &[Option<&str>],
-        limits: Limits,
+impl Pool {
+    /// Without notes.
+    pub(crate) fn new(
+        audiences: Vec<Option<String>>,
         today: Date,
-    ) -> Result<Gathered> {
-        let topics = Topics::at(root);
-        let (waiting, _) = topics.proposals()?;
-        let view = View::of(root, limits, today, &waiting);
-        let cache = Cache::open(root, Part::Metadata);
-        let look = |file: NoteFile| {
-            let path = file.path();
-            if let Some(known) = cache.known(file.name)
-                && let Some(meta) = known.meta()
-            {
-                let candidate = candidate(&meta, known.body(), &path, audiences, &view);
-                return Ok((meta.id, candidate));
-            }
-            let entry = read(file.place, &path)?.entry;
-            let candidate = candidate(entry.meta(), entry.body_facts(), &path, audiences, &view);
-            Ok((entry.into_meta().id, candidate))
+        waiting: Vec<Proposal>,
+        uses: Uses,
+    ) -> Pool {
+        let with_changes = concerned(&waiting);
+        Pool { audiences, today, waiting, with_changes, uses, candidates: Vec::new(), broken: Vec::new() }
+    }
+
+    /// The same, for the notes of a store.
+    pub(crate) fn of(
+        root: &Root,
+        audiences: Vec<Option<String>>,
+        today: Date,
+        waiting: Vec<Proposal>,
+    ) -> Pool {
+        // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
+        Pool::new(audiences, today, waiting, Uses::load(root).unwrap_or_default())
+    }
+
+    /// With all notes of a store.
+    pub(super) fn read(index: &Index, audiences: Vec<Option<String>>, today: Date) -> Result<Pool> {
+        let (waiting, _) = Topics::at(index.root()).proposals()?;
+        let mut pool = Pool::of(index.root(), audiences, today, waiting);
+        let scan = index.scan(Place::Topics, |view| pool.candidate(view))?;
+        pool.fill(scan.found.into_iter().flatten());
+        pool.broken = scan.broken;
+        Ok(pool)
+    }
+
+    /// A note in use. `None` if no audience sees it: one that no longer holds is for nobody.
+    pub(crate) fn candidate(&self, view: NoteView) -> Option<Candidate> {
+        let meta = &view.meta;
+        if meta.is_expired(self.today) {
+            return None;
+        }
+        let audiences = self.audiences.iter().zip(0..);
+        let audiences: Vec<usize> =
+            audiences.filter(|(audience, _)| is_for(meta, audience.as_deref())).map(|(_, at)| at).collect();
+        let is_cold = is_cold(meta);
+        (!audiences.is_empty()).then(|| Candidate { is_cold, ..self.weighed(view, audiences) })
+    }
+
+    /// A note that was asked for by its id: shown whatever its audience, and a cold or archived one in a line.
+    pub(crate) fn chosen(&self, note: Note) -> Candidate {
+        let mut view = NoteView::of(note);
+        if view.place == Place::Archive || is_cold(&view.meta) {
+            view.body.bytes = u64::MAX;
+        }
+        self.weighed(view, vec![0])
+    }
+
+    fn weighed(&self, view: NoteView, audiences: Vec<usize>) -> Candidate {
+        let meta = &view.meta;
+        let is_hot = meta.pinned || meta.tier == Tier::Hot;
+        let group = match meta.kept(|| view.body.is_edited) {
+            _ if meta.pinned => Group::Pinned,
+            Some(_) => Group::Kept,
+            None if is_hot => Group::Hot,
+            None => Group::Other,
         };
-        let scan = parallel::with_ahead(|| cache.load(), || topics.scan_with(&[Place::Topics], look))?;
-        let mut candidates: Vec<Candidate> = scan.found.into_iter().flatten().collect();
-        // Once here is cheaper than at each selection.
-        candidates.sort_by(|a, b| a.order().cmp(&b.order()));
-        Ok(Gathered { candidates, waiting, broken: scan.broken })
+        let uses = if group == Group::Other { 0 } else { self.uses.get(&meta.id) };
+        let (rank, updated_at) = (meta.rank.unwrap_or_default(), meta.updated_at);
+        let weight = Weight { group, is_hot, rank, uses, updated_at };
+        let waits = self.with_changes.contains(&meta.id);
+        Candidate { view, audiences, weight, waits, is_cold: false }
     }
 
-    /// What the audience of this index sees.
-    pub(super) fn select(&self, index: usize, limits: Limits) -> Selection {
-        select(&self.candidates, index, limits)
+    pub(crate) fn fill(&mut self, candidates: impl Iterator<Item = Candidate>) {
+        self.candidates = candidates.collect();
+        // In lower case, so that the order does not depend on a locale.
+        self.candidates.sort_by_cached_key(|candidate| {
+            let Meta { title, id, .. } = &candidate.view.meta;
+            (!candidate.is_cold).then(|| (title.to_lowercase(), id.clone()))
+        });
     }
 
-    /// Empty if it is no note of these audiences.
-    pub(super) fn told(&self, id: &EntryId) -> String {
-        let excerpts = self.candidates.iter().filter_map(|candidate| candidate.excerpt.as_ref());
-        let note = excerpts.filter(|excerpt| excerpt.meta.id == *id).find_map(Excerpt::note);
-        note.map(|note| note.entry.told()).unwrap_or_default()
+    /// The note with this id, if an audience may see it.
+    pub(super) fn note(&self, id: &EntryId) -> Option<&Note> {
+        let mut views = self.candidates.iter().map(|candidate| &candidate.view);
+        views.find(|view| view.meta.id == *id)?.note()
     }
 
-    /// How many changes wait for a person.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// How many of the changes that wait are this audience's to know: those from its repository's sessions, or for `None`
+    /// all, as they are for one person.
+    pub(super) fn waiting_for(&self, audience: Option<&str>) -> usize {
+        let is_from = |proposal: &&Proposal, repo: &str| {
+            let of_entry = proposal.entry.iter().flat_map(|entry| &entry.sources);
+            proposal.session.iter().chain(of_entry).any(|source| source.repo.as_deref() == Some(repo))
+        };
+        self.waiting.iter().filter(|proposal| audience.is_none_or(|repo| is_from(proposal, repo))).count()
+    }
+
+    /// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are
+    /// listed with a sentence of their text.
+    pub(crate) fn select(&self, index: usize, limits: Limits) -> Selection {
+        let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
+        let (cold, notes): (Vec<&Candidate>, Vec<&Candidate>) = its.partition(|candidate| candidate.is_cold);
+        let waiting = self.audiences.get(index).map_or(0, |audience| self.waiting_for(audience.as_deref()));
+        let mut selection = Selection { cold: cold.len(), waiting, ..Selection::default() };
+        let mut by_weight: Vec<usize> = (0..notes.len()).collect();
+        by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
+        let mut shares = vec![Share::Not; notes.len()];
+        let mut room = limits.hot_bytes;
+        for at in &by_weight {
+            let note = notes[*at];
+            let block = note.block(room);
+            let bytes = block.as_ref().map(|block| block.len() as u64);
+            room -= bytes.unwrap_or_default();
+            let counted = match note.weight {
+                Weight { is_hot: true, .. } => bytes.unwrap_or_else(|| note.bytes()),
+                Weight { group: Group::Kept, .. } => bytes.unwrap_or_default(),
+                _ => 0,
+            };
+            selection.hot_bytes = selection.hot_bytes.saturating_add(counted);
+            if let Some(block) = block {
+                shares[*at] = Share::Whole(block);
+            }
+        }
+        let (mut room, mut left) = (limits.warm_bytes, limits.warm_notes);
+        for at in by_weight {
+            if left == 0 || shares[at] != Share::Not {
+                continue;
+            }
+            let line = note::line(&notes[at].view, notes[at].waits);
+            let bytes = line.len() as u64 + 1;
+            // The list ends with the first that has no room: what follows matters less, whatever its length.
+            left = if bytes <= room { left - 1 } else { 0 };
+            if bytes <= room {
+                room -= bytes;
+                shares[at] = Share::Line(line);
+            }
+        }
+        for (note, share) in notes.into_iter().zip(shares) {
+            let Candidate { view, weight, .. } = note;
+            if weight.is_hot && !matches!(share, Share::Whole(_)) {
+                selection.crowded_out.push(note::title(&view.meta));
+            }
+            let id = view.meta.id.clone();
+            match share {
+                Share::Whole(block) if weight.group >= Group::Kept => selection.own.push((id, block)),
+                Share::Whole(block) => selection.found.push((id, block)),
+                Share::Line(line) => {
+                    selection.dir.get_or_insert_with(|| note::dir(view));
+                    selection.lines.push((id, line));
+                }
+                Share::Not => {
+                    selection.cold += 1;
+                    selection.beyond += 1;
+                }
+            }
+        }
+        selection
     }
 }
 
-/// A note that at least one audience may see.
-pub(crate) struct Candidate {
-    /// Indices of its audiences.
-    audiences: Vec<usize>,
-    /// `None` for a cold note, which is only counted. A pinned one is hot, whatever its tier.
-    excerpt: Option<Excerpt>,
-}
-
-impl Candidate {
-    fn order(&self) -> Option<&(String, EntryId)> {
-        self.excerpt.as_ref().map(|excerpt| &excerpt.order)
-    }
-}
-
-/// A note in use, from its metadata. `None` if no audience sees it: one that no longer holds is for nobody.
-pub(super) fn candidate(
-    meta: &Meta,
-    body: BodyFacts,
-    path: &Path,
-    audiences: &[Option<&str>],
-    view: &View,
-) -> Option<Candidate> {
-    if meta.is_expired(view.today) {
-        return None;
-    }
-    let audiences: Vec<_> = (0..audiences.len()).filter(|&n| is_for(meta, audiences[n])).collect();
-    let is_cold = meta.tier == Tier::Cold && !meta.pinned;
-    let excerpt = || Excerpt::of(meta, body, Place::Topics, path, view);
-    (!audiences.is_empty()).then(|| Candidate { audiences, excerpt: (!is_cold).then(excerpt) })
-}
-
-/// Does the note decide whether all hot ones fit?
-pub(super) fn is_before_others(meta: &Meta, body: BodyFacts) -> bool {
-    meta.tier == Tier::Hot || meta.kept(|| body.is_edited).is_some()
-}
-
-/// What each of `audiences` audiences sees.
-pub(crate) fn selections(candidates: &[Candidate], audiences: usize, limits: Limits) -> Vec<Selection> {
-    (0..audiences).map(|index| select(candidates, index, limits)).collect()
+/// A pinned one is hot, whatever its tier.
+fn is_cold(meta: &Meta) -> bool {
+    meta.tier == Tier::Cold && !meta.pinned
 }
 
 fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
@@ -331,74 +326,4 @@ enum Share {
     Whole(String),
     Line(String),
     Not,
-}
-
-/// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are listed
-/// with a sentence of their text.
-fn select(candidates: &[Candidate], index: usize, limits: Limits) -> Selection {
-    let its = || candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
-    let mut notes: Vec<&Excerpt> = its().filter_map(|candidate| candidate.excerpt.as_ref()).collect();
-    let mut selection = Selection { cold: its().count() - notes.len(), ..Selection::default() };
-    notes.sort_by(|a, b| a.order.cmp(&b.order));
-    let mut by_weight: Vec<usize> = (0..notes.len()).collect();
-    by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
-    let mut shares = vec![Share::Not; notes.len()];
-    let mut room = limits.hot_bytes;
-    for at in &by_weight {
-        let note = notes[*at];
-        let block = note.block(room);
-        let bytes = block.as_ref().map(|block| block.len() as u64);
-        room -= bytes.unwrap_or_default();
-        selection.hot_bytes += match note.weight {
-            Weight { is_hot: true, .. } => bytes.unwrap_or_else(|| note.bytes()),
-            Weight { group: Group::Kept, .. } => bytes.unwrap_or_default(),
-            _ => 0,
-        };
-        if let Some(block) = block {
-            shares[*at] = Share::Whole(block);
-        }
-    }
-    let (mut room, mut left) = (limits.warm_bytes, limits.warm_notes);
-    for at in by_weight {
-        if left == 0 || shares[at] != Share::Not {
-            continue;
-        }
-        let line = notes[at].line();
-        let bytes = line.len() as u64 + 1;
-        // The list ends with the first that has no room: what follows matters less, whatever its length.
-        left = if bytes <= room { left - 1 } else { 0 };
-        if bytes <= room {
-            room -= bytes;
-            shares[at] = Share::Line(line);
-        }
-    }
-    for (note, share) in notes.into_iter().zip(shares) {
-        if note.weight.is_hot && !matches!(share, Share::Whole(_)) {
-            selection.crowded_out.push(note::title(&note.meta));
-        }
-        match share {
-            Share::Whole(block) if note.weight.group >= Group::Kept => selection.own.push(block),
-            Share::Whole(block) => selection.found.push(block),
-            Share::Line(line) => {
-                selection.dir.get_or_insert_with(|| note::dir(note.place, &note.path));
-                selection.lines.push(line);
-            }
-            Share::Not => {
-                selection.cold += 1;
-                selection.beyond += 1;
-            }
-        }
-    }
-    selection
-}
-
-/// A note that was asked for by its id: shown whatever its audience, and a cold or archived one in a line.
-pub(crate) fn chosen(found: &Note, view: &View) -> Candidate {
-    let meta = found.entry.meta();
-    let mut excerpt = Excerpt::of(meta, found.entry.body_facts(), found.place, &found.path, view);
-    excerpt.note = OnceLock::from(Some(found.clone()));
-    if found.place == Place::Archive || meta.tier == Tier::Cold && !meta.pinned {
-        excerpt.body_bytes = u64::MAX;
-    }
-    Candidate { audiences: vec![0], excerpt: Some(excerpt) }
 }

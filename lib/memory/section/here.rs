@@ -4,12 +4,12 @@
 //! bytes: then the repository's notes come first, as they are the nearer ones.
 
 use crate::base::error::Result;
-use crate::config::memory::{AgentsMd, MemoryConfig};
-use crate::memory::section::gather::{Gathered, Limits, NoteCounts, Selection};
-use crate::memory::section::{note, render, sanitize};
+use crate::config::memory::MemoryConfig;
+use crate::memory::search::Index;
+use crate::memory::section::gather::{Limits, NoteCounts, Pool, Selection};
+use crate::memory::section::render;
 use crate::store::entry::EntryId;
-use crate::store::persistence::{Broken, Note};
-use crate::store::place::Root;
+use crate::store::persistence::Broken;
 use jiff::civil::Date;
 use std::collections::BTreeSet;
 
@@ -31,66 +31,63 @@ pub(crate) struct Here {
     /// From marker to marker.
     pub(crate) section: String,
     pub(crate) counts: NoteCounts,
-    /// The notes that stand in it whole, and those of which it has the line.
-    pub(crate) whole: Vec<EntryId>,
-    pub(crate) listed: Vec<EntryId>,
+    /// The notes that stand in it.
+    pub(crate) notes: Known,
 }
 
-/// The notes for a session in one place.
+/// The notes for a session in one place: of the repository, if there is one, then those that hold everywhere.
 pub(crate) struct Around {
-    gathered: Gathered,
-    /// The repository, if there is one, then everywhere.
-    audiences: usize,
-    limits: AgentsMd,
+    pool: Pool,
+    limits: Limits,
 }
 
 impl Around {
-    /// The notes of this repository, and those that hold everywhere.
-    pub(crate) fn of(config: &MemoryConfig, root: &Root, repo: Option<&str>, today: Date) -> Result<Around> {
-        let audiences: Vec<Option<&str>> = [repo.map(Some), Some(None)].into_iter().flatten().collect();
-        let AgentsMd { max_hot_tokens, max_warm_tokens, .. } = config.agents_md;
-        let most = Limits::of(max_hot_tokens, max_warm_tokens);
-        let gathered = Gathered::of(root, &audiences, most, today)?;
-        Ok(Around { gathered, audiences: audiences.len(), limits: config.agents_md.clone() })
+    pub(crate) fn of(
+        config: &MemoryConfig,
+        index: &Index,
+        repo: Option<&str>,
+        today: Date,
+    ) -> Result<Around> {
+        let audiences = repo.map(|repo| Some(repo.to_owned())).into_iter().chain([None]).collect();
+        Ok(Around { pool: Pool::read(index, audiences, today)?, limits: Limits::of(&config.agents_md) })
     }
 
-    /// What is known of the text of notes that stand in a section, see [`Entry::told`](crate::store::entry::Entry::told).
-    pub(crate) fn told(&self, ids: Vec<EntryId>) -> Vec<(EntryId, String)> {
-        ids.into_iter().map(|id| (self.gathered.told(&id), id)).map(|(told, id)| (id, told)).collect()
+    /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
+    /// if it is not for this place.
+    pub(crate) fn told(&self, id: &EntryId) -> String {
+        self.pool.note(id).map(|note| note.entry.told()).unwrap_or_default()
     }
 
     pub(crate) fn broken(&self) -> &[Broken] {
-        &self.gathered.broken
+        &self.pool.broken
     }
 
     /// The section without what the reader knows already, in at most `room` bytes. The repository's notes come first, except
     /// that those that hold everywhere have what is left of their share.
     pub(crate) fn section(&self, known: &Known, room: Option<usize>) -> Here {
-        let mut all = Selection { waiting: self.gathered.waiting(), ..Selection::default() };
+        let mut all = Selection { waiting: self.pool.waiting_for(None), ..Selection::default() };
         let mut left = room.map(|room| room.saturating_sub(FRAME));
-        for audience in 0..self.audiences {
-            let rest = match audience + 1 < self.audiences {
+        let audiences = self.pool.audiences.len();
+        for audience in 0..audiences {
+            let rest = match audience + 1 < audiences {
                 true => left.map(|left| self.size(audience + 1, left * (100 - REPOSITORY) / 100)),
                 false => None,
             };
-            let mut selection = self.fitting(audience, left.map(|left| left - rest.unwrap_or_default()));
+            let selection = self.fitting(audience, left.map(|left| left - rest.unwrap_or_default()));
             left = left.map(|left| left.saturating_sub(size(&selection)));
-            for blocks in [&mut selection.own, &mut selection.found] {
-                blocks.retain(|block| id_of_block(block).is_none_or(|id| !known.whole.contains(&id)));
-            }
-            selection.lines.retain(|line| {
-                id_of_line(line).is_none_or(|id| !known.whole.contains(&id) && !known.listed.contains(&id))
-            });
-            all.own.extend(selection.own);
-            all.found.extend(selection.found);
-            all.lines.extend(selection.lines);
+            let is_new = |(id, _): &(EntryId, String)| !known.whole.contains(id);
+            all.own.extend(selection.own.into_iter().filter(is_new));
+            all.found.extend(selection.found.into_iter().filter(is_new));
+            let lines = selection.lines.into_iter().filter(is_new);
+            all.lines.extend(lines.filter(|(id, _)| !known.listed.contains(id)));
             all.dir = all.dir.or(selection.dir);
             all.cold += selection.cold;
             all.beyond += selection.beyond;
         }
-        let whole = all.blocks().filter_map(|block| id_of_block(block)).collect();
-        let listed = all.lines.iter().filter_map(|line| id_of_line(line)).collect();
-        Here { section: render::section(&all), counts: all.counts(), whole, listed }
+        let (section, counts) = (render::section(&all), all.counts());
+        let ids = |notes: Vec<(EntryId, String)>| notes.into_iter().map(|(id, _)| id);
+        let whole = ids(all.own).chain(ids(all.found)).collect();
+        Here { section, counts, notes: Known { whole, listed: ids(all.lines).collect() } }
     }
 
     /// How much of so much room an audience needs.
@@ -101,30 +98,32 @@ impl Around {
     /// What an audience sees in at most `room` bytes. First whole notes and lines have a share each; then whole notes get
     /// what lines do not need, and lines what whole notes leave.
     fn fitting(&self, audience: usize, room: Option<usize>) -> Selection {
-        let AgentsMd { max_hot_tokens, max_warm_tokens, max_warm, .. } = self.limits;
-        let within = |most: u64, room: usize| most.min((room / 4) as u64);
-        let select = |hot: u64, warm: u64| {
-            self.gathered.select(audience, Limits::of(hot, warm).with_warm_notes(max_warm))
+        let Some(room) = room else { return self.pool.select(audience, self.limits) };
+        // Whole tokens.
+        let within = |most: u64, room: usize| most.min((room / 4 * 4) as u64);
+        let select = |hot: usize, warm: usize| {
+            let Limits { hot_bytes, warm_bytes, warm_notes } = self.limits;
+            let (hot_bytes, warm_bytes) = (within(hot_bytes, hot), within(warm_bytes, warm));
+            self.pool.select(audience, Limits { hot_bytes, warm_bytes, warm_notes })
         };
-        let Some(room) = room else { return select(max_hot_tokens, max_warm_tokens) };
         let share = room * HOT / 100;
-        let first = select(within(max_hot_tokens, share), within(max_warm_tokens, room - share));
+        let first = select(share, room - share);
         let hot = room - bytes(&first.lines).min(room - share);
-        let second = select(within(max_hot_tokens, hot), within(max_warm_tokens, room - hot));
+        let second = select(hot, room - hot);
         if second.beyond == 0 {
             return second;
         }
         let left = room - (size(&second) - bytes(&second.lines)).min(hot);
-        select(within(max_hot_tokens, hot), within(max_warm_tokens, left))
+        select(hot, left)
     }
 }
 
 fn size(selection: &Selection) -> usize {
-    [&selection.own, &selection.found, &selection.lines].into_iter().map(|texts| bytes(texts)).sum()
+    bytes(&selection.own) + bytes(&selection.found) + bytes(&selection.lines)
 }
 
-fn bytes(texts: &[String]) -> usize {
-    texts.iter().map(|text| text.len() + 1).sum()
+fn bytes(texts: &[(EntryId, String)]) -> usize {
+    texts.iter().map(|(_, text)| text.len() + 1).sum()
 }
 
 /// What a section in a file says of notes, whoever it is for. Its lines are ours: a heading for each note that is whole,
@@ -151,30 +150,6 @@ fn id_of_line(line: &str) -> Option<EntryId> {
     let end = line.find(".md")?;
     let at = line[..end].rfind("id__")?;
     EntryId::whole(&line[at..end])
-}
-
-/// A note as it stands in the section, whole.
-pub(crate) fn block(note: &Note, waits: bool) -> String {
-    note::block(note, waits)
-}
-
-/// A note by its id and title, in a sentence of ours.
-pub(crate) fn named(note: &Note) -> String {
-    let meta = note.entry.meta();
-    format!("{} ({})", meta.id, sanitize::line(&note::title(meta)))
-}
-
-/// The same in three lines, for a note that is too long: heading, summary, and the line that matters.
-pub(crate) fn excerpt(found: &Note, waits: bool, line: Option<&str>) -> String {
-    let meta = found.entry.meta();
-    let whole = note::block(found, waits);
-    let heading = whole.lines().next().unwrap_or_default();
-    let mut lines = vec![heading.to_owned(), String::new()];
-    let shown = |text: &str| sanitize::body(text.as_bytes(), 4).trim_end().to_owned();
-    lines.extend([meta.summary.as_str()].into_iter().chain(line).filter(|text| !text.is_empty()).map(shown));
-    lines.dedup();
-    lines.push(format!("The whole note: `memory read {}`", meta.id));
-    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

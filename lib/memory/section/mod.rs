@@ -7,31 +7,31 @@
 mod fences;
 pub(crate) mod gather;
 pub(crate) mod here;
-mod note;
+pub(crate) mod note;
 pub(crate) mod projects;
 pub(crate) mod render;
 mod sanitize;
 pub(crate) mod splice;
 mod target;
 
-pub(crate) use crate::memory::section::gather::{Candidate, NoteCounts};
+pub(crate) use crate::memory::section::gather::{Candidate, NoteCounts, Pool};
 pub(crate) use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::repository::Repository;
-use crate::config::memory::{AgentsMd, MemoryConfig, Target};
-use crate::memory::section::gather::{Limits, Selection, View, gather};
+use crate::config::memory::{MemoryConfig, Target};
+use crate::memory::search::Index;
+use crate::memory::section::gather::{BYTES_A_TOKEN, Limits, Selection};
 use crate::memory::section::projects::Due;
-use crate::memory::section::target::{File, Placed};
-use crate::store::entry::{BodyFacts, Meta};
+use crate::memory::section::target::File;
+use crate::store::ledger::Uses;
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
 use crate::store::proposal::Proposal;
 use jiff::civil::Date;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A warning names at most this many notes.
@@ -46,16 +46,43 @@ pub(crate) struct Outcome {
     pub(crate) standing: Result<Standing>,
 }
 
-/// How much of the limit for hot notes one audience uses.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct HotUse {
-    pub(super) repo: Option<String>,
+/// An audience whose hot notes do not all fit.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    /// ` of REPO`, or nothing.
+    pub(crate) whose: String,
     /// All hot and pinned notes, and a person's own that are whole, at four bytes per token.
-    pub(super) tokens: u64,
+    pub(crate) tokens: u64,
     /// `agentsMd.maxHotTokens`
-    pub(super) most: u64,
+    pub(crate) most: u64,
     /// Titles of the notes that are listed as warm ones because the limit is reached.
-    pub(super) crowded_out: Vec<String>,
+    crowded_out: Vec<String>,
+}
+
+impl Crowd {
+    fn of(repo: Option<&str>, selection: &Selection, config: &MemoryConfig) -> Option<Crowd> {
+        let most = config.agents_md.max_hot_tokens;
+        let crowded_out = selection.crowded_out.clone();
+        let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
+        let tokens = selection.hot_bytes.div_ceil(BYTES_A_TOKEN);
+        // A limit of 0 is deliberate: no note is to be whole.
+        (!crowded_out.is_empty() && most > 0).then_some(Crowd { whose, tokens, most, crowded_out })
+    }
+
+    /// The first few titles.
+    pub(crate) fn titles(&self, most: usize) -> String {
+        let titles = self.crowded_out.iter().take(most).map(|title| format!("\"{title}\""));
+        let more = self.crowded_out.len().checked_sub(most).filter(|more| *more > 0);
+        titles.chain(more.map(|more| format!("{more} more"))).collect::<Vec<_>>().join(", ")
+    }
+
+    fn warn(&self, reporter: &Reporter) {
+        let Crowd { whose, tokens, most, .. } = self;
+        reporter.warn(&format!(
+            "hot notes{whose} and your own take {tokens} tokens, and agentsMd.maxHotTokens is {most}; shown as links: {}",
+            self.titles(NAMED)
+        ));
+    }
 }
 
 /// Refreshes all targets: the configured ones, and the checkouts of [`projects`]. One that fails does not stop the others;
@@ -75,7 +102,7 @@ pub(crate) fn refresh(
         }
     };
     due.warnings.iter().for_each(|warning| reporter.warn(warning));
-    let outcomes = each_target(config, root, &aims(config, &due), today, Some(reporter), true)?;
+    let outcomes = each_target(config, root, &aims(config, &due), today, Some(reporter))?;
     let is_done =
         |path: &Path| outcomes.iter().any(|outcome| outcome.path == *path && outcome.standing.is_ok());
     if let Err(error) = due.save(is_done, root) {
@@ -104,7 +131,7 @@ pub(crate) fn refresh_these(
     reporter: &Reporter,
 ) -> Result<Vec<Outcome>> {
     let _lock = lock(root);
-    each_target(config, root, &named(targets), today, Some(reporter), true)
+    each_target(config, root, &named(targets), today, Some(reporter))
 }
 
 /// From now on [`refresh`] includes the AGENTS.md of this checkout.
@@ -115,7 +142,7 @@ pub(crate) fn record_project(root: &Root, repository: &Repository) -> Result<()>
 
 /// Reports which targets are stale or cannot be refreshed. Writes no file, and no warning.
 pub(crate) fn check(config: &MemoryConfig, root: &Root, today: Date) -> Result<Vec<Outcome>> {
-    each_target(config, root, &aims(config, &Due::of(root, today)?), today, None, false)
+    each_target(config, root, &aims(config, &Due::of(root, today)?), today, None)
 }
 
 /// The same for these targets and no others.
@@ -125,7 +152,7 @@ pub(crate) fn check_these(
     root: &Root,
     today: Date,
 ) -> Result<Vec<Outcome>> {
-    each_target(config, root, &named(targets), today, None, false)
+    each_target(config, root, &named(targets), today, None)
 }
 
 /// Is there anything to refresh?
@@ -182,128 +209,94 @@ pub(crate) fn text(
     today: Date,
     reporter: &Reporter,
 ) -> Result<(String, NoteCounts)> {
-    let (selections, broken) = gather(root, &[repo], limits(config), today)?;
-    warn_of(&broken, reporter);
-    let selection = selections.into_iter().next().unwrap_or_default();
-    warn_of_room(&selection, repo, config, reporter);
-    Ok((render::section(&selection), selection.counts()))
+    let pool = Pool::read(&Index::at(root), vec![repo.map(str::to_owned)], today)?;
+    warn_of(&pool.broken, reporter);
+    Ok(only_section(&pool, config, reporter))
 }
 
-/// The state of the targets and of the limit for hot notes, for a caller that reads all notes anyway.
-pub(crate) struct Inspection<'a> {
-    config: &'a MemoryConfig,
-    aims: &'a [Aim],
-    /// The global one first, then each repository with a target.
-    audiences: Vec<Option<&'a str>>,
-    view: View,
-    waiting: &'a [Proposal],
+/// The section of just these notes.
+pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
+    // Those who ask for a note by its id get it, expired or not.
+    let mut pool = Pool::new(vec![None], Date::MIN, Vec::new(), Uses::default());
+    let chosen: Vec<Candidate> = notes.iter().map(|note| pool.chosen(note.clone())).collect();
+    pool.fill(chosen.into_iter());
+    only_section(&pool, config, reporter)
 }
 
-impl<'a> Inspection<'a> {
-    pub(super) fn of(
-        config: &'a MemoryConfig,
-        aims: &'a [Aim],
-        root: &Root,
-        waiting: &'a [Proposal],
-        today: Date,
-    ) -> Inspection<'a> {
-        let mut all = vec![None];
-        all.extend(audiences(aims).into_iter().flatten().map(Some));
-        let view = View::of(root, limits(config), today, waiting);
-        Inspection { config, aims, audiences: all, view, waiting }
-    }
+/// The section for the one audience of a pool.
+fn only_section(pool: &Pool, config: &MemoryConfig, reporter: &Reporter) -> (String, NoteCounts) {
+    let selection = pool.select(0, Limits::of(&config.agents_md));
+    let repo = pool.audiences.first().and_then(Option::as_deref);
+    Crowd::of(repo, &selection, config).iter().for_each(|crowd| crowd.warn(reporter));
+    (render::section(&selection), selection.counts())
+}
 
-    /// What to keep of a note; `None` if no audience sees it.
-    pub(super) fn candidate(&self, meta: &Meta, body: BodyFacts, path: &Path) -> Option<Candidate> {
-        // Without targets, only what hot notes and those before them take matters.
-        if self.aims.is_empty() && !gather::is_before_others(meta, body) {
-            return None;
-        }
-        gather::candidate(meta, body, path, &self.audiences, &self.view)
-    }
-
-    /// Writes nothing.
-    pub(super) fn judge(&self, candidates: impl Iterator<Item = Candidate>) -> (Vec<Outcome>, Vec<HotUse>) {
-        let candidates: Vec<Candidate> = candidates.collect();
-        let mut selections = gather::selections(&candidates, self.audiences.len(), self.view.limits);
-        for (audience, selection) in self.audiences.iter().zip(&mut selections) {
-            selection.waiting = gather::waiting_for(*audience, self.waiting);
-        }
-        let outcomes = place(self.aims, &self.audiences, &selections, false);
-        let hot_use = |(repo, selection): (&Option<&str>, Selection)| HotUse {
-            repo: repo.map(str::to_owned),
-            tokens: selection.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
-            most: self.config.agents_md.max_hot_tokens,
-            crowded_out: selection.crowded_out,
-        };
-        (outcomes, self.audiences.iter().zip(selections).map(hot_use).collect())
-    }
+/// A pool for everybody and the targets' repositories, for a caller that reads all notes anyway.
+pub(crate) fn pool_of(aims: &[Aim], root: &Root, waiting: &[Proposal], today: Date) -> Pool {
+    let repos = audiences(aims).into_iter().filter(Option::is_some);
+    Pool::of(root, [None].into_iter().chain(repos).collect(), today, waiting.to_vec())
 }
 
 /// The audiences of all targets, each once.
-fn audiences(aims: &[Aim]) -> Vec<Option<&str>> {
-    let mut audiences: Vec<Option<&str>> = Vec::new();
-    for aim in aims {
-        let repo = aim.target.repo.as_deref();
-        if !audiences.contains(&repo) {
-            audiences.push(repo);
+fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
+    let mut audiences: Vec<Option<String>> = Vec::new();
+    for Aim { target, .. } in aims {
+        if !audiences.contains(&target.repo) {
+            audiences.push(target.repo.clone());
         }
     }
     audiences
 }
 
-fn limits(config: &MemoryConfig) -> Limits {
-    let AgentsMd { max_hot_tokens, max_warm_tokens, max_warm, .. } = config.agents_md;
-    Limits::of(max_hot_tokens, max_warm_tokens).with_warm_notes(max_warm)
-}
-
+/// With a reporter it writes the targets and warns of what is amiss, without it only looks.
 fn each_target(
     config: &MemoryConfig,
     root: &Root,
     aims: &[Aim],
     today: Date,
     reporter: Option<&Reporter>,
-    is_to_write: bool,
 ) -> Result<Vec<Outcome>> {
     // Without targets, the notes are not even read.
     if aims.is_empty() {
         return Ok(Vec::new());
     }
-    let audiences = audiences(aims);
-    let (selections, broken) = gather(root, &audiences, limits(config), today)?;
+    let pool = Pool::read(&Index::at(root), audiences(aims), today)?;
+    let (outcomes, crowds) = place(aims, &pool, config, reporter.is_some());
     if let Some(reporter) = reporter {
-        for (repo, selection) in audiences.iter().zip(&selections) {
-            warn_of_room(selection, *repo, config, reporter);
-        }
-        warn_of(&broken, reporter);
+        crowds.iter().for_each(|crowd| crowd.warn(reporter));
+        warn_of(&pool.broken, reporter);
     }
-    Ok(place(aims, &audiences, &selections, is_to_write))
+    Ok(outcomes)
 }
 
-fn place(
+/// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
+pub(crate) fn place(
     aims: &[Aim],
-    audiences: &[Option<&str>],
-    selections: &[Selection],
+    pool: &Pool,
+    config: &MemoryConfig,
     is_to_write: bool,
-) -> Vec<Outcome> {
-    let sections: Vec<_> =
-        selections.iter().map(|selection| (render::section(selection), selection.counts())).collect();
+) -> (Vec<Outcome>, Vec<Crowd>) {
+    let (mut sections, mut crowds) = (Vec::new(), Vec::new());
+    for (audience, repo) in pool.audiences.iter().enumerate() {
+        let selection = pool.select(audience, Limits::of(&config.agents_md));
+        sections.push((repo, render::section(&selection), selection.counts()));
+        crowds.extend(Crowd::of(repo.as_deref(), &selection, config));
+    }
     let mut seen: Vec<(PathBuf, &Target)> = Vec::new();
     let mut outcomes = Vec::with_capacity(aims.len());
     for Aim { target, may_add } in aims {
-        let audience = audiences.iter().position(|repo| *repo == target.repo.as_deref());
-        let (section, shown) = audience.and_then(|index| sections.get(index)).cloned().unwrap_or_default();
-        let file = File::of(&target.path);
-        let standing = file.and_then(|file| {
+        let section = sections.iter().find(|(repo, ..)| **repo == target.repo);
+        let (text, shown) = section.map_or(("", NoteCounts::default()), |(_, text, shown)| (text, *shown));
+        let standing = File::of(&target.path).and_then(|file| {
             only_one_section(&file, target, &seen)?;
             seen.push((file.real.clone(), target));
-            let is_empty = shown == NoteCounts::default();
-            let placed = Placed { text: &section, is_empty, may_add: *may_add };
-            if is_to_write { file.refresh(&placed) } else { file.check(&placed) }
+            // Without notes, no file and no section is made.
+            let may_add = *may_add && shown != NoteCounts::default();
+            if is_to_write { file.refresh(text, may_add) } else { file.check(text, may_add) }
         });
         outcomes.push(Outcome { path: target.path.clone(), repo: target.repo.clone(), shown, standing });
     }
-    outcomes
+    (outcomes, crowds)
 }
 
 /// A file with two targets for different notes would change with every run.
@@ -317,38 +310,4 @@ fn only_one_section(file: &File, target: &Target, seen: &[(PathBuf, &Target)]) -
         .hint("take one of them out of agentsMd.targets")),
         None => Ok(()),
     }
-}
-
-fn warn_of_room(selection: &Selection, repo: Option<&str>, config: &MemoryConfig, reporter: &Reporter) {
-    let crowded_out = &selection.crowded_out;
-    let most = config.agents_md.max_hot_tokens;
-    // A limit of 0 is deliberate: no note is to be whole.
-    if crowded_out.is_empty() || most == 0 {
-        return;
-    }
-    let mut named = crowded_out.iter().take(NAMED).map(|title| format!("\"{title}\"")).collect::<Vec<_>>();
-    if crowded_out.len() > NAMED {
-        named.push(format!("{} more", crowded_out.len() - NAMED));
-    }
-    let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
-    reporter.warn(&format!(
-        "hot notes{whose} and your own take {} tokens, and agentsMd.maxHotTokens is {most}; shown as links: {}",
-        selection.hot_bytes.div_ceil(gather::BYTES_A_TOKEN),
-        named.join(", ")
-    ));
-}
-
-/// The section of just these notes.
-pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
-    // Those who ask for a note by its id get it, expired or not.
-    let view = View {
-        limits: limits(config),
-        today: Date::MIN,
-        with_changes: BTreeSet::new(),
-        uses: Default::default(),
-    };
-    let candidates: Vec<_> = notes.iter().map(|note| gather::chosen(note, &view)).collect();
-    let selection = gather::selections(&candidates, 1, limits(config)).into_iter().next().unwrap_or_default();
-    warn_of_room(&selection, None, config, reporter);
-    (render::section(&selection), selection.counts())
 }

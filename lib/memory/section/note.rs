@@ -5,6 +5,7 @@ use crate::memory::search::language::is_stop_word;
 use crate::memory::section::fences::fence;
 use crate::memory::section::sanitize;
 use crate::store::entry::{By, Meta, one_line};
+use crate::store::index::NoteView;
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -54,7 +55,7 @@ fn marks(meta: &Meta, waits: bool) -> String {
 }
 
 /// A whole note: its heading, an empty line, the body. Ends with a line end.
-pub(super) fn block(note: &Note, waits: bool) -> String {
+pub(crate) fn block(note: &Note, waits: bool) -> String {
     let meta = note.entry.meta();
     let heading = heading(meta, waits);
     let body = note.entry.body();
@@ -65,32 +66,43 @@ pub(super) fn block(note: &Note, waits: bool) -> String {
     if words(&body).eq(words(&meta.title)) { heading } else { format!("{heading}\n{body}") }
 }
 
-/// `- file name: what the name does not say`, as a line of the list. `note` is read only if the summary says nothing.
-pub(super) fn line<'a>(
-    meta: &Meta,
-    place: Place,
-    path: &Path,
-    waits: bool,
-    note: impl FnOnce() -> Option<&'a Note>,
-) -> String {
-    let name = plain(&path.file_name().unwrap_or_default().to_string_lossy());
-    let first = match place {
+/// The same in three lines, for a note that is too long: heading, summary, and the line that matters.
+pub(crate) fn excerpt(note: &Note, waits: bool, line: Option<&str>) -> String {
+    let meta = note.entry.meta();
+    let mut lines = vec![heading(meta, waits).trim_end().to_owned(), String::new()];
+    let shown = |text: &str| sanitize::body(text.as_bytes(), DEPTH).trim_end().to_owned();
+    lines.extend([meta.summary.as_str()].into_iter().chain(line).filter(|text| !text.is_empty()).map(shown));
+    lines.dedup();
+    lines.push(format!("The whole note: `memory read {}`", meta.id));
+    lines.join("\n") + "\n"
+}
+
+/// A note by its id and title, in a sentence of ours.
+pub(crate) fn named(note: &Note) -> String {
+    let meta = note.entry.meta();
+    format!("{} ({})", meta.id, sanitize::line(&title(meta)))
+}
+
+/// `- file name: what the name does not say`, as a line of the list. The note is read only if the summary says nothing.
+pub(super) fn line(view: &NoteView, waits: bool) -> String {
+    let name = plain(&view.path.file_name().unwrap_or_default().to_string_lossy());
+    let first = match view.place {
         // Somebody asked for it by its id.
         Place::Archive => "../archive/",
         Place::Topics if is_text(&name) => "",
         Place::Topics => "./",
     };
-    let text = match description(meta, note) {
+    let text = match description(view) {
         Some(description) => format!("{name}: {description}"),
         None => name,
     };
-    format!("- {first}{}{}", sanitize::line(&text), marks(meta, waits))
+    format!("- {first}{}{}", sanitize::line(&text), marks(&view.meta, waits))
 }
 
 /// The directory of the notes in use.
-pub(super) fn dir(place: Place, path: &Path) -> PathBuf {
-    let dir = path.parent().unwrap_or(path);
-    match (place, dir.parent()) {
+pub(super) fn dir(view: &NoteView) -> PathBuf {
+    let dir = view.path.parent().unwrap_or(&view.path);
+    match (view.place, dir.parent()) {
         (Place::Archive, Some(root)) => Root::at(root).topics(),
         _ => dir.to_path_buf(),
     }
@@ -105,12 +117,13 @@ pub(super) fn title(meta: &Meta) -> String {
 }
 
 /// What the title does not say: the summary, or the first sentence of the body that says more.
-fn description<'a>(meta: &Meta, note: impl FnOnce() -> Option<&'a Note>) -> Option<String> {
+fn description(view: &NoteView) -> Option<String> {
+    let meta = &view.meta;
     let summary = one_line(&meta.summary);
     if says_more(&summary, &meta.title) {
         return Some(cut(&summary, SUMMARY).into_owned());
     }
-    let body = note().map_or(&[][..], |note| note.entry.body());
+    let body = view.note().map_or(&[][..], |note| note.entry.body());
     let beginning = String::from_utf8_lossy(&body[..body.len().min(BEGINNING)]);
     let sentence = sentences(&beginning).find(|sentence| says_more(sentence, &meta.title));
     sentence.map(|sentence| cut_at_word(&sentence)).or_else(|| Some(summary).filter(|text| !text.is_empty()))

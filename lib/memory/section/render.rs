@@ -20,7 +20,7 @@ pub(crate) fn section(selection: &Selection) -> String {
         if !notes.is_empty() {
             let _ = writeln!(text, "\n### {part}");
         }
-        for note in notes {
+        for (_, note) in notes {
             let _ = write!(text, "\n{note}");
         }
     }
@@ -29,7 +29,7 @@ pub(crate) fn section(selection: &Selection) -> String {
         if let Some(dir) = &selection.dir {
             let _ = writeln!(text, "In {}:\n", code_of(dir));
         }
-        for line in &selection.lines {
+        for (_, line) in &selection.lines {
             let _ = writeln!(text, "{line}");
         }
     }

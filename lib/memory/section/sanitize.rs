@@ -25,7 +25,7 @@ pub(super) fn body(bytes: &[u8], depth: usize) -> String {
         Some((margins, open)) => inline(&lines, &margins, open, depth),
         None => lines
             .iter()
-            .map(|line| format!("> {}", escaped(line, &mut false)).trim_end().to_owned() + "\n")
+            .map(|line| format!("> {}", escaped(line, true, &mut false)).trim_end().to_owned() + "\n")
             .collect(),
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn body(bytes: &[u8], depth: usize) -> String {
 /// One line of text: a title in a heading of ours, or a summary at the end of a line. It holds no link, either: a list of
 /// ours would give it more weight than a note's text has.
 pub(super) fn line(text: &str) -> String {
-    escaped_as(&visible(text), &mut true, Links::Escaped)
+    escaped(&visible(text), false, &mut true)
 }
 
 /// `text` with `\n` for line ends, without invisible characters, and with U+FFFD for control characters.
@@ -88,10 +88,10 @@ fn inline(lines: &[&str], margins: &[Option<usize>], open: Option<Fence>, depth:
     for (n, line) in lines.iter().enumerate() {
         is_sure |= is_blank(line);
         let shown = match margins[n] {
-            None => escaped(line, &mut is_sure),
+            None => escaped(line, true, &mut is_sure),
             Some(..4) => line.replace(COMMENT, "&lt;!--"),
             // To some readers, so much indentation makes it text.
-            Some(_) => escaped(line, &mut false),
+            Some(_) => escaped(line, true, &mut false),
         };
         let is_below_text = n > 0 && !is_blank(lines[n - 1]) && !matches!(margins[n - 1], Some(..4));
         if is_below_text && margins[n].is_none() && is_underline(line) {
@@ -134,17 +134,7 @@ fn is_underline(line: &str) -> bool {
 
 /// A line of text with nothing live in it. Code spans stay as they are while `is_sure`: a backtick without a partner
 /// on its line may pair with one of a later line, so from there on, until an empty line, nothing is surely code.
-fn escaped(line: &str, is_sure: &mut bool) -> String {
-    escaped_as(line, is_sure, Links::Kept)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Links {
-    Kept,
-    Escaped,
-}
-
-fn escaped_as(line: &str, is_sure: &mut bool, links: Links) -> String {
+fn escaped(line: &str, keeps_links: bool, is_sure: &mut bool) -> String {
     let mut out = String::with_capacity(line.len() + 8);
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
@@ -161,13 +151,13 @@ fn escaped_as(line: &str, is_sure: &mut bool, links: Links) -> String {
                 out.push_str(&rest[..length].replace(COMMENT, "&lt;!--"));
             }
             '<' if (next.is_ascii_alphabetic() || "/!?".contains(next))
-                && !(links == Links::Kept && is_link(rest)) =>
+                && !(keeps_links && is_link(rest)) =>
             {
                 out.push_str("&lt;")
             }
             // The definition of a link would make one of the same words anywhere in the file.
             ']' if next == ':' => out.push_str("]\\"),
-            ']' if links == Links::Escaped && "([".contains(next) => out.push_str("]\\"),
+            ']' if !keeps_links && "([".contains(next) => out.push_str("]\\"),
             '!' if next == '[' => out.push_str("!\\"),
             '@' if !next.is_whitespace() && !out.ends_with(|c: char| c.is_alphanumeric() || c == '\\') => {
                 out.push_str("\\@");

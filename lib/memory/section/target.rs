@@ -42,33 +42,16 @@ impl Standing {
     }
 }
 
-/// The section for a file.
-pub(super) struct Placed<'a> {
-    pub(super) text: &'a str,
-    /// There are no notes, so no file and no section is created for it.
-    pub(super) is_empty: bool,
-    /// Where there is no section, one is added.
-    pub(super) may_add: bool,
-}
-
-impl Placed<'_> {
-    /// A file without a section stays as it is.
-    fn only_replaces(&self) -> bool {
-        self.is_empty || !self.may_add
-    }
-}
-
 pub(super) struct File {
     path: PathBuf,
     /// Without symlinks, so that two names of one file are recognised.
     pub(super) real: PathBuf,
 }
 
-/// What a refresh has to do.
-enum Step {
-    Nothing,
-    Make(Vec<u8>),
-    Replace { old: Vec<u8>, new: Vec<u8> },
+/// What a refresh has to do. A file that is not there is made.
+struct Change {
+    old: Option<Vec<u8>>,
+    new: Vec<u8>,
 }
 
 impl File {
@@ -76,31 +59,32 @@ impl File {
         Ok(File { path: path.to_path_buf(), real: real(path)? })
     }
 
-    /// Has the file a section, whatever its text?
-    pub(super) fn has_section(&self) -> Result<bool> {
-        match file::read(&self.real, CAP) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(e.into()),
-            Ok(bytes) => find(&bytes).map(|at| at.is_some()),
-        }
+    fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        file::if_exists(file::read(&self.real, CAP))
     }
 
-    pub(super) fn check(&self, placed: &Placed) -> Result<Standing> {
-        Ok(match self.step(placed)? {
-            Step::Nothing => Standing::Unchanged,
-            Step::Make(_) | Step::Replace { .. } => Standing::Stale,
+    /// Has the file a section, whatever its text?
+    pub(super) fn has_section(&self) -> Result<bool> {
+        Ok(match self.read()? {
+            Some(bytes) => find(&bytes)?.is_some(),
+            None => false,
         })
     }
 
-    pub(super) fn refresh(&self, placed: &Placed) -> Result<Standing> {
+    /// Unless `may_add`, a file without a section stays as it is, and none is made.
+    pub(super) fn check(&self, section: &str, may_add: bool) -> Result<Standing> {
+        Ok(if self.change(section, may_add)?.is_some() { Standing::Stale } else { Standing::Unchanged })
+    }
+
+    pub(super) fn refresh(&self, section: &str, may_add: bool) -> Result<Standing> {
         file::sweep_aged(&self.real, file::LEFT_BEHIND, |left| {
             left.is_empty() || memchr::memmem::find(left, START.as_bytes()).is_some()
         });
         for _ in 0..TRIES {
-            let (standing, done) = match self.step(placed)? {
-                Step::Nothing => return Ok(Standing::Unchanged),
-                Step::Make(new) => (Standing::Made, self.make(&new)?),
-                Step::Replace { .. } => (Standing::Written, self.replace(placed)?),
+            let (standing, done) = match self.change(section, may_add)? {
+                None => return Ok(Standing::Unchanged),
+                Some(Change { old: None, new }) => (Standing::Made, self.make(&new)?),
+                Some(_) => (Standing::Written, self.replace(section, may_add)?),
             };
             if done {
                 return Ok(standing);
@@ -109,16 +93,9 @@ impl File {
         Err(self.error("another program keeps changing it").hint("try again"))
     }
 
-    fn step(&self, placed: &Placed) -> Result<Step> {
-        let old = match file::read(&self.real, CAP) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && placed.only_replaces() => {
-                return Ok(Step::Nothing);
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Ok(Step::Make(spliced(b"", None, placed.text)));
-            }
-            Err(e) => return Err(e.into()),
-            Ok(old) => old,
+    fn change(&self, section: &str, may_add: bool) -> Result<Option<Change>> {
+        let Some(old) = self.read()? else {
+            return Ok(may_add.then(|| Change { old: None, new: spliced(b"", None, section) }));
         };
         if old.starts_with(b"\xff\xfe") || old.starts_with(b"\xfe\xff") {
             return Err(self.error("it is UTF-16").hint("save it as UTF-8"));
@@ -127,11 +104,11 @@ impl File {
             self.error(&format!("its markers are broken: {}", error.message()))
                 .hint("keep one section from start to end, or none, and delete the other markers")
         })?;
-        if at.is_none() && placed.only_replaces() {
-            return Ok(Step::Nothing);
+        if at.is_none() && !may_add {
+            return Ok(None);
         }
-        let new = spliced(&old, at.as_ref(), placed.text);
-        Ok(if new == old { Step::Nothing } else { Step::Replace { old, new } })
+        let new = spliced(&old, at.as_ref(), section);
+        Ok((new != old).then_some(Change { old: Some(old), new }))
     }
 
     /// `false` if another program has created it meanwhile.
@@ -161,7 +138,7 @@ impl File {
     }
 
     /// `false` if another program has changed it meanwhile.
-    fn replace(&self, placed: &Placed) -> Result<bool> {
+    fn replace(&self, section: &str, may_add: bool) -> Result<bool> {
         let metadata = fs::metadata(&self.real)?;
         if metadata.permissions().readonly() {
             let error = self.error("it is read-only");
@@ -176,7 +153,7 @@ impl File {
             return Ok(false);
         };
         // Read again under the lock.
-        let Step::Replace { old, new } = self.step(placed)? else { return Ok(false) };
+        let Some(Change { old: Some(old), new }) = self.change(section, may_add)? else { return Ok(false) };
         let mut has_changed = false;
         let replaced = file::replace(&self.real, |beside| {
             beside.write_all(&new)?;

@@ -53,23 +53,17 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
     let meta = Meta {
         title: from.text()?.to_owned(),
         summary: from.text()?.to_owned(),
-        tags: from.list(|from| Some(from.text()?.to_owned()))?,
-        outside: from.list(|from| Some(from.text()?.to_owned()))?,
+        tags: from.list(|from| owned(from.text()?))?,
+        outside: from.list(|from| owned(from.text()?))?,
         status: Status::parse(from.text()?)?,
         tier: Tier::parse(from.text()?)?,
         scope: Scope::parse(from.text()?)?,
         pinned: from.number()? == 1,
-        until: match optional(&mut from)? {
-            None => None,
-            Some(day) => Some(day.parse().ok()?),
-        },
+        until: optional(&mut from, |day| day.parse().ok())?,
         // No rank is 0.
         rank: Some(u8::try_from(from.number()?).ok()?).filter(|rank| *rank > 0),
-        by: match optional(&mut from)? {
-            None => None,
-            Some(word) => Some(By::parse(&word)?),
-        },
-        written: optional(&mut from)?,
+        by: optional(&mut from, By::parse)?,
+        written: optional(&mut from, owned)?,
         used: from.number()?,
         last_used: match from.number()? {
             0 => None,
@@ -79,19 +73,16 @@ pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
         updated_at: from.signed()?,
         sources: from.list(|from| {
             Some(Source {
-                harness: optional(from)?,
-                thread_id: optional(from)?,
-                repo: optional(from)?,
-                cwd: optional(from)?,
-                at: optional(from)?,
+                harness: optional(from, owned)?,
+                thread_id: optional(from, owned)?,
+                repo: optional(from, owned)?,
+                cwd: optional(from, owned)?,
+                at: optional(from, owned)?,
                 other: Vec::new(),
             })
         })?,
         aliases: from.list(|from| EntryId::whole(from.text()?))?,
-        superseded_by: match optional(&mut from)? {
-            None => None,
-            Some(id) => Some(EntryId::whole(&id)?),
-        },
+        superseded_by: optional(&mut from, EntryId::whole)?,
         id,
     };
     from.0.is_empty().then_some(meta)
@@ -104,11 +95,16 @@ fn put_optional(to: &mut Vec<u8>, text: Option<&str>) {
     }
 }
 
-fn optional(from: &mut Unpack<'_>) -> Option<Option<String>> {
+/// What `read` makes of a text, if there is one.
+fn optional<T>(from: &mut Unpack<'_>, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
     match from.number()? {
         0 => Some(None),
-        _ => Some(Some(from.text()?.to_owned())),
+        _ => Some(Some(read(from.text()?)?)),
     }
+}
+
+fn owned(text: &str) -> Option<String> {
+    Some(text.to_owned())
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 #![allow(clippy::disallowed_methods, reason = "tests do to files what people and editors do")]
 
 use super::*;
+use crate::base::file::Stamp;
 use crate::base::packed::checksum;
-use crate::memory::search::cache::content::HEADER_BYTES;
-use crate::memory::search::find::{Wanted, find, metadata};
+use crate::memory::search::find::Wanted;
+use crate::memory::search::query::Query;
+use crate::memory::search::vocabulary::{Vocabulary, each_count};
 use crate::store::entry::{Meta, Tier};
-use crate::store::persistence::Place;
-use crate::store::topics::Topics;
+use crate::store::index::tests::settle;
+use crate::store::index::{HEADER_BYTES, NoteView};
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -79,7 +81,7 @@ impl Stored {
     }
 
     fn cache(&self) -> PathBuf {
-        self.root.state().join(NAME)
+        self.root.state().join(FORMAT.name)
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -94,35 +96,44 @@ impl Stored {
         files[self.below(files.len())].clone()
     }
 
-    /// What every query and a listing say, with this cache. Paths included.
-    fn answers(&self, cache: &Cache) -> String {
-        let topics = Topics::at(&self.root);
+    fn index(&self) -> Index {
+        Index { least: ONE, ..Index::at(&self.root) }
+    }
+
+    /// Without a cache.
+    fn live(&self) -> Index {
+        let cache = OnceLock::from(NoteCache::empty(&self.root, FORMAT));
+        Index { cache, ..Index::at(&self.root) }
+    }
+
+    /// What every query and a listing say. Paths included.
+    fn answers(&self, index: &Index) -> String {
         let mut all = String::new();
         let hot = |meta: &Meta| meta.tier == Tier::Hot;
         for query in QUERIES {
             for (wanted, most) in [(None, usize::MAX), (Some(&hot as &Wanted<'_>), 3)] {
                 let query = Query::parse(query);
-                let found = find(&topics, Place::Topics, cache, &query, wanted, most).unwrap();
+                let found = index.find(Place::Topics, &query, wanted, most).unwrap();
                 all += &format!("{:?}\n", (found.found, found.loosened, found.broken));
             }
         }
-        all + &self.listing(cache)
+        all + &self.listing(index)
     }
 
-    fn listing(&self, cache: &Cache) -> String {
-        let topics = Topics::at(&self.root);
-        let listed = metadata(&topics, Place::Topics, cache, |meta, file| (meta, file.path())).unwrap();
-        format!("{listed:?}")
+    fn listing(&self, index: &Index) -> String {
+        format!("{:?}", index.scan(Place::Topics, |view: NoteView| view).unwrap())
     }
 
     #[track_caller]
     fn is_right(&self, after: &str) -> usize {
-        let live = self.answers(&Cache::none());
-        let cache = Cache::open_with(&self.root, Part::Words, ONE);
-        assert!(self.answers(&cache) == live, "after {after}: the cache gives another answer");
-        let heads = Cache::open_with(&self.root, Part::Metadata, ONE);
-        assert!(live.ends_with(&self.listing(&heads)), "after {after}: the cache gives another listing");
-        cache.hits.load(Ordering::Relaxed)
+        let live = self.answers(&self.live());
+        let index = self.index();
+        assert!(self.answers(&index) == live, "after {after}: the cache gives another answer");
+        assert!(
+            live.ends_with(&self.listing(&self.index())),
+            "after {after}: the cache gives another listing"
+        );
+        index.cache().counted().0
     }
 
     /// Writes a cache that knows all notes, though they are as young as the test.
@@ -130,20 +141,11 @@ impl Stored {
         // Longer than a tick of the file system's clock.
         std::thread::sleep(Duration::from_millis(20));
         write(&self.root).unwrap();
-        let mut bytes = fs::read(self.cache()).unwrap();
-        let at = |number: usize| number * 8..number * 8 + 8;
-        let began = i64::from_le_bytes(bytes[at(3)].try_into().unwrap());
         // As if the notes had been read three seconds later than they were. The tests that need the rule of the young
         // do without this.
-        bytes[at(3)].copy_from_slice(&(began + LATER).to_le_bytes());
-        bytes[at(4)].copy_from_slice(&(-LATER).to_le_bytes());
-        let sum = checksum(&bytes[..HEADER_BYTES - 8]);
-        bytes[at(10)].copy_from_slice(&sum.to_le_bytes());
-        fs::write(self.cache(), bytes).unwrap();
+        settle(&self.cache());
     }
 }
-
-const LATER: i64 = 2_500_000_000;
 
 fn set_modified(path: &Path, time: SystemTime) {
     fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
@@ -288,16 +290,19 @@ fn a_cache_from_the_future_is_not_used() {
 fn a_spoilt_cache_is_not_used() {
     let store = Stored::with_notes(9, 10);
     store.settle();
-    let live = store.answers(&Cache::none());
+    let live = store.answers(&store.live());
     let whole = fs::read(store.cache()).unwrap();
-    let lists = whole.len() - lists_length(&whole);
+    let lists = lists_start(&whole);
+    let is_used = |index: &Index| {
+        index.cache().len() > 0
+            && Vocabulary::read(index.cache()).is_some_and(|vocabulary| !vocabulary.words.is_empty())
+    };
     let spoil = |bytes: &[u8]| {
         fs::write(store.cache(), bytes).unwrap();
-        let cache = Cache::open_with(&store.root, Part::Words, ONE);
         // What is wrong with a list is seen when it is read.
         let is_seen = bytes.len() != whole.len() || bytes[..lists] != whole[..lists];
-        assert_eq!(is_seen, cache.content().notes.is_empty() && cache.content().vocabulary.is_empty());
-        assert!(store.answers(&cache) == live);
+        assert_eq!(is_seen, !is_used(&store.index()));
+        assert!(store.answers(&store.index()) == live);
     };
     for at in (0..whole.len()).step_by(whole.len() / 60) {
         spoil(&whole[..at]);
@@ -310,23 +315,23 @@ fn a_spoilt_cache_is_not_used() {
     fs::write(store.cache(), &whole).unwrap();
     let other = Stored::new(10);
     fs::write(other.cache(), &whole).unwrap();
-    assert!(Cache::open_with(&other.root, Part::Words, ONE).content().notes.is_empty());
-    assert!(!Cache::open_with(&store.root, Part::Words, ONE).content().notes.is_empty());
+    assert!(!is_used(&other.index()));
+    assert!(is_used(&store.index()));
 }
 
 #[test]
 fn a_cache_with_a_spoilt_list_is_removed() {
     let store = Stored::with_notes(13, 10);
     store.settle();
-    let live = store.answers(&Cache::none());
+    let live = store.answers(&store.live());
     let mut bytes = fs::read(store.cache()).unwrap();
-    let lists = bytes.len() - lists_length(&bytes);
+    let lists = lists_start(&bytes);
     bytes[lists..].iter_mut().for_each(|byte| *byte ^= 1);
     fs::write(store.cache(), &bytes).unwrap();
-    let cache = Cache::open_with(&store.root, Part::Words, ONE);
-    assert!(Occurrences::of(&Query::parse("zebra"), &cache).is_some(), "no list is read");
+    let index = store.index();
+    assert!(Query::parse("zebra").counts_in(index.cache()).is_some(), "no list is read");
     assert!(store.cache().exists());
-    assert!(store.answers(&cache) == live);
+    assert!(store.answers(&index) == live);
     assert!(!store.cache().exists());
     // It is spoilt when it is written anew.
     fs::write(store.cache(), &bytes).unwrap();
@@ -334,9 +339,18 @@ fn a_cache_with_a_spoilt_list_is_removed() {
     assert!(!store.cache().exists());
 }
 
-/// How long the lists at the end of a cache are, in bytes.
-fn lists_length(cache: &[u8]) -> usize {
-    usize::try_from(u64::from_le_bytes(cache[72..80].try_into().unwrap())).unwrap()
+/// Where the lists begin: behind the records, a length, a checksum and the vocabulary of that length.
+fn lists_start(cache: &[u8]) -> usize {
+    let start = records_end(cache);
+    start + 16 + number(cache, start)
+}
+
+fn records_end(cache: &[u8]) -> usize {
+    HEADER_BYTES + number(cache, 32)
+}
+
+fn number(cache: &[u8], at: usize) -> usize {
+    usize::try_from(u64::from_le_bytes(cache[at..at + 8].try_into().unwrap())).unwrap()
 }
 
 /// Damage that the checksums would have found: still no panic.
@@ -349,19 +363,17 @@ fn any_bytes_can_be_read() {
         let mut bytes = whole.clone();
         let at = HEADER_BYTES + store.below(bytes.len() - HEADER_BYTES);
         bytes[at] = store.below(256) as u8;
-        let heads = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
-        let lists = bytes.len() - lists_length(&bytes);
-        let sums = [
-            checksum(&bytes[HEADER_BYTES..HEADER_BYTES + heads]),
-            checksum(&bytes[HEADER_BYTES + heads..lists]),
-        ];
-        bytes[48..56].copy_from_slice(&sums[0].to_le_bytes());
-        bytes[64..72].copy_from_slice(&sums[1].to_le_bytes());
+        let records = records_end(&bytes);
+        let sum = checksum(&bytes[HEADER_BYTES..records]);
+        bytes[40..48].copy_from_slice(&sum.to_le_bytes());
         let sum = checksum(&bytes[..HEADER_BYTES - 8]);
         bytes[HEADER_BYTES - 8..HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
+        let words = records + 16..(records + 16).saturating_add(number(&bytes, records)).min(bytes.len());
+        let sum = checksum(&bytes[words]);
+        bytes[records + 8..records + 16].copy_from_slice(&sum.to_le_bytes());
         fs::write(store.cache(), &bytes).unwrap();
-        let cache = Cache::open_with(&store.root, Part::Words, ONE);
-        store.answers(&cache);
+        let index = store.index();
+        store.answers(&index);
     }
 }
 
@@ -384,8 +396,8 @@ fn any_list_can_be_read() {
 fn what_was_checked_before_a_merge_does_not_hide_it() {
     let store = Stored::with_notes(17, 20);
     store.settle();
-    let cache = Cache::open_with(&store.root, Part::Words, ONE);
-    cache.content().check_ahead(i64::MAX);
+    let index = store.index();
+    index.cache().check_ahead(i64::MAX);
     let files = store.files();
     let [gone, kept] = [&files[3], &files[4]];
     let merged = fs::read_to_string(kept).unwrap() + &fs::read_to_string(gone).unwrap() + "zebra";
@@ -393,24 +405,24 @@ fn what_was_checked_before_a_merge_does_not_hide_it() {
     fs::write(&new, merged).unwrap();
     fs::rename(&new, kept).unwrap();
     fs::remove_file(gone).unwrap();
-    assert_eq!(store.answers(&cache), store.answers(&Cache::none()));
+    assert_eq!(store.answers(&index), store.answers(&store.live()));
 }
 
 #[test]
 fn two_writers_and_many_readers_agree() {
     let store = Stored::with_notes(12, 60);
-    let live = store.answers(&Cache::none());
+    let live = store.answers(&store.live());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| (0..20).for_each(|_| write(&store.root).unwrap()));
         }
         for _ in 0..20 {
-            let cache = Cache::open_with(&store.root, Part::Words, ONE);
-            assert!(store.answers(&cache) == live);
+            let index = store.index();
+            assert!(store.answers(&index) == live);
         }
     });
     let left: Vec<_> = fs::read_dir(store.root.state()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left, [NAME]);
+    assert_eq!(left, [FORMAT.name]);
 }
 
 #[test]
@@ -423,16 +435,17 @@ fn it_is_written_when_enough_differs() {
     };
     (0..100).for_each(|number| put(&mut store, number));
     let asked = |store: &Stored, least: usize| {
-        let cache = Cache::open_with(&store.root, Part::Words, least);
-        store.answers(&cache);
-        let (hits, misses) = (cache.hits.load(Ordering::Relaxed), cache.misses.load(Ordering::Relaxed));
+        let index = Index { least, ..Index::at(&store.root) };
+        store.answers(&index);
+        let (hits, misses) = index.cache().counted();
         // As if the files were older than two seconds.
         let young = 19 * store.files().len() - hits - misses;
-        cache.misses.fetch_add(young, Ordering::Relaxed);
-        cache.keep_up().unwrap();
+        let long_ago = Some(Stamp { size: 0, modified: 0, changed: 0, inode: 0, device: 0 });
+        (0..young).for_each(|_| index.cache().missed(long_ago));
+        index.keep_up().unwrap();
         store.cache().exists()
     };
     assert!(!asked(&store, 19 * 101), "a small store does without");
     assert!(asked(&store, 100));
-    assert!(!Cache::open_with(&store.root, Part::Words, 100).content().notes.is_empty());
+    assert!(store.index().cache().len() > 0);
 }

@@ -1,0 +1,113 @@
+//! The notes of a store, each seen once: from the cache where it knows them, or else from their files.
+
+use crate::base::error::Result;
+use crate::base::parallel;
+use crate::memory::search::vocabulary::{FORMAT, write};
+use crate::store::entry::{EntryId, pack};
+use crate::store::index::{Known, LEAST, NoteCache, NoteView};
+use crate::store::persistence::{Broken, Note, Place, Scan};
+use crate::store::place::Root;
+use crate::store::topics::{NoteFile, Topics, read};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+pub(crate) struct Index {
+    root: Root,
+    pub(super) topics: Topics,
+    /// It is read when it is first asked.
+    cache: OnceLock<NoteCache>,
+    /// Of fewer notes no cache is written.
+    least: usize,
+}
+
+impl Index {
+    pub(crate) fn at(root: &Root) -> Index {
+        Index { root: root.clone(), topics: Topics::at(root), cache: OnceLock::new(), least: LEAST }
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    pub(super) fn cache(&self) -> &NoteCache {
+        self.cache.get_or_init(|| NoteCache::open(&self.root, FORMAT))
+    }
+
+    /// What `of_known` or `of_read` makes of all notes in a place. `ahead` runs while they are listed.
+    pub(super) fn each<'a, T: Send>(
+        &'a self,
+        place: Place,
+        ahead: impl FnOnce() + Send,
+        of_known: impl Fn(Known<'a>) -> Option<(EntryId, T)> + Sync,
+        of_read: impl Fn(Note) -> (EntryId, T) + Sync,
+    ) -> Result<Scan<T>> {
+        let ahead = || {
+            if place == Place::Topics {
+                ahead();
+                self.cache().check_ahead(self.cache().settled());
+            }
+        };
+        let look = |file: NoteFile| -> Result<_, Option<Broken>> {
+            self.cache().look(file, &of_known, |note, stamp| {
+                // What cannot be packed will not be known another time either.
+                if place == Place::Topics && pack(note.entry.meta()).is_some() {
+                    self.cache().missed(stamp);
+                }
+                of_read(note)
+            })
+        };
+        parallel::with_ahead(ahead, || self.topics.scan_with(&[place], look))
+    }
+
+    /// What `each` makes of all notes in a place.
+    pub(crate) fn scan<T: Send>(&self, place: Place, each: impl Fn(NoteView) -> T + Sync) -> Result<Scan<T>> {
+        let of = |view: NoteView| (view.meta.id.clone(), each(view));
+        self.each(place, || (), |known| known.view().map(of), |note| of(NoteView::without_text(note)))
+    }
+
+    /// The notes with these ids, wherever they are; `None` for one that is gone. The cache says where most of them are: to list
+    /// a large directory takes as long as to search it.
+    pub(crate) fn notes<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a EntryId>,
+    ) -> Result<Vec<(EntryId, Option<Note>)>> {
+        let mut notes: BTreeMap<EntryId, Option<Note>> = ids.map(|id| (id.clone(), None)).collect();
+        for known in self.cache().all() {
+            if let Some(id) = known.id()
+                && let Some(note) = notes.get_mut(&id)
+            {
+                *note = known.path().and_then(|path| own(&id, Place::Topics, &path));
+            }
+        }
+        if notes.values().any(Option::is_none) {
+            let files = self.topics.files(&[Place::Topics, Place::Archive])?;
+            for file in (0..files.len()).map(|number| files.get(number)) {
+                let id = file.name.to_str().and_then(EntryId::at_end_of);
+                if let Some(id) = id
+                    && let Some(note @ None) = notes.get_mut(&id)
+                {
+                    *note = own(&id, file.place, &file.path());
+                }
+            }
+        }
+        Ok(notes.into_iter().collect())
+    }
+
+    /// Writes the cache anew if so much differs that the next query gains by it. To be called after a scan of all notes,
+    /// and when the answer is out.
+    ///
+    /// # Errors
+    /// It cannot be written. The old one, if there is one, is as good as before.
+    pub(crate) fn keep_up(&self) -> Result<()> {
+        if self.cache().is_outdated(self.least) { write(&self.root) } else { Ok(()) }
+    }
+}
+
+/// The note in a file, if it is the one with this id.
+fn own(id: &EntryId, place: Place, path: &Path) -> Option<Note> {
+    read(place, path).ok().filter(|note| note.entry.meta().id == *id)
+}
+
+#[cfg(test)]
+mod tests;
