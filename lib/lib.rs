@@ -22,7 +22,10 @@ pub use base::error::{Error, ErrorKind, Fault, Result};
 
 /// What both pipelines have in common: machines, effects, events.
 pub mod pipeline {
-    pub use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
+    pub use crate::memory::pipeline::{
+        Answer, Begun, Done, Effect, Ending, Event, Failure, Judgement, MayAsk, Pipeline, Question,
+        SecondLook, State, Task, Then, Work,
+    };
     pub use crate::memory::redact::Redactor;
 }
 
@@ -43,11 +46,10 @@ pub mod consolidate {
     };
     pub use crate::memory::consolidate::related::{RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        Action, BatchSource, Claimed, Lengths, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting,
-        Work, Written, share_out,
+        Action, Claimed, Lengths, Outcome, Slice, Verdict, Waiting, Work, Written, share_out,
     };
     pub use crate::memory::consolidate::write::write;
-    pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};
+    pub use crate::memory::consolidate::{Consolidate, State};
     pub use crate::memory::outside::Provenance;
     pub use crate::memory::record::{Record, Speaker};
 }
@@ -64,8 +66,8 @@ pub mod defrag {
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;
     pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};
-    pub use crate::memory::defrag::work::{News, Part, Scanned, Work};
-    pub use crate::memory::defrag::{Asking, Defrag, Done, State, Task};
+    pub use crate::memory::defrag::work::{Part, Scanned, Work};
+    pub use crate::memory::defrag::{Defrag, State};
 }
 
 /// Notes and where they are kept.

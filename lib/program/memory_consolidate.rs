@@ -6,12 +6,12 @@ use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::base::{signal, stdin};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{Change, PlannedNote};
-use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, waiting};
+use crate::memory::consolidate::queue::{Queue, retry_failed, waiting};
+use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::work::{Action, Waiting, Written};
-use crate::memory::pipeline::runner::{Applied, Host, Run, Runner};
+use crate::memory::pipeline::runner::{Host, Run, Runner};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::program::notes::piped_in;
@@ -184,15 +184,15 @@ const NOTHING: &str = "nothing waits that may be asked about now";
 type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Overlay<Topics>>>;
 
 fn runner<'a>(run: Run<'a>, notes: Overlay<Topics>, queue: Queue, opened: &'a Opened) -> Consolidation<'a> {
-    let machine =
+    let pipeline =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
     Runner::new(
         run,
         ConsolidateHost {
-            machine,
+            pipeline,
             notes,
             queue,
-            heard: Heard::default(),
+            readings: Readings::default(),
             max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
             is_refreshed: false,
             looked_up: None,
@@ -221,9 +221,7 @@ fn consolidate(
             ending
         }
         Some(reply) => {
-            let root = runner.run.root;
-            let Applied { parts_left } =
-                runner.apply(reply, |batch, state| claim_for(batch, state.sources(), root))?;
+            let parts_left = runner.apply(reply)?;
             if parts_left > 0 && !args.quiet {
                 let parts = if parts_left == 1 {
                     "1 part of it is"

@@ -9,7 +9,7 @@ use crate::memory::defrag::host::{DefragHost, Summary};
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::show;
 use crate::memory::defrag::undo::{self, Undone};
-use crate::memory::pipeline::runner::{Applied, Run, Runner};
+use crate::memory::pipeline::runner::{Run, Runner};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
@@ -195,12 +195,12 @@ const NOTHING: &str = "nothing has changed since the last defrag (--force asks a
 type Defragmentation<'a> = Runner<'a, DefragHost<'a, Overlay<Topics>>>;
 
 fn runner<'a>(run: Run<'a>, notes: Overlay<Topics>, opened: &'a Opened, args: &Args) -> Defragmentation<'a> {
-    let machine = Defrag {
+    let pipeline = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),
         allows_loss: args.allow_loss,
     };
-    Runner::new(run, DefragHost { machine, notes, is_forced: args.force, summary: Summary::default() })
+    Runner::new(run, DefragHost { pipeline, notes, is_forced: args.force, summary: Summary::default() })
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
@@ -213,7 +213,7 @@ fn defrag(
     let ending = match reply {
         None => runner.run()?,
         Some(reply) => {
-            let Applied { parts_left } = runner.apply(reply, |_, _| Ok(()))?;
+            let parts_left = runner.apply(reply)?;
             if parts_left > 0 && !args.quiet {
                 let parts = if parts_left == 1 { "1 part is" } else { &format!("{parts_left} parts are") };
                 runner.run.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));

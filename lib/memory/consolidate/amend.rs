@@ -1,6 +1,6 @@
 //! What a reply does to the changes that wait: another text for one, or an end to it; and which of them a new one joins.
 
-use crate::memory::consolidate::decide::{Decision, Judge};
+use crate::memory::consolidate::land::{Decision, Judge};
 use crate::memory::consolidate::pending::is_of;
 use crate::memory::consolidate::plan::{Change, PlannedWithdrawal};
 use crate::memory::consolidate::reply::{Proposed, Withdrawn};

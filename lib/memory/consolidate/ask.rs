@@ -9,7 +9,7 @@ use crate::store::entry::{EntryId, Scope};
 use crate::store::proposal::ProposalId;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Everything that a prompt shows.
@@ -69,7 +69,7 @@ pub struct RelatedNote {
 
 impl Material {
     /// The notes that are shown whole, with their fingerprints.
-    pub(super) fn updatable(&self) -> BTreeMap<EntryId, String> {
+    pub(super) fn whole(&self) -> BTreeMap<EntryId, String> {
         let whole = self.related.iter().filter(|note| note.body.is_some());
         whole.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
     }
@@ -80,8 +80,9 @@ impl Material {
     }
 
     /// The notes of which only title and summary are shown.
-    pub(super) fn listed(&self) -> BTreeSet<EntryId> {
-        self.related.iter().filter(|note| note.body.is_none()).map(|note| note.id.clone()).collect()
+    pub(super) fn listed(&self) -> BTreeMap<EntryId, String> {
+        let listed = self.related.iter().filter(|note| note.body.is_none());
+        listed.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Captured notes: a person's is filed in the person's words, an agent's reaches no further than its repository.
 
-use crate::memory::consolidate::decide::Judge;
 use crate::memory::consolidate::gather::is_persons;
+use crate::memory::consolidate::land::Judge;
 use crate::memory::consolidate::plan::{Change, Origin, PlannedNote};
 use crate::memory::consolidate::reply::{Proposed, Reply};
 use crate::memory::links::new_id;

@@ -5,11 +5,12 @@ use crate::memory::consolidate::amend::{amended, settle, withdrawn};
 use crate::memory::consolidate::captured::{
     agents_notes, as_it_is, filed_for, is_in_own_words, is_of_one_note, own_notes, own_words,
 };
-use crate::memory::consolidate::decide::Judge;
+use crate::memory::consolidate::land::Judge;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
 use crate::memory::consolidate::reply::{self, Asked, Proposed, Reply};
-use crate::memory::consolidate::work::{Verdict, Work};
+use crate::memory::consolidate::work::{Claimed, Verdict, Work};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
+use crate::memory::pipeline::{Judgement, MayAsk};
 use crate::memory::record::{Record, Speaker};
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
@@ -35,62 +36,43 @@ pub struct Known {
     pub entries: BTreeMap<String, QueueEntry>,
     /// Who said what in what was shown, and before it.
     pub record: Rc<Record>,
-    /// The changes that wait for a person and were shown, as they are now.
-    pub waiting: Vec<Proposal>,
-    /// All that wait.
+    /// All changes that wait for a person.
     pub proposals: Vec<Proposal>,
-}
-
-pub(crate) type Verdicts = Vec<(String, Verdict)>;
-
-/// What comes of a reply.
-pub(crate) enum Judgement {
-    Plan(Plan, Verdicts),
-    /// The model wants to see these notes first.
-    Look(Vec<EntryId>),
-    /// The reply cannot be used.
-    Unusable(Vec<String>),
-    /// It can be used; without these faults, more of it could.
-    Improvable(Vec<String>),
-}
-
-/// Which further questions may be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MayAsk {
-    pub(crate) look: bool,
-    pub(crate) repair: bool,
 }
 
 /// What the reply to the part under way comes to.
 pub(crate) fn judged(
-    work: &Work,
+    work: &mut Work,
     reply: &str,
     known: Known,
-    may_ask: MayAsk,
+    may: MayAsk,
     redactor: &Redactor,
-) -> Judgement {
-    let asked = Asked { batch: &work.batch, sources: work.shown_ids().into_iter().collect() };
+) -> Judgement<Plan> {
+    let asked = Asked { batch: &work.batch, sources: work.shown_ids().collect() };
     let reply = match reply::parse(reply, &asked) {
         Ok(reply) => reply,
         Err(faults) => return Judgement::Unusable(faults),
     };
     let mut warnings = reply.warnings.clone();
     let wanted = unseen(work, &reply, &known);
-    if !wanted.is_empty() && may_ask.look {
+    if !wanted.is_empty() && may.look {
         return Judgement::Look(wanted);
     }
     warnings.extend(
         reply
             .want
             .iter()
-            .filter(|id| !work.updatable.contains_key(id))
+            .filter(|id| !work.shown.contains_key(id))
             .map(|id| format!("the model wants to see {id}, and is not asked again")),
     );
-    let Known { at, ids, notes, made, tags, entries, record, waiting, mut proposals } = known;
+    let Known { at, ids, notes, made, tags, entries, record, mut proposals } = known;
+    // What waits and was shown, as it is now.
+    let is_shown = |proposal: &&Proposal| work.own.shown_changes.contains(&proposal.id);
+    let waiting: Vec<Proposal> = proposals.iter().filter(is_shown).cloned().collect();
     let record = with_waiting(record, &waiting);
     let mut judge = Judge {
         notes,
-        seen: work.updatable.clone(),
+        seen: work.shown.clone(),
         made,
         repos: entries.values().filter_map(|entry| entry.context.repo.clone()).collect(),
         is_outside: entries.values().any(|entry| entry.context.repo.is_none()),
@@ -117,7 +99,7 @@ pub(crate) fn judged(
         faults.extend(decision.faults.iter().map(|fault| format!("entries[{index}]: {fault}")));
         planned.extend(decision.changes.into_iter().map(|change| (Some(entry), change)));
     }
-    if !faults.is_empty() && may_ask.repair {
+    if !faults.is_empty() && may.repair {
         return Judgement::Improvable(faults);
     }
     planned
@@ -147,7 +129,8 @@ pub(crate) fn judged(
     let mut changes = linked(planned, &ids, &notes, &proposals, &mut warnings);
     settle(filed.iter_mut().map(|change| (None, change)), &mut proposals);
     changes.extend(filed);
-    Judgement::Plan(Plan { at, changes, warnings }, verdicts)
+    work.own.verdicts.extend(verdicts);
+    Judgement::Plan(Plan { at, changes, warnings })
 }
 
 /// What waits is from outside, whoever proposed it: it must not land because the prompt showed it.
@@ -181,7 +164,7 @@ fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
     let updated = reply.entries.iter().filter_map(Proposed::updates);
     let retired = reply.retire.iter().map(|retired| retired.id.clone());
     let mut ids: Vec<EntryId> = reply.want.iter().cloned().chain(updated).chain(retired).collect();
-    ids.retain(|id| known.ids.contains(id) && !work.updatable.contains_key(id));
+    ids.retain(|id| known.ids.contains(id) && !work.shown.contains_key(id));
     ids.sort();
     ids.dedup();
     ids
@@ -242,21 +225,20 @@ fn linked(
 }
 
 /// Without an LLM: the captured notes, as they are.
-pub(super) fn as_they_are(work: &Work, known: Known, redactor: &Redactor) -> (Plan, Verdicts) {
+pub(super) fn as_they_are(work: &mut Work, known: Known, redactor: &Redactor) -> Plan {
     let Known { at, ids, tags, entries, record, mut proposals, .. } = known;
     let mut judge = Judge::new(at, ids, tags, &record, redactor);
     let mut changes = Vec::new();
-    let mut verdicts = Vec::new();
-    let open = work.sources.iter().filter(|source| !work.verdicts.contains_key(&source.queue_id));
-    for source in open {
-        let Some(entry) = entries.get(&source.queue_id) else { continue };
-        let filed = as_it_is(entry, &mut judge);
+    let Claimed { queue_ids, verdicts, .. } = &mut work.own;
+    for id in queue_ids.iter() {
+        let entry = entries.get(id).filter(|_| !verdicts.contains_key(id));
+        let filed = entry.map(|entry| as_it_is(entry, &mut judge)).unwrap_or_default();
         if !filed.is_empty() {
             changes.extend(filed);
-            verdicts.push((source.queue_id.clone(), Verdict::Processed(None)));
+            verdicts.insert(id.clone(), Verdict::Processed(None));
         }
     }
     let warnings = judge.warnings;
     settle(changes.iter_mut().map(|change| (None, change)), &mut proposals);
-    (Plan { at, changes, warnings }, verdicts)
+    Plan { at, changes, warnings }
 }

@@ -3,8 +3,7 @@
 
 use crate::base::fields::{Fields, brief, shown};
 use crate::base::text::border;
-use crate::memory::pipeline::extract::object_with;
-use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
+use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits, object_with};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use crate::store::proposal::ProposalId;

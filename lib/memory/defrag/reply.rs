@@ -3,8 +3,7 @@
 use crate::base::error::Fault;
 use crate::base::fields::{Fields, brief, shown};
 use crate::memory::defrag::dropped::Dropped;
-use crate::memory::pipeline::extract::object_with;
-use crate::memory::pipeline::reply::{FAULTS_CAP, SUMMARY_CAP, array, element, few, fits};
+use crate::memory::pipeline::reply::{FAULTS_CAP, SUMMARY_CAP, array, element, few, fits, object_with};
 use crate::store::entry::{RANKS, Tier, one_line};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde::{Deserialize, Serialize};
