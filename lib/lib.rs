@@ -38,7 +38,7 @@ pub mod waiting {
 pub mod consolidate {
     pub use crate::harness::turn::Role;
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
-    pub use crate::memory::consolidate::judge::Known;
+    pub use crate::memory::consolidate::land::Known;
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;
     pub use crate::memory::consolidate::plan::{
@@ -62,7 +62,7 @@ pub mod defrag {
     pub use crate::memory::defrag::host::look_up;
     pub use crate::memory::defrag::limits::Limits;
     pub use crate::memory::defrag::material::Material;
-    pub use crate::memory::defrag::plan::{Found, Look, Plan, Planned};
+    pub use crate::memory::defrag::plan::{Found, NoteBrief, Plan, Planned};
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;
     pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};

@@ -1,7 +1,8 @@
 //! What a model answers memory-consolidate: whatever it says, the plan names nothing that it was not shown.
 
 use crate::fuzz::{is_told, text};
-use crate::memory::consolidate::judge::{Known, judged};
+use crate::memory::consolidate::judge::judged;
+use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
 use crate::memory::consolidate::work::{Claimed, Slice, Work};
 use crate::memory::pipeline::question::{mark_for, repair};

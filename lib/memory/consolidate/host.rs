@@ -5,7 +5,7 @@ use crate::memory::budget::Allowance;
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
 use crate::memory::consolidate::history::DIGEST_FRAME;
-use crate::memory::consolidate::judge::Known;
+use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::pending::{self, ForWhom, pending};

@@ -12,42 +12,49 @@
 //! `memory::outside` knows 3, `memory::record` knows 4 and 7. Besides, an update waits that cannot be made safely: it would
 //! lose facts, or the note is not as the model saw it.
 
-use crate::base::text::whole_lines;
+use crate::base::text::{one_line as brief, whole_lines};
+use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, PlannedNote, PlannedRetirement};
-use crate::memory::consolidate::reply::{Proposed, Quoted, Retired};
+use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Target};
 use crate::memory::facts;
 use crate::memory::links::new_id;
+use crate::memory::pipeline::reply::Text;
 use crate::memory::record::{NoteText, Record, Speaker, unproven};
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, Status, add_missing, one_line};
+use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line};
+use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-/// What is known when a reply is held against the store.
-pub(super) struct Judge<'a> {
-    /// The time that every note bears, in Unix milliseconds.
-    pub(super) created_at: i64,
+/// What is known when a reply is judged.
+#[derive(Debug)]
+pub struct Known {
+    pub at: Timestamp,
     /// Every id in use, aliases too.
-    pub(super) ids: BTreeSet<EntryId>,
-    /// The notes that may be changed, as they are now.
-    pub(super) notes: BTreeMap<EntryId, KnownNote>,
-    /// Those that the model saw whole, and their fingerprints then.
-    pub(super) seen: BTreeMap<EntryId, String>,
-    /// Those of them that the same session made.
-    pub(super) made: BTreeSet<EntryId>,
-    /// The repositories of the sessions.
-    pub(super) repos: BTreeSet<String>,
-    /// One of the sessions is outside of any repository.
-    pub(super) is_outside: bool,
-    /// The queue entries that an agent captured: nothing shows where their addresses are from.
-    pub(super) unproven: BTreeSet<String>,
+    pub ids: BTreeSet<EntryId>,
+    /// The notes that were shown, as they are now.
+    pub notes: BTreeMap<EntryId, KnownNote>,
+    /// Those of them that these sessions made, in whatever run, and that no person has made their own since.
+    pub made: BTreeSet<EntryId>,
     /// The tags in use.
-    pub(super) tags: BTreeSet<String>,
-    /// Where each queue entry comes from.
-    pub(super) sources: BTreeMap<String, Origin>,
-    /// Who said what.
-    pub(super) record: &'a Record,
+    pub tags: BTreeSet<String>,
+    /// The claimed entries, by queue id.
+    pub entries: BTreeMap<String, QueueEntry>,
+    /// Who said what in what was shown, and before it.
+    pub record: Rc<Record>,
+    /// All changes that wait for a person.
+    pub proposals: Vec<Proposal>,
+}
+
+/// Holds what a reply wants written against what is known.
+pub(super) struct Judge<'a> {
+    pub(super) known: Known,
+    /// The notes that the model saw whole, and their fingerprints then.
+    pub(super) seen: &'a BTreeMap<EntryId, String>,
+    pub(super) record: Rc<Record>,
     pub(super) redactor: &'a Redactor,
     pub(super) warnings: Vec<String>,
 }
@@ -73,234 +80,86 @@ impl Reason {
     }
 }
 
-/// The text of an entry, cleaned of secrets.
-struct Text {
-    title: String,
-    summary: String,
-    tags: Vec<String>,
-    body: String,
-}
-
-impl Text {
-    fn note(&self) -> NoteText<'_> {
-        NoteText { title: &self.title, summary: &self.summary, tags: &self.tags, body: &self.body }
-    }
-
-    /// All of it, to look for facts in.
-    fn all(&self) -> String {
-        format!("{}\n{}\n{}\n{}", self.title, self.summary, self.tags.join(" "), self.body)
-    }
-
-    fn of(meta: &Meta, body: &[u8]) -> Text {
-        Text {
-            title: meta.title.clone(),
-            summary: meta.summary.clone(),
-            tags: meta.tags.clone(),
-            body: String::from_utf8_lossy(body).into_owned(),
-        }
-    }
-}
-
-impl<'a> Judge<'a> {
-    /// One that knows of no session.
-    pub(super) fn new(
-        at: Timestamp,
-        ids: BTreeSet<EntryId>,
-        tags: BTreeSet<String>,
-        record: &'a Record,
-        redactor: &'a Redactor,
-    ) -> Judge<'a> {
-        Judge {
-            created_at: at.as_millisecond(),
-            ids,
-            notes: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            made: BTreeSet::new(),
-            repos: BTreeSet::new(),
-            is_outside: false,
-            unproven: BTreeSet::new(),
-            tags,
-            sources: BTreeMap::new(),
-            record,
-            redactor,
-            warnings: Vec::new(),
-        }
-    }
-}
+/// So many things are named as reasons, and so many characters of each are quoted.
+const NAMED: usize = 5;
+const QUOTED: usize = 80;
+const UNSEEN: &str = "The model had not seen the text of the note.";
+const REACH: &str = "It is to hold everywhere, and is not made of rules that you typed.";
+const REACH_FAULT: &str = "a global note is made of whole sentences that the person typed as a rule: title, body, and the \
+                           summary if there is one; use these sentences, or scope \"repo\"";
+const NO_REPO: &str = "It comes from a session in no directory, so it is shown nowhere until you accept it.";
 
 impl Judge<'_> {
-    fn text(&self, proposed: &Proposed) -> Text {
-        let clean = |text: &str| self.redactor.cleaned(text);
-        Text {
-            title: one_line(&clean(&proposed.title)),
-            summary: one_line(&clean(&proposed.summary)),
-            tags: proposed.tags.iter().map(|tag| clean(tag)).filter(|tag| !tag.contains('[')).collect(),
-            body: clean(&proposed.body),
-        }
-    }
-
-    pub(super) fn origins(&self, sources: &[String]) -> Vec<Origin> {
-        sources.iter().filter_map(|id| self.sources.get(id)).cloned().collect()
-    }
-
-    /// The quotes that stand where they are said to.
-    pub(super) fn evidence(&mut self, quotes: &[Quoted], what: &str) -> Vec<Evidence> {
-        let mut kept = Vec::new();
-        for Quoted { turn, quote } in quotes {
-            let quote = self.redactor.cleaned(quote);
-            match self.record.quote(*turn, &quote) {
-                Some(speaker) => {
-                    kept.push(Evidence { turn: format!("t{turn}"), quote, said: Some(speaker.by()) });
-                }
-                None => self.warnings.push(format!(
-                    "\"{what}\": a quote does not stand in turn t{turn} and is left out: \"{}\"",
-                    crate::base::text::one_line(&quote, 80)
-                )),
-            }
-        }
-        kept
-    }
-
-    /// The turns of the person that the quotes stand in.
-    fn cited(&self, quotes: &[Quoted]) -> Vec<usize> {
-        let is_persons = |quoted: &&Quoted| {
-            self.record.quote(quoted.turn, &quoted.quote).map(Speaker::by) == Some(By::Person)
-        };
-        quotes.iter().filter(is_persons).map(|quoted| quoted.turn).collect()
-    }
-
     /// What becomes of an entry of a reply.
     pub(super) fn decide(&mut self, proposed: &Proposed) -> Decision {
-        let text = self.text(proposed);
+        let text = proposed.text.cleaned(|text| self.redactor.cleaned(text));
         let Some(name) = &proposed.update else { return self.new_note(proposed, text) };
-        let id = proposed.updates().filter(|id| self.ids.contains(id));
-        match id.map(|id| (self.notes.get(&id).cloned(), id)) {
-            Some((Some(known), id)) => self.update(proposed, text, &id, &known),
-            Some((None, id)) => self.update_unseen(proposed, text, &id),
+        let Some(Target::Note(id)) = proposed
+            .target()
+            .filter(|target| matches!(target, Target::Note(id) if self.known.ids.contains(id)))
+        else {
+            self.warnings.push(format!(
+                "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
+                text.title,
+                brief(name, 40)
+            ));
+            return self.new_note(proposed, text);
+        };
+        match self.known.notes.get(&id).cloned() {
+            Some(known) => self.update(proposed, text, &id, &known),
+            // It was not even listed in the prompt.
             None => {
-                self.warnings.push(format!(
-                    "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
-                    text.title,
-                    crate::base::text::one_line(name, 40)
-                ));
-                self.new_note(proposed, text)
+                let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.day(None));
+                let draft = self.draft(text, scope, until, &proposed.sources);
+                self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])
             }
         }
     }
 
-    /// A new note lands in the session's repository; everywhere, only as a rule that the person typed.
+    /// 1: a new note lands in the session's repository, unless 2 or 5 says that it waits; everywhere, only as 6 says.
     fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Decision {
-        let origins = self.origins(&proposed.sources);
         let until = proposed.until.day(None);
-        let has_repo = origins.iter().any(|origin| origin.repo.is_some());
+        let reasons = self.risks(proposed, &text, None);
+        if !reasons.is_empty() {
+            let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, &proposed.sources);
+            return self.waits(Op::Create, None, Some(draft), proposed, reasons);
+        }
+        let sources = self.origins(&proposed.sources);
+        let has_repo = sources.iter().any(|origin| origin.repo.is_some());
         // Without a directory there is only everywhere.
         let is_for_all = proposed.scope == Some(Scope::Global) || !has_repo;
         let is_own = is_for_all && self.record.is_own_rule(&text.note());
-        let mut reasons = self.risks(&text, None);
-        reasons.extend(self.unproven(proposed, &text));
-        if !reasons.is_empty() {
-            let scope = if proposed.scope == Some(Scope::Global) { Scope::Global } else { Scope::Repo };
-            return self.waits(Op::Create, None, Some((text, scope, until)), proposed, reasons);
-        }
         if is_own {
             // A new tag would be the model's word.
-            text.tags.retain(|tag| self.tags.contains(tag));
+            text.tags.retain(|tag| self.known.tags.contains(tag));
         }
-        let id = new_id(&text.title, self.created_at, &mut self.ids);
         let by = self.record.by(&text.note(), None);
+        let id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         let note = PlannedNote {
-            id: id.clone(),
-            update: None,
-            replaces: None,
-            before: None,
-            created_at: self.created_at,
-            status: Status::Consolidated,
-            title: text.title,
-            summary: text.summary,
-            tags: text.tags,
             scope: if is_own { Scope::Global } else { Scope::Repo },
             until,
-            by,
             outside: self.outside(by, proposed),
-            body: text.body,
-            sources: origins,
+            sources,
+            ..PlannedNote::new(id, text, by, self.created_at())
         };
-        let landed = Change::Note(Box::new(note));
-        if !is_for_all || is_own {
-            return Decision { changes: vec![landed], faults: Vec::new() };
-        }
-        let reason = Reason {
+        let widens = (is_for_all && !is_own).then(|| Reason {
             text: if has_repo { REACH } else { NO_REPO }.to_owned(),
             fault: (has_repo && self.record.has_rules()).then(|| REACH_FAULT.to_owned()),
-        };
-        let mut decision = self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]);
-        decision.changes.insert(0, landed);
-        decision
-    }
-
-    /// What an agent had read from outside before it concluded this.
-    fn outside(&self, by: By, proposed: &Proposed) -> Vec<String> {
-        let is_there = |quoted: &&Quoted| self.record.quote(quoted.turn, &quoted.quote).is_some();
-        let cited: Vec<usize> = proposed.evidence.iter().filter(is_there).map(|quoted| quoted.turn).collect();
-        if by == By::Person { Vec::new() } else { self.record.hosts_before(&cited) }
-    }
-
-    /// What of a text is from outside, and what it would have done that always waits.
-    fn risks(&self, text: &Text, old: Option<&Text>) -> Vec<Reason> {
-        let (new, old) = (text.note(), old.map(Text::note));
-        let mut reasons = Vec::new();
-        let hosts = self.record.hosts_before(&[]);
-        let place = if hosts.is_empty() {
-            "outside the repository".to_owned()
-        } else {
-            hosts[..hosts.len().min(NAMED)].join(", ")
-        };
-        for what in self.record.foreign(&new, old.as_ref()).iter().take(NAMED) {
-            let what = crate::base::text::one_line(what, QUOTED);
-            reasons.push(Reason {
-                text: format!("\"{what}\" comes from outside the repository ({place})."),
-                fault: Some(format!(
-                    "\"{what}\" comes from {place}; say it without, or the note waits for the person"
-                )),
-            });
-        }
-        let dangers = self.record.dangers(&new, old.as_ref());
-        reasons.extend(dangers.iter().map(|danger| Reason::told(format!("It {}.", danger.does()))));
-        reasons
-    }
-
-    /// Why a text waits that is drawn from a note which an agent captured.
-    fn unproven(&self, proposed: &Proposed, text: &Text) -> Vec<Reason> {
-        let is_drawn = proposed.sources.iter().any(|id| self.unproven.contains(id));
-        let reasons = if is_drawn { unproven(&text.note()) } else { Vec::new() };
-        reasons.into_iter().map(Reason::told).collect()
-    }
-
-    /// The note was not even listed in the prompt.
-    fn update_unseen(&mut self, proposed: &Proposed, text: Text, id: &EntryId) -> Decision {
-        let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.day(None));
-        self.waits(Op::Update, Some(id), Some((text, scope, until)), proposed, vec![Reason::told(UNSEEN)])
+        });
+        self.lands(note, widens, proposed)
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
     fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &KnownNote) -> Decision {
-        let meta = known.entry.meta().clone();
-        let old = Text::of(&meta, known.entry.body());
+        let meta = known.entry.meta();
+        let old = Text::of(&known.entry);
         let until = proposed.until.day(meta.until);
         let scope = proposed.scope.unwrap_or(meta.scope);
-        let mut reasons = self.standing(id, known, &old);
+        let mut reasons: Vec<Reason> = self.standing(id, known, &old).into_iter().map(Reason::told).collect();
         reasons.extend(self.loss(proposed, &old, &text, id));
-        reasons.extend(self.risks(&text, Some(&old)));
-        reasons.extend(self.unproven(proposed, &text));
+        reasons.extend(self.risks(proposed, &text, Some(&old)));
         if let Some(whose) = self.guarded(id, known) {
-            let is_same = (&text.title, &text.summary, whole_lines(&text.body))
-                == (&old.title, &old.summary, whole_lines(&old.body));
-            let cited = self.cited(&proposed.evidence);
-            let why = match is_same || until != meta.until {
-                true => Some("its tags or its last day would change".to_owned()),
-                false => self.record.why_not_own(&cited, &old.note(), &text.note()),
-            };
-            match why {
+            match self.why_not_own(proposed, &old, &text, until != meta.until) {
                 // A tag may be an order.
                 None => text.tags.clone_from(&meta.tags),
                 Some(why) => reasons.push(Reason {
@@ -314,52 +173,165 @@ impl Judge<'_> {
         }
         if !reasons.is_empty() {
             // An update adds tags and takes none away.
-            let new = std::mem::replace(&mut text.tags, meta.tags);
+            let new = std::mem::replace(&mut text.tags, meta.tags.clone());
             add_missing(&mut text.tags, new);
-            return self.waits(Op::Update, Some(id), Some((text, scope, until)), proposed, reasons);
+            let draft = self.draft(text, scope, until, &proposed.sources);
+            return self.waits(Op::Update, Some(id), Some(draft), proposed, reasons);
         }
         let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
         let by = self.record.by(&text.note(), Some((&old.note(), before)));
         let widens =
             scope == Scope::Global && meta.scope == Scope::Repo && !self.record.is_own_rule(&text.note());
+        let mut sources = self.origins(&proposed.sources);
         // What was said in one repository about another's note does not show it here.
-        let is_here = self.is_here(&meta);
-        let sources = self.origins(&proposed.sources).into_iter();
+        if !self.is_here(meta) {
+            sources.iter_mut().for_each(|source| (source.repo, source.cwd) = (None, None));
+        }
+        let new_id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         let note = PlannedNote {
-            id: new_id(&text.title, self.created_at, &mut self.ids),
             update: Some(id.clone()),
             replaces: self.seen.get(id).cloned(),
             before: Some(old.body),
-            created_at: self.created_at,
-            status: Status::Consolidated,
-            title: text.title,
-            summary: text.summary,
-            tags: text.tags,
             // What holds everywhere is not narrowed by a model.
             scope: if widens || scope == Scope::Repo { meta.scope } else { scope },
             until,
-            by,
             outside: self.outside(by, proposed),
-            body: text.body,
-            sources: sources
-                .map(|source| if is_here { source } else { Origin { repo: None, cwd: None, ..source } })
-                .collect(),
+            sources,
+            ..PlannedNote::new(new_id, text, by, self.created_at())
         };
-        let landed = Change::Note(Box::new(note));
-        if !widens {
-            return Decision { changes: vec![landed], faults: Vec::new() };
+        self.lands(note, widens.then(|| Reason::told(REACH)), proposed)
+    }
+
+    /// What becomes of a note that no longer holds.
+    pub(super) fn retire(&mut self, retired: &Retired, id: &EntryId) -> Option<Change> {
+        let Some(known) = self.known.notes.get(id).cloned() else {
+            self.warnings.push(format!("{id} was to be retired, and is no note: nothing is done"));
+            return None;
+        };
+        if known.is_archived {
+            return None;
         }
-        let mut decision = self.waits(Op::Widen, Some(id), None, proposed, vec![Reason::told(REACH)]);
-        decision.changes.insert(0, landed);
-        decision
+        let title = known.entry.meta().title.clone();
+        let standing = self.standing(id, &known, &Text::of(&known.entry));
+        let mut reasons: Vec<String> = standing.into_iter().map(str::to_owned).collect();
+        if !self.record.lets_go(&self.cited(&retired.evidence), &title) {
+            reasons.extend(self.guarded(id, &known));
+        }
+        let reason = one_line(&self.redactor.cleaned(&retired.reason));
+        if reasons.is_empty() {
+            let replaces = self.seen.get(id).cloned().unwrap_or_default();
+            return Some(Change::Retire(PlannedRetirement { id: id.clone(), title, reason, replaces }));
+        }
+        if !reason.is_empty() {
+            reasons.insert(0, format!("The model says that it no longer holds: {reason}"));
+        }
+        let evidence = self.evidence(&retired.evidence, &title);
+        let session = self.origins(&retired.sources).first().map(Source::from);
+        let proposal = Proposal { evidence, reasons, session, ..self.proposal(Op::Retire, Some(id), None) };
+        Some(Change::Propose(Box::new(proposal)))
+    }
+
+    /// 2 and 5: what of a text is from outside, and what it would have done that always waits.
+    fn risks(&self, proposed: &Proposed, text: &Text, old: Option<&Text>) -> Vec<Reason> {
+        let (new, old) = (text.note(), old.map(Text::note));
+        let hosts = self.record.hosts_before(&[]);
+        let place = if hosts.is_empty() {
+            "outside the repository".to_owned()
+        } else {
+            hosts[..hosts.len().min(NAMED)].join(", ")
+        };
+        let foreign = self.record.foreign(&new, old.as_ref()).into_iter().take(NAMED).map(|what| {
+            let what = brief(&what, QUOTED);
+            Reason {
+                text: format!("\"{what}\" comes from outside the repository ({place})."),
+                fault: Some(format!(
+                    "\"{what}\" comes from {place}; say it without, or the note waits for the person"
+                )),
+            }
+        });
+        let dangers = self.record.dangers(&new, old.as_ref());
+        let dangers = dangers.iter().map(|danger| Reason::told(format!("It {}.", danger.does())));
+        let mut reasons: Vec<Reason> = foreign.chain(dangers).collect();
+        // Nothing shows where an agent's captured note has its addresses from.
+        if proposed
+            .sources
+            .iter()
+            .any(|id| self.known.entries.get(id).is_some_and(|entry| is_note_of(entry, By::Agent)))
+        {
+            reasons.extend(unproven(&new).into_iter().map(Reason::told));
+        }
+        reasons
+    }
+
+    /// 6: why no agent may change this note alone.
+    fn guarded(&self, id: &EntryId, known: &KnownNote) -> Option<String> {
+        let kept = known.entry.kept();
+        // The next part of a session may correct what its first part gave.
+        if self.known.made.contains(id) && kept != Some(Kept::Global) {
+            return None;
+        }
+        let why = match kept {
+            Some(Kept::Global) => "holds everywhere",
+            Some(Kept::Pinned) => "is pinned",
+            Some(Kept::HandWritten) => "was written by hand",
+            Some(Kept::Accepted) => "was accepted in review",
+            None if !self.is_here(known.entry.meta()) => "belongs to another repository",
+            None => return None,
+        };
+        Some(format!("The note {why}."))
+    }
+
+    /// 6: why a change of such a note is not in the person's words.
+    fn why_not_own(
+        &self,
+        proposed: &Proposed,
+        old: &Text,
+        text: &Text,
+        is_other_day: bool,
+    ) -> Option<String> {
+        let is_same = (&text.title, &text.summary, whole_lines(&text.body))
+            == (&old.title, &old.summary, whole_lines(&old.body));
+        if is_same || is_other_day {
+            return Some("its tags or its last day would change".to_owned());
+        }
+        self.record.why_not_own(&self.cited(&proposed.evidence), &old.note(), &text.note())
+    }
+
+    /// Does the note belong to one of the sessions' repositories; or neither to any?
+    fn is_here(&self, meta: &Meta) -> bool {
+        let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref()).peekable();
+        match repos.peek() {
+            None => self.is_outside(),
+            Some(_) => repos.any(|repo| self.is_repo(repo)),
+        }
+    }
+
+    /// Why the note is not what the model thinks it is.
+    fn standing(&self, id: &EntryId, known: &KnownNote, old: &Text) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        match self.seen.get(id) {
+            None => reasons.push(UNSEEN),
+            Some(seen) if *seen != known.entry.fingerprint() => {
+                reasons.push("The note was changed after the model had seen it.");
+            }
+            Some(_) => {}
+        }
+        if known.is_archived {
+            reasons.push("The note is in the archive.");
+        }
+        // Nor may it be named among the facts that would go.
+        if self.redactor.cleaned(&old.all()) != old.all() {
+            reasons.push("The note holds a secret, which no model is shown.");
+        }
+        reasons
     }
 
     /// The facts that an update would lose without calling them gone.
     fn loss(&mut self, proposed: &Proposed, old: &Text, text: &Text, id: &EntryId) -> Option<Reason> {
         let all = (old.all(), text.all());
-        let loss = facts::lost(&all.0, &all.1, &proposed.gone, |id| self.ids.contains(id));
+        let loss = facts::lost(&all.0, &all.1, &proposed.gone, |id| self.known.ids.contains(id));
         for item in &loss.unmatched {
-            let item = crate::base::text::one_line(item, QUOTED);
+            let item = brief(item, QUOTED);
             self.warnings.push(format!("\"{}\": \"{item}\" is called gone, and is not in {id}", text.title));
         }
         let few: Vec<&str> = loss.missing.iter().take(NAMED).copied().collect();
@@ -376,86 +348,48 @@ impl Judge<'_> {
         })
     }
 
-    /// What becomes of a note that no longer holds.
-    pub(super) fn retire(&mut self, retired: &Retired) -> Option<Change> {
-        let id = &retired.id;
-        let Some(known) = self.notes.get(id).cloned() else {
-            self.warnings.push(format!("{id} was to be retired, and is no note: nothing is done"));
-            return None;
-        };
-        if known.is_archived {
-            return None;
-        }
-        let meta = known.entry.meta().clone();
-        let old = Text::of(&meta, known.entry.body());
-        let mut reasons: Vec<String> =
-            self.standing(id, &known, &old).into_iter().map(|reason| reason.text).collect();
-        if !self.record.lets_go(&self.cited(&retired.evidence), &meta.title) {
-            reasons.extend(self.guarded(id, &known));
-        }
-        let reason = one_line(&self.redactor.cleaned(&retired.reason));
-        if reasons.is_empty() {
-            let replaces = self.seen.get(id).cloned().unwrap_or_default();
-            return Some(Change::Retire(PlannedRetirement {
-                id: id.clone(),
-                title: meta.title,
-                reason,
-                replaces,
-            }));
-        }
-        if !reason.is_empty() {
-            reasons.insert(0, format!("The model says that it no longer holds: {reason}"));
-        }
-        let evidence = self.evidence(&retired.evidence, &meta.title);
-        let origins = self.origins(&retired.sources);
-        Some(self.waiting(Op::Retire, Some(id), None, evidence, &origins, reasons, By::Agent))
+    /// What an agent had read from outside before it concluded this.
+    fn outside(&self, by: By, proposed: &Proposed) -> Vec<String> {
+        let is_there = |quoted: &&Quoted| self.record.quote(quoted.turn, &quoted.quote).is_some();
+        let cited: Vec<usize> = proposed.evidence.iter().filter(is_there).map(|quoted| quoted.turn).collect();
+        if by == By::Person { Vec::new() } else { self.record.hosts_before(&cited) }
     }
 
-    /// Why the note is not what the model thinks it is.
-    fn standing(&self, id: &EntryId, known: &KnownNote, old: &Text) -> Vec<Reason> {
-        let mut reasons = Vec::new();
-        match self.seen.get(id) {
-            None => reasons.push(UNSEEN),
-            Some(seen) if *seen != known.entry.fingerprint() => {
-                reasons.push("The note was changed after the model had seen it.");
+    /// The quotes that stand where they are said to.
+    pub(super) fn evidence(&mut self, quotes: &[Quoted], what: &str) -> Vec<Evidence> {
+        let mut kept = Vec::new();
+        for Quoted { turn, quote } in quotes {
+            let quote = self.redactor.cleaned(quote);
+            match self.record.quote(*turn, &quote) {
+                Some(speaker) => {
+                    kept.push(Evidence { turn: format!("t{turn}"), quote, said: Some(speaker.by()) });
+                }
+                None => self.warnings.push(format!(
+                    "\"{what}\": a quote does not stand in turn t{turn} and is left out: \"{}\"",
+                    brief(&quote, 80)
+                )),
             }
-            Some(_) => {}
         }
-        if known.is_archived {
-            reasons.push("The note is in the archive.");
-        }
-        // Nor may it be named among the facts that would go.
-        if self.redactor.cleaned(&old.all()) != old.all() {
-            reasons.push("The note holds a secret, which no model is shown.");
-        }
-        reasons.into_iter().map(Reason::told).collect()
+        kept
     }
 
-    /// Why no agent may change this note alone.
-    fn guarded(&self, id: &EntryId, known: &KnownNote) -> Option<String> {
-        let kept = known.entry.kept();
-        // The next part of a session may correct what its first part gave.
-        if self.made.contains(id) && kept != Some(Kept::Global) {
-            return None;
-        }
-        let why = match kept {
-            Some(Kept::Global) => "holds everywhere",
-            Some(Kept::Pinned) => "is pinned",
-            Some(Kept::HandWritten) => "was written by hand",
-            Some(Kept::Accepted) => "was accepted in review",
-            None if !self.is_here(known.entry.meta()) => "belongs to another repository",
-            None => return None,
+    /// The turns of the person that the quotes stand in.
+    fn cited(&self, quotes: &[Quoted]) -> Vec<usize> {
+        let is_persons = |quoted: &&Quoted| {
+            self.record.quote(quoted.turn, &quoted.quote).map(Speaker::by) == Some(By::Person)
         };
-        Some(format!("The note {why}."))
+        quotes.iter().filter(is_persons).map(|quoted| quoted.turn).collect()
     }
 
-    /// Does the note belong to one of the sessions' repositories; or neither to any?
-    fn is_here(&self, meta: &Meta) -> bool {
-        let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_ref()).peekable();
-        match repos.peek() {
-            None => self.is_outside,
-            Some(_) => repos.any(|repo| self.repos.contains(repo)),
-        }
+    /// The note lands; that it holds everywhere waits, for a reason.
+    fn lands(&mut self, note: PlannedNote, widens: Option<Reason>, proposed: &Proposed) -> Decision {
+        let id = note.update.as_ref().unwrap_or(&note.id).clone();
+        let mut decision = match widens {
+            Some(reason) => self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]),
+            None => Decision { changes: Vec::new(), faults: Vec::new() },
+        };
+        decision.changes.insert(0, Change::Note(Box::new(note)));
+        decision
     }
 
     /// The change waits, and the model may mend what can be mended.
@@ -463,57 +397,68 @@ impl Judge<'_> {
         &mut self,
         op: Op,
         note: Option<&EntryId>,
-        text: Option<(Text, Scope, Option<jiff::civil::Date>)>,
+        draft: Option<Draft>,
         proposed: &Proposed,
         reasons: Vec<Reason>,
     ) -> Decision {
-        let title = text.as_ref().map_or(proposed.title.as_str(), |(text, ..)| &text.title).to_owned();
-        let evidence = self.evidence(&proposed.evidence, &one_line(&title));
-        let origins = self.origins(&proposed.sources);
-        let by = text.as_ref().map_or(By::Agent, |(text, ..)| self.record.by(&text.note(), None));
-        let draft = text.map(|(text, scope, until)| Draft {
-            title: text.title,
-            summary: text.summary,
-            tags: text.tags,
-            scope,
-            until,
-            body: whole_lines(&text.body),
-            sources: origins.iter().map(Source::from).collect(),
-        });
+        let title = draft.as_ref().map_or(proposed.text.title.as_str(), |draft| &draft.title);
+        let evidence = self.evidence(&proposed.evidence, &one_line(title));
+        let session = self.origins(&proposed.sources).first().map(Source::from);
         // One that a person must look at anyway is not asked about again.
         let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
-        let texts = reasons.into_iter().map(|reason| reason.text).collect();
-        let change = self.waiting(op, note, draft, evidence, &origins, texts, by);
-        Decision { changes: vec![change], faults: faults.unwrap_or_default() }
+        let reasons = reasons.into_iter().map(|reason| reason.text).collect();
+        let proposal = Proposal { evidence, session, reasons, ..self.proposal(op, note, draft) };
+        Decision { changes: vec![Change::Propose(Box::new(proposal))], faults: faults.unwrap_or_default() }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "each is a field of the proposal")]
-    fn waiting(
-        &self,
-        op: Op,
-        note: Option<&EntryId>,
-        entry: Option<Draft>,
-        evidence: Vec<Evidence>,
-        origins: &[Origin],
-        reasons: Vec<String>,
-        by: By,
-    ) -> Change {
-        let known = note.and_then(|id| self.notes.get(id));
+    /// The new text of a note, as it waits.
+    fn draft(&self, text: Text, scope: Scope, until: Option<Date>, sources: &[String]) -> Draft {
+        let Text { title, summary, tags, body } = text;
+        let sources = self.origins(sources).iter().map(Source::from).collect();
+        Draft { title, summary, tags, scope, until, body, sources }
+    }
+
+    fn proposal(&self, op: Op, note: Option<&EntryId>, entry: Option<Draft>) -> Proposal {
+        let by = entry.as_ref().map_or(By::Agent, |Draft { title, summary, tags, body, .. }| {
+            self.record.by(&NoteText { title, summary, tags, body }, None)
+        });
         let name = match (&entry, note) {
             (Some(entry), _) => entry.title.clone(),
             (None, Some(id)) => format!("{op} {id}"),
             (None, None) => op.to_string(),
         };
-        Change::Propose(Box::new(Proposal {
-            note: note.cloned(),
-            base: known.map(|known| known.entry.base()),
-            entry,
-            evidence,
-            reasons,
-            session: origins.first().map(Source::from),
-            ..Proposal::new(op, &name, by, self.created_at)
-        }))
+        let base = note.and_then(|id| self.known.notes.get(id)).map(|known| known.entry.base());
+        let entry = entry.map(|draft| Draft { body: whole_lines(&draft.body), ..draft });
+        Proposal { note: note.cloned(), base, entry, ..Proposal::new(op, &name, by, self.created_at()) }
     }
+
+    /// The time that every note bears, in Unix milliseconds.
+    fn created_at(&self) -> i64 {
+        self.known.at.as_millisecond()
+    }
+
+    /// The repositories of the sessions.
+    fn repos(&self) -> impl Iterator<Item = Option<&str>> {
+        self.known.entries.values().map(|entry| entry.context.repo.as_deref())
+    }
+
+    pub(super) fn is_repo(&self, repo: &str) -> bool {
+        self.repos().any(|of| of == Some(repo))
+    }
+
+    /// Is one of the sessions outside of any repository?
+    pub(super) fn is_outside(&self) -> bool {
+        self.repos().any(|of| of.is_none())
+    }
+
+    pub(super) fn origins(&self, sources: &[String]) -> Vec<Origin> {
+        sources.iter().filter_map(|id| self.known.entries.get(id)).map(Origin::of).collect()
+    }
+}
+
+/// Is it a note that a person captured, or an agent?
+pub(super) fn is_note_of(entry: &QueueEntry, who: By) -> bool {
+    matches!(entry.retrieval, Retrieval::Inline { .. }) && is_persons(entry) == (who == By::Person)
 }
 
 /// The reason is written for the person.
@@ -522,15 +467,6 @@ fn said_to_model(why: &str) -> String {
         .replace("you did not say", "the person did not say")
         .replace("what you said", "what the person said")
 }
-
-/// So many things are named as reasons, and so many characters of each are quoted.
-const NAMED: usize = 5;
-const QUOTED: usize = 80;
-const UNSEEN: &str = "The model had not seen the text of the note.";
-const REACH: &str = "It is to hold everywhere, and is not made of rules that you typed.";
-const REACH_FAULT: &str = "a global note is made of whole sentences that the person typed as a rule: title, body, and the \
-                           summary if there is one; use these sentences, or scope \"repo\"";
-const NO_REPO: &str = "It comes from a session in no directory, so it is shown nowhere until you accept it.";
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ mod gather;
 mod history;
 pub(crate) mod host;
 pub(crate) mod judge;
-mod land;
+pub(crate) mod land;
 mod order;
 mod output;
 pub(crate) mod passage;
@@ -22,7 +22,8 @@ pub(crate) mod work;
 pub(crate) mod write;
 
 use crate::memory::consolidate::ask::{Material, REPLY};
-use crate::memory::consolidate::judge::{Known, as_they_are, judged};
+use crate::memory::consolidate::judge::{as_they_are, judged};
+use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::work::{Claimed, Outcome, Slice, Work};
 use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};

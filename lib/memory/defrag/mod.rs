@@ -23,7 +23,7 @@ pub(crate) mod undo;
 pub(crate) mod work;
 
 use crate::memory::defrag::material::Material;
-use crate::memory::defrag::plan::{Allows, Found, Known, Plan, plan};
+use crate::memory::defrag::plan::{Allows, Found, Plan, plan};
 use crate::memory::defrag::work::{Part, Scanned, Work};
 use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};
 use crate::memory::redact::Redactor;
@@ -90,16 +90,8 @@ impl Pipeline for Defrag<'_> {
         if reply.is_useless() && may.repair {
             return Judgement::Improvable(reply.faults());
         }
-        let known = Known {
-            found,
-            shown: &work.shown,
-            listed: &work.listed,
-            total: work.own.total,
-            archived: work.own.archived,
-            allows: self.allows(work),
-            clean: &|text| self.redactor.cleaned(text),
-        };
-        Judgement::Plan(plan(&reply, known))
+        let clean = |text: &str| self.redactor.cleaned(text);
+        Judgement::Plan(plan(&reply, found, work, self.allows(work), &clean))
     }
 
     fn applied(work: &mut Work, archived: usize) {

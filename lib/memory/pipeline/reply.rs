@@ -1,10 +1,52 @@
 //! What the replies of all our questions have in common: a batch, and lists that are checked element by element.
 
-use crate::base::error::{Error, Fault, Result};
-use crate::base::fields::{Fields, kind};
+use crate::base::error::{Error, Fault};
+use crate::base::fields::{Fields, brief, kind};
 use crate::base::text::{border, one_line};
+use crate::memory::record::NoteText;
 use crate::store::batch::{Batch, Batches};
+use crate::store::entry::{Entry, one_line as line};
 use serde_json::{Map, Value};
+
+/// What a note says, or what a model would have it say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) title: String,
+    pub(crate) summary: String,
+    pub(crate) tags: Vec<String>,
+    pub(crate) body: String,
+}
+
+impl Text {
+    pub(crate) fn of(entry: &Entry) -> Text {
+        let meta = entry.meta();
+        Text {
+            title: meta.title.clone(),
+            summary: meta.summary.clone(),
+            tags: meta.tags.clone(),
+            body: String::from_utf8_lossy(entry.body()).into_owned(),
+        }
+    }
+
+    /// Fit to be filed, without what `clean` takes out.
+    pub(crate) fn cleaned(&self, clean: impl Fn(&str) -> String) -> Text {
+        Text {
+            title: line(&clean(&self.title)),
+            summary: line(&clean(&self.summary)),
+            tags: self.tags.iter().map(|tag| clean(tag)).filter(|tag| !tag.contains('[')).collect(),
+            body: clean(&self.body),
+        }
+    }
+
+    pub(crate) fn note(&self) -> NoteText<'_> {
+        NoteText { title: &self.title, summary: &self.summary, tags: &self.tags, body: &self.body }
+    }
+
+    /// All of it, to look for facts in.
+    pub(crate) fn all(&self) -> String {
+        format!("{}\n{}\n{}\n{}", self.title, self.summary, self.tags.join(" "), self.body)
+    }
+}
 
 /// The longest summary, in bytes.
 pub(crate) const SUMMARY_CAP: usize = 1000;
@@ -17,7 +59,7 @@ pub(crate) fn batch_of(text: &str) -> Option<String> {
 }
 
 /// The batch among `ours` that a reply which somebody brings is about; `theirs` are the other program's.
-pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch> {
+pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch, Error> {
     let id = batch_of(text).ok_or_else(|| {
         Error::api("the reply names no batch").hint("it must be the JSON object that the prompt asks for")
     })?;
@@ -33,6 +75,18 @@ pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> 
 pub(super) fn no_such_batch(id: &str) -> Error {
     Error::usage(format!("there is no batch \"{}\"", one_line(id, 60)))
         .hint("it was already applied, or it is older than 24 hours; start again with --prompt")
+}
+
+/// The keys of a reply about this batch; the error is why there is no reply in `text`.
+pub(crate) fn opened(text: &str, batch: &str) -> Result<Fields, Vec<String>> {
+    let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
+    let mut top = Fields::new("", object);
+    if let Some(named) = top.text("batch")
+        && named != batch
+    {
+        top.fault("batch", &format!("\"{}\" is not \"{batch}\"", brief(&named)));
+    }
+    Ok(top)
 }
 
 /// The first faults, and how many more there are.
@@ -54,6 +108,22 @@ pub(crate) fn array(fields: &mut Fields, key: &'static str) -> Vec<Value> {
         None => fields.missing(key),
     }
     Vec::new()
+}
+
+/// What `read` makes of each element of an array that may be missing.
+pub(crate) fn elements<T>(
+    top: &mut Fields,
+    list: &'static str,
+    mut read: impl FnMut(&mut Fields) -> Option<T>,
+) -> Vec<T> {
+    let values = if top.nullable(list) { array(top, list) } else { Vec::new() };
+    let values = values.into_iter().enumerate();
+    values.filter_map(|(index, value)| element(top, list, index, value, &mut read)).collect()
+}
+
+/// A text that may be left out.
+pub(crate) fn or_empty(fields: &mut Fields, key: &'static str) -> Option<String> {
+    if fields.nullable(key) { fields.text(key) } else { Some(String::new()) }
 }
 
 /// What `read` makes of an element of the array `list`, which has to be an object.
@@ -91,7 +161,7 @@ pub(crate) fn fits(fields: &mut Fields, key: &str, text: &str, cap: usize) -> bo
 }
 
 /// The object that has `key`; of several the last, because models repeat the schema before they answer.
-pub(crate) fn object_with(text: &str, key: &str) -> Result<Map<String, Value>> {
+fn object_with(text: &str, key: &str) -> Result<Map<String, Value>, Error> {
     let mut found = None;
     let mut fault = None;
     let mut from = 0;
