@@ -23,8 +23,7 @@ pub use base::error::{Error, ErrorKind, Fault, Result};
 /// What both pipelines have in common: machines, effects, events.
 pub mod pipeline {
     pub use crate::memory::pipeline::{
-        Answer, Begun, Done, Effect, Ending, Event, Failure, Judgement, MayAsk, Pipeline, Question,
-        SecondLook, State, Task, Then, Work,
+        Answer, Begun, Done, Effect, Ending, Event, Failure, Pipeline, Question, State, Task, Work,
     };
     pub use crate::memory::redact::Redactor;
 }
@@ -46,7 +45,7 @@ pub mod consolidate {
     };
     pub use crate::memory::consolidate::related::{RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        Action, Claimed, Lengths, Outcome, Slice, Verdict, Waiting, Work, Written, share_out,
+        Action, Claimed, Outcome, Slice, Verdict, Waiting, Work, Written,
     };
     pub use crate::memory::consolidate::write::write;
     pub use crate::memory::consolidate::{Consolidate, State};
@@ -65,7 +64,7 @@ pub mod defrag {
     pub use crate::memory::defrag::plan::{Found, NoteBrief, Plan, Planned};
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;
-    pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};
+    pub use crate::memory::defrag::structure::{Structure, Wanted, share_out};
     pub use crate::memory::defrag::work::{Part, Scanned, Work};
     pub use crate::memory::defrag::{Defrag, State};
 }

@@ -156,23 +156,23 @@ impl Work {
 
 /// How many bytes a history takes in prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lengths {
+pub(super) struct Lengths {
     /// Each of its passages.
-    pub passages: Vec<usize>,
+    pub(super) passages: Vec<usize>,
     /// For each passage: what is shown of the turns before it where a part begins with it.
-    pub earlier: Vec<usize>,
+    pub(super) earlier: Vec<usize>,
 }
 
 impl Lengths {
     /// How many bytes the whole history takes in one prompt.
-    pub fn whole(&self) -> usize {
+    pub(super) fn whole(&self) -> usize {
         self.earlier.first().unwrap_or(&0) + self.passages.iter().sum::<usize>()
     }
 }
 
 /// Shares histories out over calls with `room` bytes each: whole ones together while they fit, one that is larger alone
 /// in as many slices as it needs. No passage is longer than `room`, with what is shown before it.
-pub fn share_out(histories: &[(String, Lengths)], room: usize) -> Vec<Vec<Slice>> {
+pub(super) fn share_out(histories: &[(String, Lengths)], room: usize) -> Vec<Vec<Slice>> {
     let mut parts: Vec<Vec<Slice>> = Vec::new();
     let mut used = 0;
     for (queue_id, lengths) in histories.iter().filter(|(_, lengths)| !lengths.passages.is_empty()) {
